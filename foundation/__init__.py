@@ -1,0 +1,1 @@
+"""The bottom floor: what every app stands on, knowing none of them."""

@@ -1,0 +1,85 @@
+"""Identifiers: time-ordered row keys, opaque secrets and what is stored of them."""
+
+import hashlib
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+TAIL_BITS = 74  # rand_a (12) and rand_b (62) taken as one number
+STEP_BITS = 32
+RAND_B_BITS = 62
+VERSION_7 = 0x7
+VARIANT_RFC = 0b10
+
+
+class Sequence:
+    """UUIDv7 values that only ever grow within this process.
+
+    `now` is milliseconds since the Unix epoch. Source: RFC 9562 §5.7 and §6.2, method 2: within
+    one millisecond the random tail is incremented by a random step instead of drawn anew.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._moment = 0
+        self._tail = 0
+
+    def take(self) -> uuid.UUID:
+        """Return the next identifier of the sequence."""
+        with self._lock:
+            self._advance()
+            return _assemble(self._moment, self._tail)
+
+    def _advance(self) -> None:
+        moment = self._now()
+        if moment > self._moment:
+            self._start(moment)
+            return
+        # The same millisecond, or a clock set back: the last moment stays in use (RFC 9562 §6.2).
+        self._tail += 1 + secrets.randbits(STEP_BITS)
+        if self._tail >> TAIL_BITS:
+            self._start(self._moment + 1)
+
+    def _start(self, moment: int) -> None:
+        # The top bit starts at zero, which leaves room to count (RFC 9562 §6.2, rollover guard).
+        self._moment, self._tail = moment, secrets.randbits(TAIL_BITS - 1)
+
+
+def _assemble(moment: int, tail: int) -> uuid.UUID:
+    rand_a, rand_b = tail >> RAND_B_BITS, tail & ((1 << RAND_B_BITS) - 1)
+    return uuid.UUID(int=moment << 80 | VERSION_7 << 76 | rand_a << 64 | VARIANT_RFC << 62 | rand_b)
+
+
+def _unix_milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+_sequence = Sequence(_unix_milliseconds)
+
+
+def uuid7() -> uuid.UUID:
+    """Return a time-ordered identifier, greater than every earlier one of this process.
+
+    48 bits of Unix milliseconds, then random bits. Source: RFC 9562 §5.7.
+    """
+    return _sequence.take()
+
+
+def opaque(prefix: str) -> str:
+    """Return `prefix` followed by 256 random bits, as 43 characters of base64url.
+
+    Source: RFC 6749 §10.10 asks for a guessing chance of at most 2^-128.
+    """
+    return prefix + secrets.token_urlsafe(32)
+
+
+def sha256_hex(secret: str) -> str:
+    """Return the 64 hexadecimal digits under which a random secret is stored.
+
+    A plain hash is enough for 256 random bits; it is not for passwords. Any text is taken, lone
+    surrogates included, since the secret comes from a stranger.
+    """
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,50 @@
+"""Counters in the memory of the one process there is."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from foundation.limits.limit import Bucket
+from foundation.limits.window import UNTOUCHED, Reading, Standing, Window
+
+MAX_BUCKETS = 100_000
+
+
+class MemoryStore:
+    """Counts behind a lock; `now` is Unix seconds.
+
+    Beyond `max_buckets` the bucket charged longest ago is forgotten, so a flood of keys costs
+    bounded memory and can only loosen limits, never tighten them.
+    """
+
+    def __init__(
+        self, now: Callable[[], float] = time.time, *, max_buckets: int = MAX_BUCKETS
+    ) -> None:
+        self._now = now
+        self._max_buckets = max_buckets
+        self._lock = threading.Lock()
+        self._windows: OrderedDict[str, Window] = OrderedDict()
+
+    def take(self, buckets: Sequence[Bucket]) -> Reading:
+        with self._lock:
+            now = int(self._now() * 1000)
+            standings = [Standing(bucket, self._window(bucket, now), now) for bucket in buckets]
+            if any(standing.wait for standing in standings):
+                return Reading(False, now, tuple(standing.window for standing in standings))
+            return Reading(True, now, tuple(self._charge(standing) for standing in standings))
+
+    def close(self) -> None:
+        self._windows.clear()
+
+    def _window(self, bucket: Bucket, now: int) -> Window:
+        stored = self._windows.get(bucket.digest, UNTOUCHED)
+        return stored.rolled(now, bucket.limit.milliseconds)
+
+    def _charge(self, standing: Standing) -> Window:
+        window = standing.window.charged(standing.bucket.cost)
+        self._windows[standing.bucket.digest] = window
+        self._windows.move_to_end(standing.bucket.digest)
+        if len(self._windows) > self._max_buckets:
+            self._windows.popitem(last=False)
+        return window

@@ -1,0 +1,100 @@
+"""Counters in Redis, one script and one round trip for all buckets of a call."""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError
+from redis.retry import Retry
+
+from foundation.limits.limit import Bucket, LimitStoreDown
+from foundation.limits.window import Reading, Window
+
+SOCKET_SECONDS = 0.5
+
+# In braces, so that a cluster keeps the buckets of one call in one slot.
+KEY_PREFIX = "{halo:limit}:"
+
+# window.py in Lua. Redis' own clock is read, so that web processes need not agree on the time.
+SCRIPT = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local reading = {1, now}
+for i, key in ipairs(KEYS) do
+  local count, span, cost = ARGV[3 * i - 2] + 0, ARGV[3 * i - 1] + 0, ARGV[3 * i] + 0
+  local stored = redis.call('HMGET', key, 'started', 'previous', 'current')
+  local started, previous = (stored[1] or 0) + 0, (stored[2] or 0) + 0
+  local current = (stored[3] or 0) + 0
+  local age = now - started
+  if age >= 2 * span then
+    started, previous, current = now, 0, 0
+  elseif age >= span then
+    started, previous, current = started + span, current, 0
+  end
+  local elapsed = math.max(0, now - started)
+  if previous * (span - elapsed) + (current + cost) * span > count * span then
+    reading[1] = 0
+  end
+  reading[3 * i], reading[3 * i + 1], reading[3 * i + 2] = started, previous, current
+end
+if reading[1] == 0 then
+  return reading
+end
+for i, key in ipairs(KEYS) do
+  local span, cost = ARGV[3 * i - 1] + 0, ARGV[3 * i] + 0
+  reading[3 * i + 2] = reading[3 * i + 2] + cost
+  redis.call('HSET', key, 'started', reading[3 * i], 'previous', reading[3 * i + 1],
+    'current', reading[3 * i + 2])
+  redis.call('PEXPIRE', key, 2 * span)
+end
+return reading
+"""
+SCRIPT_SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+class RedisStore:
+    """Counts in the Redis at `url` (redis://, rediss:// or unix://), waiting at most 0.5 s."""
+
+    def __init__(self, url: str) -> None:
+        # No retries: a charge that timed out may have counted, and a second one would count twice.
+        self._client = redis.Redis.from_url(
+            url,
+            socket_timeout=SOCKET_SECONDS,
+            socket_connect_timeout=SOCKET_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def take(self, buckets: Sequence[Bucket]) -> Reading:
+        keys = [KEY_PREFIX + bucket.digest for bucket in buckets]
+        numbers = itertools.chain.from_iterable(_numbers(bucket) for bucket in buckets)
+        allowed, now, *windows = self._run(len(keys), *keys, *numbers)
+        return Reading(bool(allowed), now, tuple(itertools.starmap(Window, _triples(windows))))
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _run(self, *arguments: Any) -> list[int]:
+        try:
+            return self._evaluate(*arguments)
+        except (redis.RedisError, OSError) as error:
+            raise LimitStoreDown("Redis did not count.") from error
+
+    def _evaluate(self, *arguments: Any) -> list[int]:
+        reading: list[int]
+        try:
+            reading = self._client.evalsha(SCRIPT_SHA, *arguments)
+        except NoScriptError:
+            # Redis forgets scripts when it restarts; EVAL teaches it again.
+            reading = self._client.eval(SCRIPT, *arguments)
+        return reading
+
+
+def _numbers(bucket: Bucket) -> tuple[int, int, int]:
+    return bucket.limit.count, bucket.limit.milliseconds, bucket.cost
+
+
+def _triples(values: Sequence[int]) -> Iterable[tuple[int, int, int]]:
+    return zip(values[::3], values[1::3], values[2::3], strict=True)

@@ -1,0 +1,30 @@
+"""The one guarded way out: HTTP to the public internet, within bounds.
+
+`fetch("GET", url, policy=Policy(...))` returns a Reply or raises a subclass of OutboundError.
+"""
+
+from foundation.outbound.client import Reply, fetch, vet
+from foundation.outbound.errors import (
+    OutboundError,
+    RefusedAddress,
+    RefusedRequest,
+    RefusedUrl,
+    TimedOut,
+    TooLarge,
+    Unreachable,
+)
+from foundation.outbound.policy import Policy
+
+__all__ = [
+    "OutboundError",
+    "Policy",
+    "RefusedAddress",
+    "RefusedRequest",
+    "RefusedUrl",
+    "Reply",
+    "TimedOut",
+    "TooLarge",
+    "Unreachable",
+    "fetch",
+    "vet",
+]

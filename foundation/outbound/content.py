@@ -1,0 +1,47 @@
+"""Reading an answer's body within its bounds."""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from foundation.outbound.errors import TooLarge, Unreachable
+
+GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way of asking for the gzip format
+
+
+def collect(
+    chunks: Iterable[bytes], headers: Mapping[str, str], *, host: str, max_bytes: int
+) -> bytes:
+    """Return the decoded body; raises TooLarge beyond `max_bytes`, sent or decoded.
+
+    Raises Unreachable for a coding that was not asked for, or broken gzip (RFC 9110 §8.4.1).
+    """
+    sent = _capped(chunks, host, max_bytes)
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding == "identity":
+        return b"".join(sent)
+    if coding not in {"gzip", "x-gzip"}:
+        raise Unreachable(host, "the answer has a content coding that was not asked for")
+    return b"".join(_capped(_inflated(sent, host, max_bytes), host, max_bytes))
+
+
+def _capped(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[bytes]:
+    total = 0
+    for chunk in chunks:
+        total += len(chunk)
+        if total > max_bytes:
+            raise TooLarge(host, "the answer is too large")
+        yield chunk
+
+
+def _inflated(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[bytes]:
+    inflater = zlib.decompressobj(GZIP_WINDOW)
+    began = False
+    try:
+        for chunk in chunks:
+            began = True
+            # One byte beyond the cap is all it takes to be refused: a bomb is never unpacked.
+            yield inflater.decompress(chunk, max_bytes + 1)
+    except zlib.error:
+        raise Unreachable(host, "the answer is no valid gzip") from None
+    if began and (not inflater.eof or inflater.unused_data):
+        raise Unreachable(host, "the answer is no single, complete gzip member")

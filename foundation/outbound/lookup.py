@@ -1,0 +1,72 @@
+"""From a host to the addresses that may be connected to."""
+
+import ipaddress
+import queue
+import socket
+import threading
+from typing import TypeAlias
+
+from foundation.outbound.addresses import Address, is_private, is_public
+from foundation.outbound.deadline import Deadline
+from foundation.outbound.errors import RefusedAddress, TimedOut, Unreachable
+from foundation.outbound.policy import Policy
+from foundation.outbound.target import Target
+
+# getaddrinfo cannot be interrupted. Each lookup has a thread of its own that a caller can stop
+# waiting for, and this many may linger before the next caller waits for one to end.
+MAX_LOOKUPS = 32
+_lookups = threading.BoundedSemaphore(MAX_LOOKUPS)
+
+Answers: TypeAlias = "queue.SimpleQueue[list[str]]"
+
+
+def addresses(target: Target, deadline: Deadline, policy: Policy) -> tuple[Address, ...]:
+    """Resolve the host once and return its addresses, every one of them vetted.
+
+    One bad address refuses the host: a name with a public and an internal address is an attempt
+    at rebinding. Raises RefusedAddress, Unreachable or TimedOut.
+    """
+    literal = target.literal
+    found = (literal,) if literal else _resolve(target, deadline, policy)
+    for address in found:
+        vet(target.host, address, policy)
+    return found
+
+
+def vet(host: str, address: Address, policy: Policy) -> None:
+    """Raise RefusedAddress unless the policy lets `host` stand at `address`."""
+    if is_public(address) or (policy.approves(host) and is_private(address)):
+        return
+    raise RefusedAddress(host, "its address is outside the public internet")
+
+
+def _resolve(target: Target, deadline: Deadline, policy: Policy) -> tuple[Address, ...]:
+    if not _lookups.acquire(timeout=deadline.left(policy.connect_timeout)):
+        raise TimedOut(target.host, "too many names are being resolved")
+    try:
+        found = _ask(target).get(timeout=deadline.left(policy.connect_timeout))
+    except queue.Empty:
+        raise TimedOut(target.host, "its name was not resolved in time") from None
+    if not found:
+        raise Unreachable(target.host, "its name does not resolve")
+    return tuple(map(ipaddress.ip_address, dict.fromkeys(found)))
+
+
+def _ask(target: Target) -> Answers:
+    answers: Answers = queue.SimpleQueue()
+    try:
+        threading.Thread(target=_look_up, args=(target, answers), daemon=True).start()
+    except RuntimeError:
+        _lookups.release()
+        raise Unreachable(target.host, "no thread is free to resolve its name") from None
+    return answers
+
+
+def _look_up(target: Target, answers: Answers) -> None:
+    try:
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        found = []
+    finally:
+        _lookups.release()
+    answers.put([str(address[0]) for *_, address in found])

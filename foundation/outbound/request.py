@@ -1,0 +1,61 @@
+"""What is sent: checked before anything is resolved or connected."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from foundation.outbound.errors import RefusedRequest
+from foundation.outbound.policy import Policy
+
+# CONNECT asks for a tunnel, TRACE echoes credentials (RFC 9110 §9.3.6 and §9.3.8).
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+WITH_CONTENT = frozenset({"POST", "PUT", "PATCH"})
+
+# Redirects of anything else are the caller's to judge: a write is not repeated unasked.
+REDIRECTABLE = frozenset({"GET", "HEAD"})
+
+# Ours to set: they frame the message, name the host or choose the coding we must decode.
+RESERVED = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+", re.ASCII)  # RFC 9110 §5.1
+VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)  # RFC 9110 §5.5, ASCII only
+
+
+@dataclass(frozen=True)
+class Request:
+    """Method, headers in lower case and body; headers and body stay out of its repr."""
+
+    method: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = field(repr=False)
+
+
+def checked(
+    host: str, method: str, headers: Mapping[str, str], body: bytes | None, policy: Policy
+) -> Request:
+    """Return the request with the headers of our own; raises RefusedRequest if it is unfit."""
+    if method not in METHODS:
+        raise RefusedRequest(host, "the method is not allowed")
+    given = {name.lower(): value for name, value in headers.items()}
+    for name, value in given.items():
+        if name in RESERVED or not NAME.fullmatch(name) or not VALUE.fullmatch(value):
+            raise RefusedRequest(host, "a header is not allowed")
+    ours = {"user-agent": policy.user_agent, "accept-encoding": "gzip", "connection": "close"}
+    # An empty body is announced (RFC 9110 §8.6); some servers answer 411 otherwise.
+    content = b"" if body is None and method in WITH_CONTENT else body
+    return Request(method, {**ours, **given}, content)

@@ -1,0 +1,111 @@
+"""Connections that go to vetted addresses only and end at the deadline."""
+
+import socket
+import ssl
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import httpcore2
+
+from foundation.outbound.addresses import Address
+from foundation.outbound.deadline import Deadline
+from foundation.outbound.errors import TimedOut, Unreachable
+
+
+class Pinned(httpcore2.NetworkBackend):
+    """Connects to the given addresses and never asks for a name.
+
+    The host name reaches TLS (SNI, certificate) and the Host header unchanged.
+    """
+
+    def __init__(self, addresses: Sequence[Address], deadline: Deadline) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,  # noqa: ARG002 - the interface passes it, nobody sets it
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,  # noqa: ARG002 - as above
+    ) -> "Wire":
+        """Return a connection to the first address that takes one."""
+        failure: OSError = OSError()
+        for address in self._addresses:
+            try:
+                return self._connect(address, port, timeout)
+            except OSError as error:
+                failure = error
+        raise _meaning_of(failure, host)
+
+    def _connect(self, address: Address, port: int, timeout: float | None) -> "Wire":
+        connected = socket.create_connection((str(address), port), self._deadline.left(timeout))
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return Wire(connected, self._deadline)
+
+
+class Wire(httpcore2.NetworkStream):
+    """A connection on which every single read and send is measured against the deadline.
+
+    A timeout per read alone lets a server drip a byte at a time for ever.
+    """
+
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        self._socket = connected
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self._socket.settimeout(self._deadline.left(timeout))
+        try:
+            return self._socket.recv(max_bytes)
+        except OSError as error:
+            raise _meaning_of(error, self._deadline.host) from None
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        rest = memoryview(buffer)
+        while rest:
+            self._socket.settimeout(self._deadline.left(timeout))
+            rest = rest[self._send(rest) :]
+
+    def _send(self, rest: memoryview) -> int:
+        try:
+            return self._socket.send(rest)
+        except TimeoutError as error:
+            raise _meaning_of(error, self._deadline.host) from None
+        except OSError:
+            # A server may answer and hang up before it has read all (RFC 9112 §9.5): with this
+            # exception httpcore2 goes on to read the answer.
+            raise httpcore2.WriteError from None
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> "Wire":
+        self._socket.settimeout(self._deadline.left(timeout))
+        try:
+            secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
+        except OSError as error:
+            self.close()
+            raise _meaning_of(error, self._deadline.host) from None
+        return Wire(secured, self._deadline)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        if info == "ssl_object" and isinstance(self._socket, ssl.SSLSocket):
+            return self._socket
+        return None
+
+
+def _meaning_of(error: OSError, host: str) -> TimedOut | Unreachable:
+    if isinstance(error, TimeoutError):
+        return TimedOut(host, "it did not respond in time")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Unreachable(host, "its certificate is not to be trusted")
+    if isinstance(error, ssl.SSLError):
+        return Unreachable(host, "it does not speak TLS properly")
+    return Unreachable(host, "the connection failed")

@@ -1,0 +1,112 @@
+"""Who is calling: the client's address behind trusted proxies, and keys made from it.
+
+Nothing here raises on what a stranger sends; what is no address becomes `"unknown"`.
+"""
+
+import functools
+import ipaddress
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+UNKNOWN = "unknown"
+MAX_HOPS = 32
+
+# Some proxies append the port, and an IPv6 address then stands in brackets (RFC 7239 §6).
+WITH_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?")
+
+
+def client_address(remote: str, forwarded_for: str | None) -> str:
+    """Return the address of the client, believing only proxies of HALO_TRUSTED_PROXIES.
+
+    `remote` is the socket's peer, `forwarded_for` the X-Forwarded-For value (several headers
+    joined with commas). Raises ImproperlyConfigured if the setting holds no networks.
+    """
+    return peel(remote, forwarded_for, _trusted(tuple(settings.HALO_TRUSTED_PROXIES)))
+
+
+def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
+    """Walk X-Forwarded-For from the right and return the first address no trusted proxy has.
+
+    Each hop vouches only for the entry it appended, so the walk ends at the first untrusted
+    address, and at garbage with the last address known. Source: RFC 7239 §8.1.
+    """
+    known = _parse(remote)
+    if known is None:
+        return UNKNOWN
+    for entry in reversed((forwarded_for or "").split(",")[-MAX_HOPS:]):
+        hop = _parse(entry)
+        if hop is None or not _among(known, trusted):
+            break
+        known = hop
+    return str(known)
+
+
+def rate_key(address: str) -> str:
+    """Return what one caller is counted under: an IPv4 address, or the /64 of an IPv6 one.
+
+    A subscriber is handed a whole /64 at the least (RFC 6177 §2), so counting single IPv6
+    addresses would count nobody.
+    """
+    return _widened(address, ipv4_bits=32, ipv6_bits=64)
+
+
+def prefix(address: str) -> str:
+    """Return the network that aggregated events are filed under: IPv4 /24, IPv6 /48."""
+    return _widened(address, ipv4_bits=24, ipv6_bits=48)
+
+
+def networks(cidrs: Sequence[str]) -> tuple[Network, ...]:
+    """Parse CIDR strings; raises ValueError for a string that is no network."""
+    return tuple(ipaddress.ip_network(cidr, strict=False) for cidr in cidrs)
+
+
+@functools.lru_cache(maxsize=8)
+def _trusted(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
+    try:
+        return networks(cidrs)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"HALO_TRUSTED_PROXIES: {error}") from error
+
+
+def _parse(text: str) -> Address | None:
+    text = text.strip(" \t")
+    with_port = WITH_PORT.fullmatch(text)
+    if with_port:
+        text = with_port[1] or with_port[2]
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return _canonical(address)
+
+
+def _canonical(address: Address) -> Address:
+    """Drop the zone of an IPv6 address and unwrap an IPv4 address mapped into IPv6.
+
+    A dual-stack socket reports IPv4 peers mapped (RFC 4291 §2.5.5.2); left so, they would all
+    share one IPv6 prefix.
+    """
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
+
+
+def _among(address: Address, trusted: Sequence[Network]) -> bool:
+    return any(address in network for network in trusted)
+
+
+def _widened(address: str, *, ipv4_bits: int, ipv6_bits: int) -> str:
+    parsed = _parse(address)
+    if parsed is None:
+        return UNKNOWN
+    bits = ipv4_bits if isinstance(parsed, ipaddress.IPv4Address) else ipv6_bits
+    if bits == parsed.max_prefixlen:
+        return str(parsed)
+    return str(ipaddress.ip_network(f"{parsed}/{bits}", strict=False))

@@ -1,0 +1,124 @@
+"""Secrets at rest: AES-256-GCM with key rotation.
+
+A sealed value is, in bytes:
+
+    1   format, 0x01
+    8   key id: the first 8 bytes of SHA-256 over b"halo sealing key" + key
+    12  nonce, random
+    n   ciphertext, as long as the plaintext
+    16  tag
+
+The associated data is the format, the key id and the caller's context, so a value moved to
+another row, another column or under another key id does not open. Random 96-bit nonces are safe
+for 2^32 values under one key (NIST SP 800-38D §8.3); rotate before that.
+
+settings.HALO_SEALING_KEYS lists base64 keys: the first seals, all of them unseal.
+"""
+
+import base64
+import binascii
+import functools
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+FORMAT = b"\x01"
+KEY_BYTES = 32
+KEY_ID_BYTES = 8
+NONCE_BYTES = 12
+TAG_BYTES = 16
+HEAD_BYTES = len(FORMAT) + KEY_ID_BYTES
+SHORTEST = HEAD_BYTES + NONCE_BYTES + TAG_BYTES
+
+
+class SealBroken(Exception):
+    """The value was not sealed here, not with this context, or with a key since removed."""
+
+
+@dataclass(frozen=True)
+class _Key:
+    id: bytes
+    cipher: AESGCM = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: bytes) -> "_Key":
+        digest = hashlib.sha256(b"halo sealing key" + raw).digest()
+        return cls(id=digest[:KEY_ID_BYTES], cipher=AESGCM(raw))
+
+    @property
+    def head(self) -> bytes:
+        return FORMAT + self.id
+
+
+def seal(plaintext: bytes, *, context: bytes) -> bytes:
+    """Encrypt `plaintext` so that it opens only under the same `context`.
+
+    `context` names the place the value is kept, such as b"workspace.organization:7:secret"; the
+    result is 37 bytes longer than the plaintext. Raises ImproperlyConfigured without usable keys.
+    """
+    key = _ring()[0]
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    return key.head + nonce + key.cipher.encrypt(nonce, plaintext, key.head + context)
+
+
+def unseal(sealed: bytes, *, context: bytes) -> bytes:
+    """Return the plaintext of a value sealed under `context` with any configured key.
+
+    Raises SealBroken if it does not open, ImproperlyConfigured without usable keys.
+    """
+    key = _key_of(sealed)
+    nonce, ciphertext = sealed[HEAD_BYTES:][:NONCE_BYTES], sealed[HEAD_BYTES + NONCE_BYTES :]
+    try:
+        return key.cipher.decrypt(nonce, ciphertext, key.head + context)
+    except InvalidTag:
+        raise SealBroken("The value or its context was changed.") from None
+
+
+def needs_resealing(sealed: bytes) -> bool:
+    """Tell whether the value was sealed with another key than the one that seals now.
+
+    Raises SealBroken if no configured key could open it.
+    """
+    return _key_of(sealed) != _ring()[0]
+
+
+def new_key() -> str:
+    """Return a fresh key for HALO_SEALING_KEYS: 32 random bytes in base64, 44 characters."""
+    return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def _key_of(sealed: bytes) -> _Key:
+    if len(sealed) < SHORTEST or not sealed.startswith(FORMAT):
+        raise SealBroken("This is no sealed value.")
+    for key in _ring():
+        if sealed.startswith(key.head):
+            return key
+    key_id = sealed[len(FORMAT) : HEAD_BYTES].hex()
+    raise SealBroken(f"No configured key has the id {key_id}.")
+
+
+def _ring() -> tuple[_Key, ...]:
+    return _parsed(tuple(settings.HALO_SEALING_KEYS))
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(encoded: tuple[str, ...]) -> tuple[_Key, ...]:
+    if not encoded:
+        raise ImproperlyConfigured("HALO_SEALING_KEYS is empty; make a key with new_key().")
+    return tuple(_Key.of(_decoded(text, place)) for place, text in enumerate(encoded))
+
+
+def _decoded(text: str, place: int) -> bytes:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != KEY_BYTES:
+        # The key itself stays out of the message: it may be a good key with a slip in it.
+        raise ImproperlyConfigured(f"HALO_SEALING_KEYS[{place}] is not 32 bytes in base64.")
+    return raw

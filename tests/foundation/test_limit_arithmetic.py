@@ -1,0 +1,211 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foundation.limits import Bucket, Limit, Verdict
+from foundation.limits.in_memory import MemoryStore
+from foundation.limits.window import Standing, Window, allowance, refusal
+
+at_any_pace = settings(deadline=None)
+
+MINUTE = 60_000
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "seconds"),
+    [("1/s", 1, 1), ("120/m", 120, 60), ("10/h", 10, 3600), ("1000000/d", 1_000_000, 86_400)],
+)
+def test_a_limit_is_read_and_written_alike(text: str, count: int, seconds: int) -> None:
+    assert Limit.parse(text) == Limit(count, seconds)
+    assert str(Limit.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "120", "120/", "/m", "m/120", "120/mm", "120/w", "120/M", "120 / m", " 120/m"),
+        *("0/m", "-1/m", "+1/m", "1.5/m", "0120/m", "120/m\n", "٣/m", "1000001/m"),
+        "99999999999999999999/s",
+    ],
+)
+def test_anything_else_is_no_limit(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^A limit is"):
+        Limit.parse(text)
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(0, 60), (1, 0), (1, 31 * 86_400 + 1)])
+def test_a_limit_out_of_bounds_is_refused(count: int, seconds: int) -> None:
+    with pytest.raises(ValueError, match="in 1 to"):
+        Limit(count, seconds)
+
+
+@pytest.mark.parametrize("cost", [0, -1, 1_000_001])
+def test_a_call_costs_something_within_bounds(cost: int) -> None:
+    with pytest.raises(ValueError, match="costs 1 to"):
+        Bucket("k", Limit(1, 1), cost)
+
+
+def test_equal_keys_under_different_limits_are_different_buckets() -> None:
+    digests = {Bucket("k", Limit.parse(text)).digest for text in ("1/s", "1/m", "2/m")}
+    assert len(digests) == 3
+
+
+def test_the_digest_takes_any_text_and_shows_none_of_it() -> None:
+    limit = Limit(1, 1)
+    keys = ["", "\x00", "\ud800", "\ud801", "203.0.113.9", "k" * 100_000]
+    digests = {Bucket(key, limit).digest for key in keys}
+    assert len(digests) == len(keys)
+    assert {len(digest) for digest in digests} == {32}
+
+
+def test_half_a_window_later_the_previous_window_weighs_half() -> None:
+    bucket = Bucket("k", Limit(10, 60))
+    standing = Standing(bucket, Window(started=MINUTE, previous=10, current=2), now=90_000)
+    assert standing.remaining == 3
+
+
+def test_a_window_is_followed_by_the_next_and_after_a_rest_begun_anew() -> None:
+    window = Window(started=MINUTE, previous=3, current=7)
+    assert window.rolled(MINUTE + 59_999, MINUTE) == window
+    assert window.rolled(MINUTE + 60_000, MINUTE) == Window(2 * MINUTE, 7, 0)
+    assert window.rolled(MINUTE + 119_999, MINUTE) == Window(2 * MINUTE, 7, 0)
+    assert window.rolled(MINUTE + 120_000, MINUTE) == Window(3 * MINUTE, 0, 0)
+
+
+def test_a_clock_set_back_weighs_the_previous_window_once() -> None:
+    bucket = Bucket("k", Limit(10, 60))
+    standing = Standing(bucket, Window(started=MINUTE, previous=10, current=0), now=0)
+    assert (standing.elapsed, standing.remaining) == (0, 0)
+
+
+def test_a_cost_above_the_limit_never_fits() -> None:
+    standing = Standing(Bucket("k", Limit(10, 60), cost=11), Window(0, 0, 0), now=0)
+    assert standing.wait == MINUTE
+
+
+def test_a_spent_bucket_names_the_moment_it_frees() -> None:
+    # 10 calls in the window from 60 to 120 s: one of them has faded 6 s into the next.
+    bucket = Bucket("k", Limit(10, 60))
+    verdict = refusal(Standing(bucket, Window(MINUTE, 0, 10), now=70_500))
+    assert verdict == Verdict(
+        allowed=False, limit=10, remaining=0, reset_at=126, retry_after=56, bucket=bucket
+    )
+
+
+def test_an_allowance_tells_of_the_bucket_with_the_least_left() -> None:
+    wide, narrow = Bucket("k", Limit(100, 60)), Bucket("k", Limit(10, 60))
+    verdict = allowance(
+        [
+            Standing(wide, Window(MINUTE, 0, 50), now=70_500),
+            Standing(narrow, Window(MINUTE, 0, 7), now=70_500),
+        ]
+    )
+    assert verdict == Verdict(
+        allowed=True, limit=10, remaining=3, reset_at=120, retry_after=0, bucket=narrow
+    )
+
+
+def test_the_last_call_allowed_tells_when_the_next_one_fits() -> None:
+    verdict = allowance([Standing(Bucket("k", Limit(10, 60)), Window(MINUTE, 0, 10), now=MINUTE)])
+    assert (verdict.remaining, verdict.reset_at) == (0, 126)
+
+
+def test_only_a_refusal_sends_retry_after() -> None:
+    bucket = Bucket("k", Limit(10, 60))
+    allowed = Verdict(True, 10, 3, 120, 0, bucket)
+    refused = Verdict(False, 10, 0, 126, 56, bucket)
+    shared = {"X-RateLimit-Limit": "10"}
+    assert allowed.headers() == shared | {
+        "X-RateLimit-Remaining": "3",
+        "X-RateLimit-Reset": "120",
+    }
+    assert refused.headers() == shared | {
+        "X-RateLimit-Remaining": "0",
+        "X-RateLimit-Reset": "126",
+        "Retry-After": "56",
+    }
+
+
+def estimate(standing: Standing) -> Fraction:
+    """The formula as the module states it, in exact fractions."""
+    span = standing.bucket.limit.milliseconds
+    weight = Fraction(span - standing.elapsed, span)
+    return standing.window.current + standing.window.previous * weight
+
+
+@st.composite
+def standings(draw: st.DrawFn) -> Standing:
+    limit = Limit(draw(st.integers(1, 50)), draw(st.integers(1, 60)))
+    cost = draw(st.integers(1, limit.count))
+    current = draw(st.integers(0, limit.count))
+    previous = draw(st.integers(0, limit.count))
+    elapsed = draw(st.integers(0, limit.milliseconds - 1))
+    return Standing(Bucket("k", limit, cost), Window(MINUTE, previous, current), MINUTE + elapsed)
+
+
+def later(standing: Standing, milliseconds: int) -> Standing:
+    now = standing.now + milliseconds
+    window = standing.window.rolled(now, standing.bucket.limit.milliseconds)
+    return Standing(standing.bucket, window, now)
+
+
+@at_any_pace
+@given(standings())
+def test_the_wait_is_exactly_as_long_as_needed(standing: Standing) -> None:
+    room = standing.bucket.limit.count - standing.bucket.cost
+    assert estimate(later(standing, standing.wait)) <= room
+    if standing.wait:
+        assert estimate(later(standing, standing.wait - 1)) > room
+
+
+@at_any_pace
+@given(standings())
+def test_remaining_is_what_the_estimate_leaves_rounded_down(standing: Standing) -> None:
+    left = standing.bucket.limit.count - estimate(standing)
+    assert standing.remaining == max(0, left.__floor__())
+
+
+class Naive:
+    """The documented rule, computed from the full list of calls instead of two counters."""
+
+    def __init__(self, limit: Limit) -> None:
+        self.limit = limit
+        self.calls: list[tuple[int, int]] = []
+        self.begun = 0
+
+    def counted(self, since: int, until: int) -> int:
+        return sum(cost for moment, cost in self.calls if since <= moment < until)
+
+    def allows(self, now: int, cost: int) -> bool:
+        span = self.limit.milliseconds
+        begun = self.begun
+        if not self.calls or now - begun >= 2 * span:
+            begun = now
+        elif now - begun >= span:
+            begun += span
+        faded = Fraction(begun + span - now, span) * self.counted(begun - span, begun)
+        allowed = faded + self.counted(begun, now + 1) + cost <= self.limit.count
+        if allowed:
+            self.begun = begun
+            self.calls.append((now, cost))
+        return allowed
+
+
+@at_any_pace
+@given(
+    limit=st.builds(Limit, st.integers(1, 12), st.integers(1, 5)),
+    steps=st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 4)), max_size=60),
+)
+def test_two_counters_decide_as_the_full_list_of_calls_would(
+    limit: Limit, steps: list[tuple[int, int]]
+) -> None:
+    now = 1_767_268_800_000
+    store, naive = MemoryStore(lambda: now / 1000), Naive(limit)
+    for pause, cost in steps:
+        now += pause
+        reading = store.take([Bucket("k", limit, cost)])
+        assert reading.allowed == naive.allows(now, cost)
+        recent = naive.counted(now - limit.milliseconds + 1, now + 1)
+        assert recent < 2 * limit.count

@@ -1,0 +1,205 @@
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, Protocol
+
+import pytest
+from django.db import OperationalError, connection
+
+from foundation.limits import Bucket, LimitStoreDown, Store
+from foundation.limits import in_postgresql as postgresql_store
+from foundation.limits.in_memory import MemoryStore
+from foundation.limits.in_postgresql import PostgresqlStore, prune_counters
+from foundation.limits.in_redis import KEY_PREFIX, RedisStore
+
+THREADS = 24
+
+MakeBucket = Callable[..., Bucket]
+
+
+class Counters(Protocol):
+    store: Store
+    age: Callable[[Bucket, int], None]
+
+
+class RedisCounters(Protocol):
+    store: RedisStore
+
+
+def passed(store: Store, bucket: Bucket, calls: int) -> int:
+    return sum(store.take([bucket]).allowed for _ in range(calls))
+
+
+def test_exactly_the_limit_passes_from_a_fresh_bucket(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    assert passed(counters.store, bucket(), 15) == 10
+
+
+def test_the_window_begins_with_the_first_call(counters: Counters, bucket: MakeBucket) -> None:
+    assert passed(counters.store, bucket(), 5) == 5
+    counters.age(bucket(), 3500)
+    assert passed(counters.store, bucket(), 10) == 5
+
+
+def test_half_a_window_later_half_of_the_calls_are_free_again(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    passed(counters.store, bucket(), 10)
+    counters.age(bucket(), 5400)
+    assert passed(counters.store, bucket(), 10) == 5
+
+
+def test_two_windows_later_nothing_is_remembered(counters: Counters, bucket: MakeBucket) -> None:
+    passed(counters.store, bucket(), 10)
+    counters.age(bucket(), 7200)
+    assert passed(counters.store, bucket(), 15) == 10
+
+
+def test_one_full_bucket_keeps_the_others_from_being_charged(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    free, full = bucket("free"), bucket("full", "2/h")
+    outcomes = [counters.store.take([free, full]).allowed for _ in range(5)]
+    assert outcomes == [True, True, False, False, False]
+    assert passed(counters.store, free, 15) == 8
+
+
+def test_a_refused_call_does_not_count(counters: Counters, bucket: MakeBucket) -> None:
+    assert passed(counters.store, bucket(cost=8), 5) == 1
+    assert passed(counters.store, bucket(), 5) == 2
+
+
+def test_a_cost_counts_in_full_or_not_at_all(counters: Counters, bucket: MakeBucket) -> None:
+    reading = counters.store.take([bucket(cost=7)])
+    assert (reading.allowed, reading.windows[0].current) == (True, 7)
+    reading = counters.store.take([bucket(cost=4)])
+    assert (reading.allowed, reading.windows[0].current) == (False, 7)
+    assert counters.store.take([bucket(cost=3)]).allowed
+
+
+def test_the_windows_come_back_in_the_order_of_the_buckets(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    named = [bucket(name, cost=cost) for cost, name in enumerate("abcdefgh", start=1)]
+    reading = counters.store.take(named)
+    assert [window.current for window in reading.windows] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert {window.started for window in reading.windows} == {reading.now}
+
+
+@pytest.mark.parametrize("name", ["", "\x00", "\ud800", "'; DROP TABLE x; --", "%s{}:", "k" * 9999])
+def test_a_key_may_hold_any_text(counters: Counters, bucket: MakeBucket, name: str) -> None:
+    assert passed(counters.store, bucket(name), 15) == 10
+
+
+def test_the_largest_limit_and_cost_are_counted_exactly(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    most = bucket(limit="1000000/d", cost=999_999)
+    assert counters.store.take([most]).allowed
+    assert passed(counters.store, bucket(limit="1000000/d"), 3) == 1
+
+
+@pytest.mark.parametrize(("limit", "calls", "fit"), [("10/h", 1, 10), ("100/h", 10, 100)])
+def test_24_threads_share_what_the_limit_allows(
+    counters: Counters, bucket: MakeBucket, limit: str, calls: int, fit: int
+) -> None:
+    def charge(_: int) -> int:
+        return passed(counters.store, bucket(limit=limit), calls)
+
+    assert at_once(charge, counters.store, bucket("warm")) == fit
+
+
+def test_threads_that_name_the_buckets_crosswise_neither_lock_up_nor_overcharge(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    scarce, ample = bucket("scarce", "100/h"), bucket("ample", "1000/h")
+
+    def charge(turn: int) -> int:
+        pair = [scarce, ample] if turn % 2 else [ample, scarce]
+        return sum(counters.store.take(pair).allowed for _ in range(10))
+
+    assert at_once(charge, counters.store, bucket("warm")) == 100
+    assert counters.store.take([ample]).windows[0].current == 101
+
+
+def at_once(charge: Callable[[int], int], store: Store, warm: Bucket) -> int:
+    """Let 24 threads charge together, each already connected, and add up what passed."""
+    start = Barrier(THREADS)
+
+    def run(turn: int) -> int:
+        try:
+            store.take([warm])
+            start.wait(timeout=30)
+            return charge(turn)
+        finally:
+            connection.close()
+
+    usual = sys.getswitchinterval()
+    # Threads change places as often as they can, so that a missing lock shows.
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            return sum(pool.map(run, range(THREADS)))
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_memory_forgets_the_bucket_charged_longest_ago(bucket: MakeBucket) -> None:
+    store = MemoryStore(max_buckets=3)
+    for name in ("a", "b", "c", "a", "d"):
+        store.take([bucket(name)])
+    held = [store.take([bucket(name)]).windows[0].current for name in ("a", "c", "d", "b")]
+    assert held == [3, 2, 2, 1]
+
+
+def test_redis_learns_the_script_again_after_forgetting_it(
+    in_redis: RedisCounters, bucket: MakeBucket
+) -> None:
+    assert in_redis.store.take([bucket()]).allowed
+    in_redis.store._client.script_flush()
+    assert in_redis.store.take([bucket()]).windows[0].current == 2
+
+
+def test_redis_lets_counters_expire_once_they_weigh_nothing(
+    in_redis: RedisCounters, bucket: MakeBucket
+) -> None:
+    in_redis.store.take([bucket()])
+    left: Any = in_redis.store._client.pttl(KEY_PREFIX + bucket().digest)
+    assert 3_600_000 < left <= 7_200_000
+
+
+def test_a_redis_that_is_not_there_is_a_store_that_is_down(bucket: MakeBucket) -> None:
+    store = RedisStore("redis://127.0.0.1:1/0")
+    with pytest.raises(LimitStoreDown):
+        store.take([bucket()])
+    store.close()
+
+
+def test_a_database_that_does_not_answer_is_a_store_that_is_down(
+    monkeypatch: pytest.MonkeyPatch, bucket: MakeBucket
+) -> None:
+    class Gone:
+        def cursor(self) -> None:
+            raise OperationalError("the connection is closed")
+
+        def close_if_unusable_or_obsolete(self) -> None: ...
+
+    monkeypatch.setattr(postgresql_store, "connection", Gone())
+    with pytest.raises(LimitStoreDown):
+        PostgresqlStore().take([bucket()])
+
+
+def test_other_databases_have_nothing_to_prune(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sqlite:
+        vendor = "sqlite"
+
+    monkeypatch.setattr(postgresql_store, "connection", Sqlite())
+    assert prune_counters() == 0
+
+
+@pytest.mark.django_db
+def test_only_postgresql_gets_a_table() -> None:
+    tables = connection.introspection.table_names()
+    assert ("foundation_rate_counter" in tables) == (connection.vendor == "postgresql")
