@@ -1,0 +1,168 @@
+"""JSON-RPC 2.0 messages as MCP narrows them: what came in, typed, and what goes out.
+
+Source: JSON-RPC 2.0, sections 4 to 6; MCP, basic, Messages (every revision).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from mcp_protocol.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError, invalid_request
+from mcp_protocol.strict_json import JsonObject, has_unstorable_text
+
+RequestId: TypeAlias = int | str
+
+MAX_ID_CHARACTERS: Final = 1_000
+# Ids are echoed and recorded; a signed 64-bit integer survives both unchanged.
+_ID_RANGE: Final = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that awaits an answer; absent params read as an empty object."""
+
+    id: RequestId
+    method: str
+    params: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that is never answered."""
+
+    method: str
+    params: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A client's answer to a request of ours; exactly one of result and error is set."""
+
+    id: RequestId | None
+    result: object = None
+    error: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A message that cannot be obeyed; the id to answer under is None if it had no valid one."""
+
+    id: RequestId | None
+    error: ProtocolError
+
+
+Message: TypeAlias = Request | Notification | Response | Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several messages in one body (MCP 2025-03-26 only), each to be treated on its own."""
+
+    members: tuple[Message, ...]
+
+
+def read(value: object, *, batch_limit: int) -> Message | Batch:
+    """Type a parsed body; what breaks the rules becomes Malformed, so this never raises.
+
+    `batch_limit` is the most messages that one array may hold, 0 where batches do not exist
+    (see `negotiation.batch_limit`). Source: JSON-RPC 2.0, sections 4 and 6.
+    """
+    return _read_batch(value, batch_limit) if isinstance(value, list) else _read_one(value)
+
+
+def _read_batch(values: list[object], limit: int) -> Malformed | Batch:
+    if not limit:
+        return _malformed("Batches exist at revision 2025-03-26 only.")
+    if not values:
+        return _malformed("A batch must hold at least one message.")
+    if len(values) > limit:
+        return _malformed(f"A batch may hold at most {limit} messages.")
+    return Batch(tuple(_read_member(value) for value in values))
+
+
+def _read_member(value: object) -> Message:
+    message = _read_one(value)
+    # MCP 2025-03-26, basic/lifecycle: the handshake is no part of a batch.
+    if isinstance(message, Request | Notification) and message.method == "initialize":
+        return _malformed("A batch must not hold `initialize`.", getattr(message, "id", None))
+    return message
+
+
+def _read_one(value: object) -> Message:
+    if not isinstance(value, dict):
+        return _malformed("A message must be a JSON object.")
+    try:
+        return _typed(value)
+    except ProtocolError as error:
+        return Malformed(as_id(value.get("id")), error)
+
+
+def _typed(value: JsonObject) -> Request | Notification | Response:
+    if value.get("jsonrpc") != "2.0":
+        raise invalid_request('The member `jsonrpc` must be the string "2.0".')
+    if "method" not in value:
+        return _response(value)
+    method = value["method"]
+    if not isinstance(method, str):
+        raise invalid_request("The member `method` must be a string.")
+    if "id" not in value:
+        return Notification(method, _params(value, INVALID_REQUEST))
+    return Request(_required_id(value), method, _params(value, INVALID_PARAMS))
+
+
+def _response(value: JsonObject) -> Response:
+    if ("result" in value) == ("error" in value):
+        raise invalid_request("A message needs a method, or exactly one of result and error.")
+    # An error may lack an id: the peer could not read the one it was sent (JSON-RPC 2.0, 5).
+    answers_nothing = "error" in value and value.get("id") is None
+    identifier = None if answers_nothing else _required_id(value)
+    return Response(identifier, value.get("result"), value.get("error"))
+
+
+def _params(value: JsonObject, code: int) -> JsonObject:
+    params = value.get("params", {})
+    if not isinstance(params, dict):
+        raise ProtocolError(code, "The member `params` must be an object.")
+    return params
+
+
+def _required_id(value: JsonObject) -> RequestId:
+    identifier = as_id(value.get("id"))
+    if identifier is None:
+        raise invalid_request("The member `id` must be a string or an integer of sensible size.")
+    return identifier
+
+
+def as_id(value: object) -> RequestId | None:
+    """Return a value that can serve as an id (or progress token) and be echoed as it came.
+
+    None for anything but strings of at most 1,000 characters and signed 64-bit integers.
+    Source: MCP 2026-07-28, basic, Requests ("a string or integer ID", not null).
+    """
+    # bool is an int to Python and not to JSON.
+    if type(value) is int and value in _ID_RANGE:
+        return value
+    if isinstance(value, str) and len(value) <= MAX_ID_CHARACTERS:
+        # An id that cannot be written back as it came could never be matched by its sender.
+        return None if has_unstorable_text(value) else value
+    return None
+
+
+def _malformed(why: str, identifier: RequestId | None = None) -> Malformed:
+    return Malformed(identifier, invalid_request(why))
+
+
+def success(identifier: RequestId, result: Mapping[str, Any]) -> JsonObject:
+    """Return the response that carries a result."""
+    return {"jsonrpc": "2.0", "id": identifier, "result": result}
+
+
+def failure(identifier: RequestId | None, error: ProtocolError) -> JsonObject:
+    """Return the response that carries an error; the id is null where none could be read.
+
+    Source: JSON-RPC 2.0, section 5.
+    """
+    body: JsonObject = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return {"jsonrpc": "2.0", "id": identifier, "error": body}

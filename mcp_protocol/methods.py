@@ -1,0 +1,63 @@
+"""The methods of each revision: a pair that is absent from the table is unknown. That is the gate.
+
+Source: MCP schema of each revision, ClientRequest and ClientNotification.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision
+
+RateBucket: TypeAlias = Literal["tools_list", "tools_call", "other"]
+
+
+class MethodKind(Enum):
+    """Whether a method is answered (a request) or accepted in silence (a notification)."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+
+
+_REQUESTS: Final[Mapping[str, tuple[Revision, ...]]] = {
+    "initialize": HANDSHAKE,
+    "ping": HANDSHAKE,
+    "server/discover": MODERN,
+    "tools/list": REVISIONS,
+    "tools/call": REVISIONS,
+}
+
+_NOTIFICATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {
+    "notifications/initialized": HANDSHAKE,
+    "notifications/cancelled": HANDSHAKE,
+    "notifications/progress": HANDSHAKE,
+    "notifications/roots/list_changed": HANDSHAKE,
+}
+
+
+def _rows(
+    spans: Mapping[str, tuple[Revision, ...]], kind: MethodKind
+) -> dict[tuple[str, Revision], MethodKind]:
+    return {(method, at): kind for method, revisions in spans.items() for at in revisions}
+
+
+METHODS: Final[Mapping[tuple[str, Revision], MethodKind]] = {
+    **_rows(_REQUESTS, MethodKind.REQUEST),
+    **_rows(_NOTIFICATIONS, MethodKind.NOTIFICATION),
+}
+
+# Caps are per token and method (transport document, Rate limits).
+_BUCKETS: Final[Mapping[str, RateBucket]] = {
+    "tools/list": "tools_list",
+    "tools/call": "tools_call",
+}
+
+
+def known(method: str, revision: Revision) -> bool:
+    """Tell whether a request of this method is answered at a revision."""
+    return METHODS.get((method, revision)) is MethodKind.REQUEST
+
+
+def rate_bucket(method: str) -> RateBucket:
+    """Return the name of the bucket a message is charged to; unknown methods are charged too."""
+    return _BUCKETS.get(method, "other")

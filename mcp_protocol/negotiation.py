@@ -1,0 +1,166 @@
+"""Which revision a message speaks, and what its client says about itself.
+
+Source: MCP 2026-07-28, basic/versioning and basic, `_meta`; MCP 2025-06-18, basic/transports.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcp_protocol import meta_keys
+from mcp_protocol.envelope import Notification, Request, RequestId, as_id
+from mcp_protocol.errors import INVALID_PARAMS, ProtocolError, header_mismatch, unsupported_version
+from mcp_protocol.headers import VERSION_HEADER
+from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, answer_to_initialize, find
+from mcp_protocol.strict_json import JsonObject
+
+# RFC 5424, section 6.2.1, as the specification spells them.
+LOG_LEVELS: Final = frozenset(
+    {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+)
+
+# The one revision that has batches; the most messages of one of them.
+_BATCH_LIMITS: Final[Mapping[Revision, int]] = {Revision.V2025_03_26: 100}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What one message is served under: its revision, and what its client declared with it.
+
+    Legacy clients declare capabilities in `initialize` alone, and no session remembers them.
+    """
+
+    revision: Revision
+    client_capabilities: JsonObject = field(default_factory=dict)
+    client_info: JsonObject | None = None
+    log_level: str | None = None
+    progress_token: RequestId | None = None
+
+
+def batch_limit(header: str | None) -> int:
+    """Return the most messages an array may hold under this version header; 0 for no arrays."""
+    revision = UNDECLARED if header is None else find(header)
+    return 0 if revision is None else _BATCH_LIMITS.get(revision, 0)
+
+
+def accepts_forms(client_capabilities: Mapping[str, object]) -> bool:
+    """Tell whether a client can show a form: an empty elicitation capability means form mode.
+
+    Source: MCP 2025-11-25 and 2026-07-28, client/elicitation, Capabilities.
+    """
+    elicitation = client_capabilities.get("elicitation")
+    return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
+
+
+def negotiate(header: str | None, message: Request | Notification) -> Terms:
+    """Return the terms of one message from its MCP-Protocol-Version header and its body.
+
+    Raises ProtocolError, mostly with HTTP 400: HEADER_MISMATCH where header and `_meta` disagree,
+    UNSUPPORTED_VERSION for an unknown revision, INVALID_PARAMS for missing or mistyped fields.
+    """
+    meta = _meta(header, message)
+    declared = _declared_version(meta)
+    if declared is not None:
+        _check_agreement(header, declared, message)
+    if header in MODERN or declared in MODERN:
+        return _modern_terms(message, meta, declared)
+    if message.method == "initialize":
+        return _handshake_terms(message.params, meta)
+    revision = UNDECLARED if header is None else _known(header)
+    return Terms(revision, progress_token=_progress_token(meta))
+
+
+def _meta(header: str | None, message: Request | Notification) -> JsonObject:
+    meta = message.params.get(meta_keys.META, {})
+    if not isinstance(meta, dict):
+        status = 400 if header in MODERN else None
+        raise ProtocolError(INVALID_PARAMS, "`_meta` must be an object.", http_status=status)
+    return meta
+
+
+def _declared_version(meta: JsonObject) -> str | None:
+    declared = meta.get(meta_keys.PROTOCOL_VERSION)
+    if declared is None or isinstance(declared, str):
+        return declared
+    raise _bad_field(meta_keys.PROTOCOL_VERSION, "must be a string")
+
+
+def _check_agreement(header: str | None, declared: str, message: Request | Notification) -> None:
+    if header is not None and header != declared:
+        raise header_mismatch(f"{VERSION_HEADER} differs from `_meta`.")
+    _known(declared)
+    # What a notification must carry is not defined (streamable-http, Sending Messages, note).
+    if header is None and isinstance(message, Request):
+        raise header_mismatch(f"the {VERSION_HEADER} header is missing.")
+
+
+def _known(text: str) -> Revision:
+    revision = find(text)
+    if revision is None:
+        raise unsupported_version(text)
+    return revision
+
+
+def _modern_terms(message: Request | Notification, meta: JsonObject, declared: str | None) -> Terms:
+    if isinstance(message, Request):
+        _check_required(meta, declared)
+    return Terms(
+        revision=MODERN[-1],
+        client_capabilities=_object(meta, meta_keys.CLIENT_CAPABILITIES) or {},
+        client_info=_object(meta, meta_keys.CLIENT_INFO),
+        log_level=_log_level(meta),
+        progress_token=_progress_token(meta),
+    )
+
+
+def _check_required(meta: JsonObject, declared: str | None) -> None:
+    if declared is None:
+        raise _bad_field(meta_keys.PROTOCOL_VERSION, "is required")
+    if meta_keys.CLIENT_CAPABILITIES not in meta:
+        raise _bad_field(meta_keys.CLIENT_CAPABILITIES, "is required")
+
+
+def _object(meta: JsonObject, key: str) -> JsonObject | None:
+    if key not in meta:
+        return None
+    if isinstance(meta[key], dict):
+        return dict(meta[key])
+    raise _bad_field(key, "must be an object")
+
+
+def _log_level(meta: JsonObject) -> str | None:
+    if meta_keys.LOG_LEVEL not in meta:
+        return None
+    level = meta[meta_keys.LOG_LEVEL]
+    if isinstance(level, str) and level in LOG_LEVELS:
+        return level
+    raise _bad_field(meta_keys.LOG_LEVEL, "must be a log level")
+
+
+def _bad_field(key: str, why: str) -> ProtocolError:
+    return ProtocolError(INVALID_PARAMS, f"`_meta` field {key} {why}.", http_status=400)
+
+
+def _handshake_terms(params: JsonObject, meta: JsonObject) -> Terms:
+    # The handshake names its revision in the body; a header of an earlier one means nothing yet.
+    asked = params.get("protocolVersion")
+    if asked is not None and not isinstance(asked, str):
+        raise ProtocolError(INVALID_PARAMS, "`protocolVersion` must be a string.")
+    return Terms(
+        revision=UNDECLARED if asked is None else answer_to_initialize(asked),
+        client_capabilities=_declared_object(params, "capabilities") or {},
+        client_info=_declared_object(params, "clientInfo"),
+        progress_token=_progress_token(meta),
+    )
+
+
+def _declared_object(params: JsonObject, key: str) -> JsonObject | None:
+    value = params.get(key)
+    if value is None or isinstance(value, dict):
+        return value
+    raise ProtocolError(INVALID_PARAMS, f"`{key}` must be an object.")
+
+
+def _progress_token(meta: JsonObject) -> RequestId | None:
+    # Progress is a favour: a token of another type is passed over, not refused.
+    return as_id(meta.get(meta_keys.PROGRESS_TOKEN))

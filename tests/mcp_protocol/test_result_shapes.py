@@ -1,0 +1,288 @@
+"""Results: each has the shape its revision's schema asks for, and says what was promised."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from mcp_protocol.envelope import success
+from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
+from mcp_protocol.shapes import (
+    bare_initialize_result,
+    call_result,
+    descriptor,
+    discover_result,
+    empty_result,
+    initialize_result,
+    text_block,
+    tool_descriptor,
+    tools_list_result,
+)
+from mcp_protocol.strict_json import dumps
+
+Conforms = Callable[[object, Revision, str], None]
+
+MODERN = Revision.V2026_07_28
+SERVER_INFO = {"io.modelcontextprotocol/serverInfo": {"name": "halo-agents", "version": "1.0.0"}}
+
+
+@dataclass(frozen=True)
+class ExampleTool:
+    name: str = "linear.create_bug"
+    title: str | None = "Create a bug"
+    description: str = "File a bug ticket in Linear."
+    input_schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
+    output_schema: dict[str, Any] | None = None
+    mutates: bool = True
+    open_world: bool = True
+
+
+WRITER = ExampleTool()
+READER = ExampleTool(
+    name="search_docs",
+    title=None,
+    output_schema={"type": "object", "properties": {"hits": {"type": "array"}}},
+    mutates=False,
+    open_world=False,
+)
+LISTER = replace(READER, name="list_rows", output_schema={"type": "array"})
+
+
+def test_i20_initialize_without_params_is_answered_byte_for_byte() -> None:
+    body = dumps(success(1, bare_initialize_result()))
+    assert body == (
+        b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26",'
+        b'"serverInfo":{"name":"halo-agents","version":"1.0.0"},'
+        b'"capabilities":{"tools":{"listChanged":false}}}}'
+    )
+
+
+def test_the_bare_answer_has_the_shape_of_its_revision(conforms: Conforms) -> None:
+    conforms(bare_initialize_result(), Revision.V2025_03_26, "InitializeResult")
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_initialize_is_answered_in_the_agreed_revision(
+    revision: Revision, conforms: Conforms
+) -> None:
+    result = initialize_result(revision, "Search before you write.")
+    conforms(result, revision, "InitializeResult")
+    assert result["protocolVersion"] == revision.value
+    assert result["instructions"] == "Search before you write."
+    assert result["capabilities"] == {"tools": {"listChanged": False}}
+
+
+def test_no_instructions_are_no_member() -> None:
+    assert "instructions" not in initialize_result(Revision.V2025_11_25)
+    assert "instructions" not in discover_result()
+
+
+def test_discovery_lists_what_is_spoken_and_may_be_kept_by_anybody(conforms: Conforms) -> None:
+    result = discover_result("Search before you write.")
+    conforms(result, MODERN, "DiscoverResult")
+    assert result == {
+        "resultType": "complete",
+        "supportedVersions": [
+            "2026-07-28",
+            "2025-11-25",
+            "2025-06-18",
+            "2025-03-26",
+            "2024-11-05",
+        ],
+        "capabilities": {"tools": {"listChanged": False}},
+        "instructions": "Search before you write.",
+        "ttlMs": 3_600_000,
+        "cacheScope": "public",
+        "_meta": SERVER_INFO,
+    }
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_an_empty_result_has_the_shape_of_its_revision(
+    revision: Revision, conforms: Conforms
+) -> None:
+    conforms(empty_result(revision), revision, "EmptyResult")
+
+
+def test_an_empty_result_is_an_empty_object_before_2026() -> None:
+    assert [empty_result(revision) for revision in HANDSHAKE] == [{}, {}, {}, {}]
+    assert empty_result(MODERN) == {"resultType": "complete", "_meta": SERVER_INFO}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("tool", [WRITER, READER, LISTER], ids=lambda tool: tool.name)
+def test_a_tool_is_described_in_the_shape_of_the_revision(
+    tool: ExampleTool, revision: Revision, conforms: Conforms
+) -> None:
+    told = tool_descriptor(tool, revision)
+    conforms(told, revision, "Tool")
+    assert (told["name"], told["description"]) == (tool.name, tool.description)
+    assert told["inputSchema"] == tool.input_schema
+
+
+def keys(tool: ExampleTool, revision: Revision) -> list[str]:
+    return list(tool_descriptor(tool, revision))
+
+
+def test_facts_appear_with_the_revision_that_brought_them() -> None:
+    basic = ["name", "description", "inputSchema"]
+    titled = ["name", "title", "description", "inputSchema", "annotations"]
+    assert keys(WRITER, Revision.V2024_11_05) == basic
+    assert keys(WRITER, Revision.V2025_03_26) == [*basic, "annotations"]
+    assert keys(WRITER, Revision.V2025_06_18) == titled
+    assert keys(WRITER, Revision.V2025_11_25) == titled
+    assert keys(WRITER, MODERN) == titled
+
+
+@pytest.mark.parametrize("revision", since(Revision.V2025_03_26))
+def test_hints_say_whether_a_tool_changes_anything(revision: Revision) -> None:
+    writer = tool_descriptor(WRITER, revision)["annotations"]
+    reader = tool_descriptor(READER, revision)["annotations"]
+    assert writer == {"destructiveHint": True, "openWorldHint": True}
+    assert reader == {"readOnlyHint": True, "openWorldHint": False}
+
+
+def test_an_output_schema_is_told_where_the_revision_can_hold_it() -> None:
+    told = [r for r in REVISIONS if "outputSchema" in tool_descriptor(READER, r)]
+    assert told == [Revision.V2025_06_18, Revision.V2025_11_25, MODERN]
+    told_array = [r for r in REVISIONS if "outputSchema" in tool_descriptor(LISTER, r)]
+    assert told_array == [MODERN]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_list_of_tools_has_the_shape_of_its_revision_and_keeps_order(
+    revision: Revision, conforms: Conforms
+) -> None:
+    result = tools_list_result([WRITER, READER], revision, "page-2")
+    conforms(result, revision, "ListToolsResult")
+    assert [tool["name"] for tool in result["tools"]] == ["linear.create_bug", "search_docs"]
+    assert result["nextCursor"] == "page-2"
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_the_last_page_has_no_cursor(revision: Revision, conforms: Conforms) -> None:
+    result = tools_list_result([], revision)
+    conforms(result, revision, "ListToolsResult")
+    assert "nextCursor" not in result
+
+
+def test_k10_a_list_of_tools_is_stale_at_once_and_private() -> None:
+    result = tools_list_result([], MODERN)
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+    assert set(tools_list_result([], Revision.V2025_11_25)) == {"tools"}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_call_result_has_the_shape_of_its_revision(
+    revision: Revision, conforms: Conforms
+) -> None:
+    result = call_result([text_block("{}")], revision, structured={"a": 1})
+    conforms(result, revision, "CallToolResult")
+    assert result["content"] == [{"type": "text", "text": "{}"}]
+    assert result["isError"] is False
+    assert call_result([], revision, is_error=True)["isError"] is True
+
+
+def test_j16_a_plain_call_result_is_what_the_document_prints() -> None:
+    result = call_result([text_block('{\n  "deal_id": "d"\n}')], Revision.V2025_03_26)
+    assert dumps(result) == (
+        b'{"content":[{"type":"text","text":"{\\n  \\"deal_id\\": \\"d\\"\\n}"}],"isError":false}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("structured", "revisions"),
+    [
+        ({"a": 1}, [Revision.V2025_06_18, Revision.V2025_11_25, MODERN]),
+        ({}, [Revision.V2025_06_18, Revision.V2025_11_25, MODERN]),
+        ([1, 2], [MODERN]),
+        (0, [MODERN]),
+        (None, []),
+    ],
+    ids=["object", "empty-object", "array", "zero", "none"],
+)
+def test_structured_content_goes_out_where_the_revision_can_hold_it(
+    structured: object, revisions: list[Revision], conforms: Conforms
+) -> None:
+    told = []
+    for revision in REVISIONS:
+        result = call_result([text_block("x")], revision, structured=structured)
+        conforms(result, revision, "CallToolResult")
+        if "structuredContent" in result:
+            assert result["structuredContent"] == structured
+            told.append(revision)
+    assert told == revisions
+
+
+BLOCKS: dict[str, dict[str, Any]] = {
+    "image": {"type": "image", "data": "AA==", "mimeType": "image/png"},
+    "audio": {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+    "resource": {"type": "resource", "resource": {"uri": "halo://a", "text": "a"}},
+    "resource_link": {"type": "resource_link", "uri": "halo://a", "name": "a"},
+}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("kind", [*BLOCKS, "hologram"])
+def test_every_content_block_leaves_in_a_form_the_revision_can_carry(
+    kind: str, revision: Revision, conforms: Conforms
+) -> None:
+    result = call_result([BLOCKS.get(kind, {"type": kind})], revision)
+    conforms(result, revision, "CallToolResult")
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("image", Revision.V2024_11_05),
+        ("resource", Revision.V2024_11_05),
+        ("audio", Revision.V2025_03_26),
+        ("resource_link", Revision.V2025_06_18),
+    ],
+)
+def test_a_block_goes_out_as_it_is_from_the_revision_that_brought_it(
+    kind: str, first: Revision
+) -> None:
+    block = BLOCKS[kind]
+    unchanged = [r for r in REVISIONS if call_result([block], r)["content"] == [block]]
+    assert unchanged == list(since(first))
+
+
+def test_a_block_the_revision_cannot_carry_becomes_text() -> None:
+    link, audio = BLOCKS["resource_link"], BLOCKS["audio"]
+    assert call_result([link], Revision.V2025_06_18)["content"] == [link]
+    assert call_result([link], Revision.V2025_03_26)["content"] == [text_block("halo://a")]
+    assert call_result([audio], Revision.V2024_11_05)["content"] == [
+        text_block("[audio content that this revision cannot carry]")
+    ]
+
+
+def test_results_share_nothing_that_a_caller_could_spoil() -> None:
+    for build in (bare_initialize_result, discover_result, lambda: empty_result(MODERN)):
+        spoiled = build()
+        for value in spoiled.values():
+            if isinstance(value, dict):
+                value.clear()
+        assert build() != spoiled
+
+
+@pytest.mark.parametrize("url", ["https://app.haloagents.ai", "https://app.haloagents.ai/"])
+def test_g08_the_descriptor_is_the_printed_one_key_for_key(url: str) -> None:
+    printed = """
+    {
+      "name": "halo-agents",
+      "version": "1.0.0",
+      "protocolVersion": "2025-03-26",
+      "transport": "http+jsonrpc",
+      "methods": ["initialize", "ping", "tools/list", "tools/call"],
+      "authentication": {
+        "type": "oauth2",
+        "authorization_server": "https://app.haloagents.ai/.well-known/oauth-authorization-server",
+        "protected_resource_metadata": "https://app.haloagents.ai/.well-known/oauth-protected-resource"
+      },
+      "mcp_url": "https://app.haloagents.ai/api/mcp"
+    }
+    """
+    assert json.dumps(descriptor(url)) == json.dumps(json.loads(printed))

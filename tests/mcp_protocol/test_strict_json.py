@@ -1,0 +1,295 @@
+"""Strict JSON: what is refused, what is let through, and what is written."""
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_protocol import strict_json
+from mcp_protocol.errors import PARSE_ERROR, ProtocolError
+from mcp_protocol.strict_json import (
+    dumps,
+    escape_unstorable,
+    has_unstorable_text,
+    indented,
+    parse,
+)
+
+ONE_MIB = 2**20
+# Enough white space to send a body down the path of large ones.
+PADDING = b" " * 16_384
+
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**99), 10**99)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=[])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=[])), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+STORABLE_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+
+
+def refusal_of(body: bytes) -> str:
+    with pytest.raises(ProtocolError) as caught:
+        parse(body)
+    assert caught.value.code == PARSE_ERROR
+    return str(caught.value)
+
+
+def outcome(body: bytes) -> object:
+    """Return what a body reads as, or the refusal itself."""
+    try:
+        return parse(body)
+    except ProtocolError as error:
+        return error
+
+
+def is_refused(result: object) -> bool:
+    return isinstance(result, ProtocolError) and result.code == PARSE_ERROR
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+REFUSED = [
+    pytest.param(b"{", "(line 1, column", id="I01-open-brace"),
+    pytest.param(b"", "empty", id="I01-empty"),
+    pytest.param(b" \r\n\t ", "empty", id="I01-blank"),
+    pytest.param(b"nul", "(line 1, column", id="I01-nul"),
+    pytest.param(b"{} {}", "(line 1, column", id="I01-two-documents"),
+    pytest.param(b'"\xff"', "not UTF-8 (byte 1)", id="I02-invalid-utf-8"),
+    pytest.param('{"a":1}'.encode("utf-16"), "not UTF-8", id="I02-utf-16"),
+    pytest.param('{"a":1}'.encode("utf-16-le"), "(line 1, column", id="I02-utf-16-no-mark"),
+    pytest.param(b"\xef\xbb\xbf{}", "byte order mark", id="I02-byte-order-mark"),
+    pytest.param(b'"\xed\xa0\x80"', "not UTF-8", id="I02-surrogate-in-utf-8"),
+    pytest.param(b'"\xc0\x80"', "not UTF-8", id="I02-overlong-nul"),
+    pytest.param(b'{"x":NaN}', "NaN is not JSON", id="I04-nan"),
+    pytest.param(b"[Infinity]", "Infinity is not JSON", id="I04-infinity"),
+    pytest.param(b"[-Infinity]", "-Infinity is not JSON", id="I04-minus-infinity"),
+    pytest.param(b"[1e999]", "too large", id="I04-1e999"),
+    pytest.param(b"[-1e999]", "too large", id="I04-minus-1e999"),
+    pytest.param(b'{"method":"a","method":"b"}', 'duplicate key "method"', id="I05-method"),
+    pytest.param(
+        b'{"params":{"name":"a","name":"b"}}', 'duplicate key "name"', id="I05-inner-name"
+    ),
+    pytest.param(
+        b'{"p":[{"a":{"amount":1,"amount":1}}]}', 'duplicate key "amount"', id="I05-equal-values"
+    ),
+    pytest.param(b'{"\\u0061":1,"a":2}', 'duplicate key "a"', id="I05-escaped-spelling"),
+    pytest.param(b'{"a" :1,"b":"\\":","a":2}', 'duplicate key "a"', id="I05-beside-colons"),
+    pytest.param(b"[" + b"1" * 101 + b"]", "more than 100 digits", id="long-integer"),
+    pytest.param(b"[-" + b"1" * 101 + b"]", "more than 100 digits", id="long-negative-integer"),
+    pytest.param(b"[" + b"1" * 5_000 + b"]", "more than 100 digits", id="very-long-integer"),
+    pytest.param(b"[01]", "(line 1, column", id="leading-zero"),
+    pytest.param(b"[1.]", "(line 1, column", id="no-fraction"),
+    pytest.param(b"[+1]", "(line 1, column", id="plus-sign"),
+    pytest.param(b"['a']", "(line 1, column", id="single-quotes"),
+    pytest.param(b"[1,]", "(line 1, column", id="trailing-comma"),
+    pytest.param(b"[1]//", "(line 1, column", id="comment"),
+    pytest.param(b'"a\nb"', "(line 1, column", id="raw-line-break"),
+    pytest.param(b'"\\x41"', "(line 1, column", id="unknown-escape"),
+    pytest.param(b"[]\x00", "(line 1, column", id="trailing-nul"),
+    pytest.param(b"\xc2\xa0[]", "(line 1, column", id="no-break-space"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), REFUSED)
+def test_what_parsers_disagree_about_is_refused_in_plain_words(body: bytes, why: str) -> None:
+    assert why in refusal_of(body)
+
+
+@pytest.mark.parametrize(("body", "_why"), REFUSED)
+def test_a_large_body_is_refused_for_the_same_faults(body: bytes, _why: str) -> None:
+    assert refusal_of(body + PADDING).startswith("Parse error: ")
+
+
+def test_a_refusal_is_a_parse_error_without_an_id_to_answer_under() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        parse(b"{")
+    assert caught.value.data is None
+    assert str(caught.value).startswith("Parse error: ")
+
+
+def test_sixty_four_levels_are_read_and_sixty_five_are_not() -> None:
+    assert parse(nested(64)) == json.loads(nested(64))
+    assert "more than 64 levels" in refusal_of(nested(65))
+    assert "more than 64 levels" in refusal_of(b'{"a":' * 65 + b"1" + b"}" * 65)
+    assert "more than 64 levels" in refusal_of(b'{"a":1,"b":' + nested(64) + b"}")
+
+
+def test_many_shallow_brackets_are_not_depth() -> None:
+    flat = b"[" + b"[[]]," * 500 + b'"' + b"[" * 500 + b'"]'
+    assert parse(flat) == json.loads(flat)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * ONE_MIB,
+        b'{"a":' * (ONE_MIB // 5),
+        b"[" * 5_000,
+        b'{"a":' * 3_000,
+        nested(5_000),
+        nested(400_000),
+        b'["\\ud800",' + b"[" * ONE_MIB,
+    ],
+    ids=["arrays", "objects", "few-arrays", "few-objects", "closed", "closed-large", "surrogate"],
+)
+def test_a_tower_of_brackets_is_refused_and_never_a_recursion_error(body: bytes) -> None:
+    assert refusal_of(body).startswith("Parse error: ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" + b"0," * 500_000, b'["\\ud800",' + b"0," * 500_000, b"[" * ONE_MIB],
+    ids=["unfinished", "unfinished-with-surrogate", "brackets"],
+)
+def test_a_large_malformed_body_never_reaches_the_slow_parser(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strict_json, "_DECODER", None)
+    assert refusal_of(body).startswith("Parse error: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b" \t\r\n[] ", []),
+        (b"null", None),
+        (b"-0", 0),
+        (b"1.0", 1.0),
+        (b"1e-999", 0.0),
+        (b"9" * 100, int("9" * 100)),
+        (b"-" + b"9" * 100, -int("9" * 100)),
+        (b'"\\u0000"', "\x00"),
+        (b'"\\ud800"', "\ud800"),
+        (b'"\\ud83d\\ude00"', "\N{GRINNING FACE}"),
+        (b'"\\\\ud800"', "\\ud800"),
+        (b'{"a":{"a":1},"A":2}', {"a": {"a": 1}, "A": 2}),
+    ],
+    ids=[
+        "spaces",
+        "null",
+        "minus-zero",
+        "float",
+        "underflow",
+        "hundred-digits",
+        "minus-hundred-digits",
+        "J07-nul",
+        "J07-lone-surrogate",
+        "pair",
+        "escaped-backslash",
+        "same-key-in-other-object",
+    ],
+)
+def test_what_json_allows_is_read_at_any_size(body: bytes, value: object) -> None:
+    assert parse(body) == value
+    assert parse(body + PADDING) == value
+
+
+@settings(deadline=None)
+@given(value=JSON_VALUES, ascii_only=st.booleans(), indent=st.sampled_from([None, 1]))
+def test_every_document_reads_as_the_standard_library_reads_it(
+    value: Any, *, ascii_only: bool, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    body = text.encode("utf-8", "surrogatepass")
+    # Raw surrogates are not UTF-8; escaped ones are ordinary JSON.
+    if not ascii_only and LONE_SURROGATE.search(text):
+        assert is_refused(outcome(body))
+    else:
+        assert parse(body) == json.loads(body)
+        assert parse(body + PADDING) == json.loads(body)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet='{}[]",:\\/ue0x1.-+NaInfty dD8\n\x00\x7f\ud800é', max_size=60))
+def test_any_bytes_are_read_like_the_standard_library_or_refused(text: str) -> None:
+    body = text.encode("utf-8", "surrogatepass")
+    result = outcome(body)
+    assert is_refused(result) or result == json.loads(body)
+    assert is_refused(result) == is_refused(outcome(body + PADDING))
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_random_bytes_raise_nothing_but_a_parse_error(body: bytes) -> None:
+    result = outcome(body)
+    assert is_refused(result) or result == json.loads(body)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": "x\x00y"}, {"a": "x\\u0000y"}),
+        (["\ud800", {"\udfff": 1}], ["\\ud800", {"\\udfff": 1}]),
+        ("\N{GRINNING FACE}", "\N{GRINNING FACE}"),
+        ({"a": [1, None, True, 2.5, "ok"]}, {"a": [1, None, True, 2.5, "ok"]}),
+        (10**30, 10**30),
+        ("\\u0000", "\\u0000"),
+    ],
+    ids=["J07-nul", "J07-surrogates", "astral", "ordinary", "big-integer", "literal-backslash"],
+)
+def test_unstorable_text_is_found_and_spelled_out(value: object, expected: object) -> None:
+    assert escape_unstorable(value) == expected
+    assert has_unstorable_text(value) is (value != expected)
+
+
+@settings(deadline=None)
+@given(JSON_VALUES)
+def test_after_escaping_nothing_unstorable_is_left(value: object) -> None:
+    assert not has_unstorable_text(escape_unstorable(value))
+
+
+@settings(deadline=None)
+@given(st.lists(STORABLE_TEXT) | st.dictionaries(STORABLE_TEXT, STORABLE_TEXT))
+def test_escaping_leaves_storable_values_alone(value: object) -> None:
+    assert not has_unstorable_text(value)
+    assert escape_unstorable(value) == value
+
+
+def test_output_is_compact_utf_8() -> None:
+    assert dumps({"a": ["é", 1.5, None]}) == '{"a":["é",1.5,null]}'.encode()
+
+
+def test_what_the_fast_writer_cannot_write_is_written_all_the_same() -> None:
+    assert dumps({"id": 10**30}) == b'{"id":1000000000000000000000000000000}'
+    assert dumps(["\ud800", "\x00"]) == b'["\\\\ud800","\\u0000"]'
+    assert dumps({"\udfff": ("é",)}) == '{"\\\\udfff":["é"]}'.encode()
+
+
+@settings(deadline=None)
+@given(JSON_VALUES)
+def test_whatever_was_read_can_be_written_and_read_again(value: object) -> None:
+    assert has_unstorable_text(value) or parse(dumps(value)) == value
+    json.loads(dumps(value))
+
+
+def test_what_is_not_json_at_all_is_not_written() -> None:
+    with pytest.raises(TypeError):
+        dumps({"a": {1, 2}})
+
+
+def test_indented_text_has_two_spaces_and_keeps_letters() -> None:
+    assert indented({"name": "Zoë", "n": [1]}) == '{\n  "name": "Zoë",\n  "n": [\n    1\n  ]\n}'
+    assert indented({"n": 10**30}) == '{\n  "n": 1000000000000000000000000000000\n}'
+    assert indented({"a": None}) == '{\n  "a": null\n}'
+
+
+@pytest.mark.parametrize("figure", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("beside", [1, 10**30], ids=["fast-writer", "slow-writer"])
+def test_j14_a_tools_nan_is_an_error_and_not_a_null(figure: float, beside: int) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        indented({"rows": [beside, (figure,)]})
