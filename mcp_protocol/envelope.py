@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from foundation.storable import has_unstorable_text
 from mcp_protocol.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError, invalid_request
-from mcp_protocol.strict_json import JsonObject, has_unstorable_text
+from mcp_protocol.strict_json import JsonObject
 
 RequestId: TypeAlias = int | str
 

@@ -8,11 +8,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
 
+from foundation.storable import LONE_SURROGATE, leaves, members, spelled_out
 from mcp_protocol.errors import PARSE_ERROR, ProtocolError, shown
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -25,9 +25,6 @@ MAX_INTEGER_DIGITS: Final = 100
 _LARGE_BYTES: Final = 16_384
 _NESTING: Final = (dict, list)
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-# PostgreSQL stores neither: NUL ends a C string, and a lone surrogate has no UTF-8 form.
-_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def _refused(why: str) -> ProtocolError:
@@ -76,7 +73,7 @@ def parse(body: bytes) -> object:
 
     Refused: anything but UTF-8, a byte order mark, NaN, Infinity and overflowing numbers, equal
     keys in one object, nesting beyond 64 levels, integers beyond 100 digits. Escaped NUL and lone
-    surrogates are let through; see `has_unstorable_text`.
+    surrogates are let through; see `foundation/storable.py`.
     Raises ProtocolError PARSE_ERROR. Source: RFC 8259, sections 4, 6, 8.1 and 9.
     """
     text = _text(body)
@@ -118,7 +115,7 @@ def _vet_quickly(body: bytes) -> None:
 def _check_depth(value: object) -> None:
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _members(outer) if type(inner) in _NESTING]
+        level = [inner for outer in level for inner in members(outer) if type(inner) in _NESTING]
         if not level:
             return
     raise _too_deep()
@@ -126,57 +123,6 @@ def _check_depth(value: object) -> None:
 
 def _too_deep() -> ProtocolError:
     return _refused(f"the body is nested more than {MAX_DEPTH} levels deep.")
-
-
-def _members(node: object) -> Iterable[object]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list | tuple) else ()
-
-
-def _leaves(value: object) -> Iterator[object]:
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            yield from node
-        if isinstance(node, dict | list | tuple):
-            waiting.extend(_members(node))
-        else:
-            yield node
-
-
-def has_unstorable_text(value: object) -> bool:
-    """Tell whether a key or string in a JSON value holds NUL or a lone surrogate."""
-    try:
-        # The fast writer refuses lone surrogates and always writes NUL so; most values end here.
-        if rb"\u0000" not in orjson.dumps(value):
-            return False
-    except TypeError:
-        pass
-    return any(isinstance(leaf, str) and _UNSTORABLE.search(leaf) for leaf in _leaves(value))
-
-
-def escape_unstorable(value: object) -> object:
-    r"""Return a JSON value with NUL and lone surrogates spelled out as text, such as `\u0000`.
-
-    For rows that record what a client sent. Two keys that differ only in spelling become one.
-    """
-    return _escaped(value, _UNSTORABLE)
-
-
-def _escaped(value: object, pattern: re.Pattern[str]) -> object:
-    if isinstance(value, str):
-        return pattern.sub(_spelled_out, value)
-    if isinstance(value, dict):
-        return {_escaped(key, pattern): _escaped(item, pattern) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_escaped(item, pattern) for item in value]
-    return value
-
-
-def _spelled_out(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
 
 
 def dumps(value: object) -> bytes:
@@ -202,7 +148,7 @@ def indented(value: object) -> str:
     except TypeError:
         return _dumped(value, indent=2)
     # The fast writer turns NaN into null without a word.
-    if "null" in text and any(_is_not_finite(leaf) for leaf in _leaves(value)):
+    if "null" in text and any(_is_not_finite(leaf) for leaf in leaves(value)):
         raise ValueError("NaN and Infinity are not JSON.")
     return text
 
@@ -213,7 +159,7 @@ def _is_not_finite(leaf: object) -> bool:
 
 def _dumped(value: object, indent: int | None) -> str:
     return json.dumps(
-        _escaped(value, _LONE_SURROGATE),
+        spelled_out(value, LONE_SURROGATE),
         ensure_ascii=False,
         allow_nan=False,
         indent=indent,

@@ -9,15 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foundation.storable import has_unstorable_text
 from mcp_protocol import strict_json
 from mcp_protocol.errors import PARSE_ERROR, ProtocolError
-from mcp_protocol.strict_json import (
-    dumps,
-    escape_unstorable,
-    has_unstorable_text,
-    indented,
-    parse,
-)
+from mcp_protocol.strict_json import dumps, indented, parse
 
 ONE_MIB = 2**20
 # Enough white space to send a body down the path of large ones.
@@ -37,7 +32,6 @@ JSON_VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-STORABLE_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 
 
 def refusal_of(body: bytes) -> str:
@@ -228,36 +222,6 @@ def test_any_bytes_are_read_like_the_standard_library_or_refused(text: str) -> N
 def test_random_bytes_raise_nothing_but_a_parse_error(body: bytes) -> None:
     result = outcome(body)
     assert is_refused(result) or result == json.loads(body)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"a": "x\x00y"}, {"a": "x\\u0000y"}),
-        (["\ud800", {"\udfff": 1}], ["\\ud800", {"\\udfff": 1}]),
-        ("\N{GRINNING FACE}", "\N{GRINNING FACE}"),
-        ({"a": [1, None, True, 2.5, "ok"]}, {"a": [1, None, True, 2.5, "ok"]}),
-        (10**30, 10**30),
-        ("\\u0000", "\\u0000"),
-    ],
-    ids=["J07-nul", "J07-surrogates", "astral", "ordinary", "big-integer", "literal-backslash"],
-)
-def test_unstorable_text_is_found_and_spelled_out(value: object, expected: object) -> None:
-    assert escape_unstorable(value) == expected
-    assert has_unstorable_text(value) is (value != expected)
-
-
-@settings(deadline=None)
-@given(JSON_VALUES)
-def test_after_escaping_nothing_unstorable_is_left(value: object) -> None:
-    assert not has_unstorable_text(escape_unstorable(value))
-
-
-@settings(deadline=None)
-@given(st.lists(STORABLE_TEXT) | st.dictionaries(STORABLE_TEXT, STORABLE_TEXT))
-def test_escaping_leaves_storable_values_alone(value: object) -> None:
-    assert not has_unstorable_text(value)
-    assert escape_unstorable(value) == value
 
 
 def test_output_is_compact_utf_8() -> None:

@@ -1,0 +1,70 @@
+"""Text that databases refuse: what it is, and how it is spelled out so that a row can be written.
+
+PostgreSQL stores neither NUL, which ends a C string, nor a lone surrogate, which has no UTF-8 form
+(PostgreSQL 15, 8.14.1). JSON may hold both, escaped (RFC 8259, section 8.2).
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import orjson
+
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def has_unstorable_text(value: object) -> bool:
+    """Tell whether a key or string in a JSON value holds NUL or a lone surrogate."""
+    try:
+        # The fast writer refuses lone surrogates and always writes NUL so; most values end here.
+        if rb"\u0000" not in orjson.dumps(value):
+            return False
+    except TypeError:
+        pass
+    return any(isinstance(leaf, str) and UNSTORABLE.search(leaf) for leaf in leaves(value))
+
+
+def escape_unstorable(value: object) -> object:
+    r"""Return a JSON value with NUL and lone surrogates spelled out as text, such as `\u0000`.
+
+    For rows that record what a client sent. Two keys that differ only in spelling become one.
+    """
+    return spelled_out(value, UNSTORABLE) if has_unstorable_text(value) else value
+
+
+def spelled_out(value: object, pattern: re.Pattern[str]) -> object:
+    """Return a JSON value with every character that matches `pattern` written as an escape."""
+    if isinstance(value, str):
+        return pattern.sub(_escape, value)
+    if isinstance(value, dict):
+        return {
+            spelled_out(key, pattern): spelled_out(item, pattern) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [spelled_out(item, pattern) for item in value]
+    return value
+
+
+def leaves(value: object) -> Iterator[object]:
+    """Walk the keys and the scalars of a JSON value, without recursion."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield from node
+        if isinstance(node, dict | list | tuple):
+            waiting.extend(members(node))
+        else:
+            yield node
+
+
+def members(node: object) -> Iterable[object]:
+    """Return what stands directly in an object or array; nothing stands in a scalar."""
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list | tuple) else ()
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

@@ -1,0 +1,51 @@
+"""The application a server runs: /api/mcp ahead of Django, everything else through its WSGI side.
+
+Django's ASGI handler costs about a millisecond a request and holds a thread per open stream
+(docs/decisions/0003-serving.md), so it stands in front of nothing.
+"""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
+
+from a2wsgi import WSGIMiddleware
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+
+django_application = get_wsgi_application()
+
+from tools_registry.asgi import McpApplication, Receive, Scope, Send  # noqa: E402  apps first
+
+MCP_PATH = "/api/mcp"
+
+
+class Application:
+    """Routes by path; speaks the lifespan protocol so that its threads end with the server."""
+
+    def __init__(self, mcp: McpApplication) -> None:
+        self._mcp = mcp
+        self._django = WSGIMiddleware(
+            django_application,  # type: ignore[arg-type]  # the stubs call its iterable a response
+            workers=settings.HALO_CORE_THREADS,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http" if scope["path"] == MCP_PATH:
+                await self._mcp(scope, receive, send)
+            case "http":
+                await self._django(scope, receive, send)  # type: ignore[arg-type]  # its own types
+            case "lifespan":
+                await self._live(receive, send)
+            case "websocket":
+                # Nothing is served here yet; a refusal before accept is a 403 (ASGI websocket).
+                await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        self._mcp.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+application = Application(McpApplication())

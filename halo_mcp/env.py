@@ -1,0 +1,163 @@
+"""Typed reads of the environment that fail with the variable's name.
+
+`settings.py` calls these and nothing else reads `os.environ`, so a wrong value stops the start
+with one sentence instead of surfacing as a strange default hours later.
+"""
+
+import base64
+import ipaddress
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from foundation.limits import Limit
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def refuse(name: str, why: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}: {why}")
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable, or `default` when it is unset or empty."""
+    return os.environ.get(name, "").strip() or default
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """A list separated by commas or spaces."""
+    return text(name, default).replace(",", " ").split()
+
+
+def flag(name: str, *, default: bool) -> bool:
+    value = text(name, str(default)).lower()
+    if value not in TRUE | FALSE:
+        raise refuse(name, f"expected a yes or no value, got {value!r}")
+    return value in TRUE
+
+
+def integer(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
+    value = text(name, str(default))
+    try:
+        number = int(value)
+    except ValueError as error:
+        raise refuse(name, f"expected a whole number, got {value!r}") from error
+    if number < least:
+        raise refuse(name, f"must be at least {least}, got {number}")
+    if most is not None and number > most:
+        raise refuse(name, f"must be at most {most}, got {number}")
+    return number
+
+
+def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = text(name, default)
+    if value not in choices:
+        raise refuse(name, f"expected one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
+def rate(name: str, default: str) -> Limit:
+    """A rate such as `120/m`."""
+    try:
+        return Limit.parse(text(name, default))
+    except ValueError as error:
+        raise refuse(name, str(error)) from error
+
+
+def networks(name: str) -> list[str]:
+    """CIDR networks; a bare address counts as a network of one."""
+    found = words(name)
+    for network in found:
+        try:
+            ipaddress.ip_network(network, strict=False)
+        except ValueError as error:
+            raise refuse(name, f"{network!r} is not an address or a network") from error
+    return found
+
+
+def origin(name: str, default: str) -> str:
+    """An origin, scheme://host[:port] without a path or a trailing slash."""
+    value = text(name, default).rstrip("/")
+    if not _is_origin(value):
+        raise refuse(name, f"expected an origin such as https://mcp.example.com, got {value!r}")
+    return value
+
+
+def origins(name: str) -> list[str]:
+    """Origins as a browser sends them in `Origin`, separated by commas or spaces."""
+    found = [word.rstrip("/") for word in words(name)]
+    for value in found:
+        if not _is_origin(value):
+            raise refuse(name, f"{value!r} is not an origin such as https://app.example.com")
+    return found
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """A database URL as Django's settings for it.
+
+    Only the two databases that the tests run on are let through, and none that lives in memory:
+    the worker is another process.
+    """
+    url = text(name, default)
+    # Asked first: of a scheme that it does not know, the parser prints the password.
+    if url.partition(":")[0] not in {"postgres", "postgresql", "sqlite"}:
+        raise refuse(name, "expected a postgres:// or sqlite:// URL")
+    try:
+        config: dict[str, Any] = environ.Env.db_url_config(url)
+    except ValueError as error:
+        raise refuse(name, "is not a URL that can be read") from error
+    if config["NAME"] in {"", ":memory:"}:
+        raise refuse(name, "names no database")
+    return config
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a database file, whatever letters its folders' names hold."""
+    return f"sqlite:///{quote(str(path))}"
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in `path`, made on first use and readable by its owner only.
+
+    For development: production names its keys in the environment (system check halo.E002).
+    """
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        return _keep(path, base64.b64encode(secrets.token_bytes(32)).decode())
+    except OSError as error:
+        raise refuse("HALO_DATA_DIR", f"cannot read {path.name}: {error.strerror}") from error
+
+
+def _is_origin(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        # The port is read on access; one that is no number raises here.
+        whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    plain = f"{parts.scheme}://{parts.netloc}" == value and "@" not in parts.netloc
+    return whole and plain and parts.scheme in {"http", "https"}
+
+
+def _keep(path: Path, secret: str) -> str:
+    # Written aside and linked into place: two processes that start together must agree on one key.
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.touch(mode=0o600)
+        scratch.write_text(f"{secret}\n")
+        os.link(scratch, path)
+    except FileExistsError:
+        return path.read_text().strip()
+    except OSError as error:
+        raise refuse("HALO_DATA_DIR", f"cannot write {path.name}: {error.strerror}") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+    return secret

@@ -1,0 +1,36 @@
+"""manage.py worker: the background worker and its schedule, for `up` and for other supervisors."""
+
+import os
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from halo_mcp import celery
+
+STDIN = 0
+
+
+class Command(BaseCommand):
+    help = "Run the background worker and its schedule until SIGTERM."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--until-stdin-closes",
+            action="store_true",
+            help="end also when standard input does, as it does when its starter has died",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        if options["until_stdin_closes"]:
+            threading.Thread(target=_end_with_stdin, daemon=True).start()
+        celery.work()
+
+
+def _end_with_stdin() -> None:
+    # Not through sys.stdin: a thread that waits in its buffer makes the interpreter's end fail.
+    while os.read(STDIN, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

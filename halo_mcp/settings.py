@@ -1,0 +1,346 @@
+"""Every setting, read from the environment and from nowhere else.
+
+`.env.example` lists the variables with their defaults; `docs/configuration.md` explains them.
+A wrong value stops the start and names its variable (`halo_mcp/env.py`).
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from celery.schedules import crontab
+from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy as _
+
+from halo_mcp import env, logs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+HALO_DATA_DIR = Path(env.text("HALO_DATA_DIR", str(BASE_DIR / "var"))).resolve()
+
+# --- Where this deployment stands ---------------------------------------------------------------
+
+HALO_PRODUCTION = (
+    env.choice("HALO_ENV", "development", ("development", "production")) == "production"
+)
+DEBUG = env.flag("HALO_DEBUG", default=False)
+HOST = env.text("HOST", "127.0.0.1")
+PORT = env.integer("PORT", 8000, least=1)
+# The one address that tokens, metadata and links name (RFC 8414 issuer, RFC 9728 resource).
+HALO_PUBLIC_URL = env.origin("HALO_PUBLIC_URL", f"http://{HOST}:{PORT}")
+LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+PUBLIC_HOST = str(urlsplit(HALO_PUBLIC_URL).hostname)
+IS_LOOPBACK = PUBLIC_HOST in {"localhost", "127.0.0.1", "::1"}
+IS_HTTPS = HALO_PUBLIC_URL.startswith("https://")
+ALLOWED_HOSTS = [
+    *(LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]),
+    *env.words("HALO_ALLOWED_HOSTS"),
+]
+# Web processes that share the work; above one, nothing may be counted inside a process.
+HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
+HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
+HALO_TRUSTED_PROXIES = env.networks("HALO_TRUSTED_PROXIES")
+HALO_ALLOWED_ORIGINS = env.words("HALO_ALLOWED_ORIGINS")
+
+# --- Keys ---------------------------------------------------------------------------------------
+
+SECRET_KEY = env.text("HALO_SECRET_KEY") or env.kept_secret(HALO_DATA_DIR / "secret-key")
+SECRET_KEY_IS_GENERATED = not env.text("HALO_SECRET_KEY")
+SECRET_KEY_FALLBACKS = env.words("HALO_SECRET_KEY_FALLBACKS")
+HALO_SEALING_KEYS = env.words("HALO_SEALING_KEYS") or [
+    env.kept_secret(HALO_DATA_DIR / "sealing-key")
+]
+SEALING_KEY_IS_GENERATED = not env.words("HALO_SEALING_KEYS")
+
+# --- Stores -------------------------------------------------------------------------------------
+
+REDIS_URL = env.text("REDIS_URL")
+DATABASE = env.database("DATABASE_URL", f"sqlite:///{HALO_DATA_DIR / 'halo.sqlite3'}")
+ON_SQLITE = DATABASE["ENGINE"] == "django.db.backends.sqlite3"
+# IMMEDIATE: a deferred transaction that reads and then writes fails at once under concurrency.
+# FULL: a revocation must survive a power cut.
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000;",
+}
+# Statements are bound and prepared by the server: PostgreSQL's time per call halves.
+POSTGRESQL_OPTIONS = {"server_side_binding": True, "prepare_threshold": 5}
+DATABASES = {
+    "default": {
+        **DATABASE,
+        "OPTIONS": SQLITE_OPTIONS if ON_SQLITE else POSTGRESQL_OPTIONS,
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": not ON_SQLITE,
+        # A file even in tests: in memory, SQLite locks differently from what is deployed.
+        "TEST": {"NAME": str(HALO_DATA_DIR / "test.sqlite3")} if ON_SQLITE else {},
+    }
+}
+HALO_LIMIT_STORE = env.text(
+    "HALO_LIMIT_STORE", REDIS_URL or ("memory" if ON_SQLITE else "postgresql")
+)
+CACHES = {
+    "default": (
+        {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+            # A Redis that hangs must not hang the pages.
+            "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+        }
+        if REDIS_URL
+        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    )
+}
+
+# --- Limits and lifetimes, each with its documented default -------------------------------------
+
+HALO_RATE_REGISTER = env.rate("HALO_RATE_REGISTER", "10/h")
+HALO_RATE_TOOLS_LIST = env.rate("HALO_RATE_TOOLS_LIST", "60/m")
+HALO_RATE_TOOLS_CALL = env.rate("HALO_RATE_TOOLS_CALL", "120/m")
+HALO_RATE_OTHER = env.rate("HALO_RATE_OTHER", "60/m")
+HALO_RATE_TOKEN = env.rate("HALO_RATE_TOKEN", "30/m")
+HALO_RATE_AUTHORIZE = env.rate("HALO_RATE_AUTHORIZE", "60/m")
+HALO_RATE_SIGNIN = env.rate("HALO_RATE_SIGNIN", "20/m")
+HALO_RATE_IP = env.rate("HALO_RATE_IP", "1200/m")
+HALO_ACCESS_TOKEN_SECONDS = env.integer("HALO_ACCESS_TOKEN_SECONDS", 3600, least=1)
+HALO_CODE_SECONDS = env.integer("HALO_CODE_SECONDS", 300, least=1)
+# Consumed codes stay this long so that a replay is recognised (RFC 6749 4.1.2).
+HALO_CODE_KEEP_SECONDS = env.integer("HALO_CODE_KEEP_SECONDS", 86_400, least=300)
+HALO_CONSENT_SECONDS = env.integer("HALO_CONSENT_SECONDS", 600, least=30)
+HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1)
+HALO_AUDIT_INTERRUPTED_SECONDS = env.integer("HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60)
+HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)
+HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024)
+HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=1024)
+
+# --- The authorization server -------------------------------------------------------------------
+
+# What a client is told to ask for, and gets when it names nothing: reading, no acting.
+HALO_DEFAULT_SCOPE = env.text("HALO_DEFAULT_SCOPE", "docs:read setup:read data:read")
+HALO_APP_SCHEMES = frozenset(
+    env.words(
+        "HALO_APP_SCHEMES",
+        "cursor vscode vscode-insiders vscodium windsurf claude zed raycast warp jetbrains",
+    )
+)
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
+OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Grant"
+OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105  a model's name
+OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oauth.RefreshToken"  # noqa: S105  a model's name
+OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oauth.IDToken"  # noqa: S105  a model's name
+# None of the toolkit's endpoints is mounted. Its switches stand on the strict side all the same,
+# so that nothing lax wakes up with a URL that somebody adds later.
+OAUTH2_PROVIDER = {
+    "PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
+    "APPLICATION_ADMIN_CLASS": "oauth.admin.ClientAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "oauth.admin.AccessTokenAdmin",
+    "REFRESH_TOKEN_ADMIN_CLASS": "oauth.admin.RefreshTokenAdmin",
+    "GRANT_ADMIN_CLASS": "oauth.admin.GrantAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "oauth.admin.HiddenAdmin",
+}
+
+# --- Tools --------------------------------------------------------------------------------------
+
+HALO_DOCS_SOURCE = Path(env.text("HALO_DOCS_SOURCE", str(BASE_DIR / "docs"))).resolve()
+# Where the customer's browser finds the chat widget that setup_get_install_snippet installs.
+HALO_WIDGET_SCRIPT_URL = env.text(
+    "HALO_WIDGET_SCRIPT_URL", "https://cdn.haloagents.ai/sdk/latest/haloagents.umd.js"
+)
+
+# --- The first start ----------------------------------------------------------------------------
+
+HALO_ADMIN_EMAIL = env.text("HALO_ADMIN_EMAIL", "admin@example.com").lower()
+HALO_ADMIN_PASSWORD = env.text("HALO_ADMIN_PASSWORD")
+
+# --- Django -------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "corsheaders",
+    "csp",
+    "rest_framework",
+    "oauth2_provider",
+    "foundation",
+    "workspace",
+    "audit",
+    "oauth",
+    "tools_registry",
+    "console",
+    "halo_mcp",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+ROOT_URLCONF = "halo_mcp.urls"
+WSGI_APPLICATION = "halo_mcp.wsgi.application"
+ASGI_APPLICATION = "halo_mcp.asgi.application"
+# A redirect on /api/mcp would lose the client's POST.
+APPEND_SLASH = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English"))]
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Files are served straight from the source folders: no collect step stands between a clone
+# and its first page, and the set is small.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_MAX_AGE = 300
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
+# No page takes files: a huge multipart form must not be spooled to the disk.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+
+# --- People signing in --------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "workspace.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/signin"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+ACCOUNT_ADAPTER = "console.accounts.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_LOGOUT_ON_GET = False
+
+# --- What a browser is told ---------------------------------------------------------------------
+
+SESSION_COOKIE_NAME = "halo_session"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "console.errors.csrf_failure"
+CSRF_TRUSTED_ORIGINS = [HALO_PUBLIC_URL]
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = False  # the proxy in front does this; /api/mcp must never redirect
+SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = IS_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HALO_TRUSTED_PROXIES else None
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+# The endpoints that browser-based clients call; /api/mcp answers for itself, ahead of Django.
+CORS_URLS_REGEX = r"^/(\.well-known/|api/mcp/(\.well-known/|oauth/(register|token|revoke)$))"
+CORS_ALLOW_ALL_ORIGINS = True
+CORS_ALLOW_CREDENTIALS = False
+CORS_ALLOW_METHODS = ["GET", "HEAD", "POST", "OPTIONS"]
+CORS_ALLOW_HEADERS = ["authorization", "content-type", "accept", "mcp-protocol-version"]
+CORS_EXPOSE_HEADERS = [
+    "WWW-Authenticate",
+    "Retry-After",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+]
+RATELIMIT_USE_CACHE = "default"
+SILENCED_SYSTEM_CHECKS = [
+    # halo.W001 and halo.E003 speak of the process-local cache where it matters.
+    "django_ratelimit.E003",
+    "django_ratelimit.W001",
+    # The proxy redirects to https: a redirect here would lose a client's POST.
+    "security.W008",
+]
+
+# --- Background work ----------------------------------------------------------------------------
+
+CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {}
+    if REDIS_URL
+    else {
+        "data_folder_in": str(HALO_DATA_DIR / "broker"),
+        "data_folder_out": str(HALO_DATA_DIR / "broker"),
+        "control_folder": str(HALO_DATA_DIR / "broker-control"),
+    }
+)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE = {
+    "prune-unused-clients": {
+        "task": "oauth.prune_unused_clients",
+        "schedule": crontab(hour="3", minute="10"),
+    },
+    "prune-spent-credentials": {
+        "task": "oauth.prune_spent_credentials",
+        "schedule": crontab(hour="3", minute="25"),
+    },
+    "finish-interrupted-calls": {
+        "task": "audit.finish_interrupted",
+        "schedule": timedelta(minutes=5),
+    },
+    "prune-rate-counters": {
+        "task": "foundation.prune_rate_counters",
+        "schedule": timedelta(hours=1),
+    },
+}
+
+LOGGING = logs.configuration(level=env.text("HALO_LOG_LEVEL", "INFO").upper())

@@ -1,0 +1,52 @@
+"""Every public path on one page.
+
+The server answers /api/mcp ahead of Django (`halo_mcp/asgi.py`); the view below is the same
+endpoint for servers that speak only WSGI.
+"""
+
+from allauth.account import views as account
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin
+from django.urls import path, re_path
+
+from console import errors, views
+from halo_mcp.health import health
+from oauth import authorize, consent, metadata, registration, token_endpoint
+from oauth.page_limits import limited
+from tools_registry.views import mcp
+
+WELL_KNOWN = ".well-known"
+
+# One way in: the admin's own sign-in would bypass the limits on guessing passwords.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+urlpatterns = [
+    # --- MCP clients ---
+    path("api/mcp", mcp, name="mcp"),
+    path("api/mcp/oauth/register", registration.register, name="oauth_register"),
+    path("api/mcp/oauth/authorize", authorize.authorize, name="oauth_authorize"),
+    path("api/mcp/oauth/consent", consent.consent, name="oauth_consent"),
+    path("api/mcp/oauth/token", token_endpoint.token, name="oauth_token"),
+    path("api/mcp/oauth/revoke", token_endpoint.revoke, name="oauth_revoke"),
+    path(f"{WELL_KNOWN}/oauth-authorization-server", metadata.authorization_server),
+    path(f"{WELL_KNOWN}/oauth-authorization-server/api/mcp", metadata.authorization_server),
+    path(f"{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
+    path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp", metadata.protected_resource),
+    path(f"api/mcp/{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
+    re_path(rf"^{WELL_KNOWN}/(.*)$", metadata.not_found),
+    # --- People ---
+    path("", views.home, name="home"),
+    path("docs/", views.documentation_index, name="documentation_index"),
+    path("docs/<slug:slug>", views.documentation, name="documentation"),
+    path("signin", limited("signin")(account.login), name="account_login"),
+    path("signout", account.logout, name="account_logout"),
+    path("signin/inactive", account.account_inactive, name="account_inactive"),
+    path("admin/", admin.site.urls),
+    # --- Operators ---
+    path("health", health, name="health"),
+]
+
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error

@@ -1,0 +1,101 @@
+"""People, organizations and what is switched on for them."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from workspace import flags, organizations
+from workspace.models import Agent, FeatureFlag, Membership, Organization, User
+
+
+class UserForm(UserChangeForm):  # type: ignore[type-arg]
+    class Meta:
+        model = User
+        fields = "__all__"
+
+
+class NewUserForm(AdminUserCreationForm):  # type: ignore[type-arg]
+    class Meta:
+        model = User
+        fields = ("email",)
+
+
+class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = Membership
+    extra = 0
+    autocomplete_fields = ("user", "organization")
+
+
+@admin.register(User)
+class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
+    form = UserForm
+    add_form = NewUserForm
+    ordering = ("email",)
+    list_display = ("email", "name", "is_active", "is_staff", "last_login")
+    list_filter = ("is_active", "is_staff", "is_superuser")
+    search_fields = ("email", "name")
+    readonly_fields = ("last_login", "date_joined")
+    inlines: ClassVar[Any] = [MembershipInline]
+    fieldsets = (
+        (None, {"fields": ("email", "name", "password")}),
+        (_("Access"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
+        (_("Dates"), {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
+
+
+class FlagForm(forms.ModelForm):  # type: ignore[type-arg]
+    name = forms.ChoiceField(choices=flags.CHOICES, label=_("Flag"))
+
+
+class FlagInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = FeatureFlag
+    form = FlagForm
+    extra = 0
+    max_num = len(flags.CHOICES)
+
+
+class AgentInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = Agent
+    extra = 0
+    can_delete = False
+    readonly_fields = ("kind", "created_at")
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+
+@admin.register(Organization)
+class OrganizationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("name", "slug", "created_at", "suspended_at")
+    list_filter = (("suspended_at", admin.EmptyFieldListFilter),)
+    search_fields = ("name", "slug")
+    fields = ("name", "slug", "widget_key", "suspended_at", "created_at")
+    readonly_fields = ("widget_key", "created_at")
+    inlines: ClassVar[Any] = [FlagInline, AgentInline, MembershipInline]
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        if change:
+            super().save_model(request, obj, form, change)
+        else:
+            organizations.establish(obj)
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("user", "organization", "role", "created_at")
+    list_filter = ("role", "organization")
+    list_select_related = ("user", "organization")
+    search_fields = ("user__email", "organization__name")
+    autocomplete_fields = ("user", "organization")
+
+
+admin.site.site_header = "Halo MCP"
+admin.site.site_title = "Halo MCP"
+admin.site.index_title = _("Administration")

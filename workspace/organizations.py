@@ -1,0 +1,42 @@
+"""What is done to organizations and memberships, a function each."""
+
+from django.db import transaction
+from django.utils.text import slugify
+
+from foundation import ids, sealing
+from workspace.models import Agent, AgentKind, Membership, Organization, Role, User
+
+
+@transaction.atomic
+def found(name: str, *, owner: User) -> Organization:
+    """A new organization with its keys, its Ask AI agent and `owner` as its super admin."""
+    organization = establish(Organization(name=name, slug=_free_slug(name)))
+    join(organization, owner, role=Role.SUPER_ADMIN)
+    return organization
+
+
+@transaction.atomic
+def establish(organization: Organization) -> Organization:
+    """Save a new organization together with what every organization has: keys and an agent."""
+    organization.widget_key = ids.opaque("ab_live_")
+    organization.identity_secret = seal_identity_secret(organization, ids.opaque("ha_secret_"))
+    organization.save(force_insert=True)
+    Agent.objects.create(organization=organization, kind=AgentKind.ASK_AI, name="Ask AI")
+    return organization
+
+
+def join(organization: Organization, user: User, *, role: Role = Role.MEMBER) -> Membership:
+    return Membership.objects.create(organization=organization, user=user, role=role)
+
+
+def seal_identity_secret(organization: Organization, secret: str) -> bytes:
+    """The secret sealed to this organization's row: moved to another row, it does not open."""
+    context = f"workspace.organization:{organization.id}:identity_secret"
+    return sealing.seal(secret.encode(), context=context.encode())
+
+
+def _free_slug(name: str) -> str:
+    base = slugify(name)[:50] or "organization"
+    taken = set(Organization.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
+    return next(slug for slug in (base, *numbered) if slug not in taken)
