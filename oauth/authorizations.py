@@ -1,0 +1,69 @@
+"""The root of a chain: given once, by one consent; revoked by one UPDATE."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from audit import record
+from oauth import addresses
+from oauth.errors import InvalidTarget
+from oauth.models import Authorization, AuthorizationRequest, Grant, RefreshToken
+from oauth.scopes import ScopeSet
+from workspace.models import Membership
+
+# What must hold, beside the token itself, for a credential to work. The hot path says the same
+# in SQL (`oauth/principal.py`); a test holds the two together.
+STANDING: Mapping[str, Any] = {
+    "authorization__revoked_at__isnull": True,
+    "authorization__membership__isnull": False,
+    "authorization__user__is_active": True,
+    "authorization__organization__suspended_at__isnull": True,
+    "authorization__client__disabled_at__isnull": True,
+}
+
+
+def give(request: AuthorizationRequest, membership: Membership, scope: ScopeSet) -> Authorization:
+    """Write down a consent."""
+    return Authorization.objects.create(
+        client=request.client,
+        user=membership.user,
+        organization=membership.organization,
+        membership=membership,
+        scope=str(scope),
+        resource=request.resource,
+    )
+
+
+def revoke(authorization_id: UUID, *, reason: str) -> bool:
+    """End a chain and everything under it; False when it had ended before."""
+    living = Authorization.objects.filter(pk=authorization_id, revoked_at__isnull=True)
+    return bool(living.update(revoked_at=timezone.now(), revoke_reason=reason))
+
+
+def stands(credential: Grant | RefreshToken) -> bool:
+    """Whether the chain, person, membership, organization and client behind it all stand."""
+    return type(credential).objects.filter(pk=credential.pk, **STANDING).exists()
+
+
+def require_resource(authorization: Authorization, given: str | None) -> None:
+    """Hold a `resource` parameter against what was consented to (RFC 8707 section 2.2).
+
+    Absent, it means this server: a chain of another deployment is refused all the same. Raises
+    InvalidTarget.
+    """
+    if addresses.canonical_resource(given) != authorization.resource:
+        raise InvalidTarget(hint="This authorization is for another resource.")
+
+
+def report(kind: str, authorization: Authorization, *, address: str) -> None:
+    """Put on record what befell a chain: a sign of theft, or its end."""
+    record.security_event(
+        kind,
+        address=address,
+        subject=str(authorization.pk),
+        organization_id=str(authorization.organization_id),
+        client_id=authorization.client.client_id,
+        user_id=str(authorization.user_id),
+    )

@@ -1,0 +1,107 @@
+"""From a bearer token to who is calling: the one place that reads a token.
+
+One statement joins the token with everything that must stand behind it, on every request, with
+nothing cached: a revocation, a deactivated user, a disabled client, a lost membership and a
+suspended organization all hold from the next request on.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from foundation import ids
+from oauth import addresses, scopes
+from oauth.scopes import ScopeSet
+from workspace import flags
+from workspace.models import row_id
+
+# RFC 6750 section 2.1; any number of spaces, nothing behind the token, and only what this server
+# can have issued: an API key or another deployment's token is refused before the database.
+BEARER: Final = re.compile(r"bearer +(halo_at_[A-Za-z0-9_-]{43})", re.IGNORECASE)
+
+AUTHENTICATE: Final = """
+SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.email,
+       c.client_id, c.name, f.enabled
+  FROM oauth_accesstoken t
+  JOIN oauth_authorization a ON a.id = t.authorization_id
+  JOIN workspace_membership m ON m.id = a.membership_id
+  JOIN workspace_user u ON u.id = a.user_id
+  JOIN workspace_organization o ON o.id = a.organization_id
+  JOIN oauth_client c ON c.id = a.client_id
+  LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
+ WHERE t.token_checksum = %s
+   AND t.expires > %s
+   AND t.revoked_at IS NULL
+   AND a.revoked_at IS NULL
+   AND u.is_active
+   AND o.suspended_at IS NULL
+   AND c.disabled_at IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls, for which organization, through which client, with which effective scope."""
+
+    token_id: UUID
+    authorization_id: UUID
+    organization_id: UUID
+    user_id: UUID
+    user_email: str
+    client_id: str
+    client_name: str
+    scope: ScopeSet
+    mcp_server_on: bool
+
+
+class Unauthenticated(Exception):
+    """No valid bearer. `error` is None when none was presented (RFC 6750 section 3.1)."""
+
+    def __init__(self, error: str | None = None) -> None:
+        super().__init__(error or "no bearer")
+        self.error = error
+
+
+def authenticate(authorization: str | None) -> Principal:
+    """The principal behind an Authorization header.
+
+    Raises Unauthenticated, which never says why a token is refused: unknown, expired, revoked and
+    foreign ones look alike.
+    """
+    if authorization is None or not authorization.lower().startswith("bearer"):
+        raise Unauthenticated
+    if not authorization[len("bearer") :].strip():
+        raise Unauthenticated
+    presented = BEARER.fullmatch(authorization.strip())
+    row = _row(presented[1]) if presented else None
+    if row is None or row[4] != addresses.resource():
+        raise Unauthenticated("invalid_token")
+    return _principal(row)
+
+
+def _row(token: str) -> tuple[Any, ...] | None:
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute(AUTHENTICATE, [flags.MCP_SERVER, ids.sha256_hex(token), now])
+        found: tuple[Any, ...] | None = cursor.fetchone()
+    return found
+
+
+def _principal(row: tuple[Any, ...]) -> Principal:
+    enabled = row[10]
+    return Principal(
+        token_id=row_id(row[0]),
+        authorization_id=row_id(row[2]),
+        organization_id=row_id(row[5]),
+        user_id=row_id(row[6]),
+        user_email=row[7],
+        client_id=row[8],
+        client_name=row[9],
+        # A token keeps its own scope for its hour; what the person narrowed since holds at once.
+        scope=scopes.parse(row[1]).intersect(scopes.parse(row[3])),
+        mcp_server_on=flags.DEFAULTS[flags.MCP_SERVER] if enabled is None else bool(enabled),
+    )

@@ -1,0 +1,224 @@
+"""The scope grammar: what a token may do, compared by meaning and never by text.
+
+Source: the scopes document, "The scope grammar"; in plain words in docs/scopes.md.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
+
+from oauth.errors import InvalidScope
+
+MAX_TEXT: Final = 8_192  # characters of a `scope` parameter
+
+# An allow-list: what does not match in full is no scope. The tools of an external server
+# (`mcp.<slug>`) carry the names that server chose, within the alphabet MCP gives tool names.
+_GRAMMAR = re.compile(
+    r"docs:read|setup:read|data:read|actions:\*"
+    r"|actions:[a-z][a-z0-9_]{0,63}:(?:\*|[a-z][a-z0-9_]{0,63})"
+    r"|actions:mcp\.[a-z][a-z0-9_]{0,31}:(?:\*|[A-Za-z0-9_.-]{1,128})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One recognised scope, split at its colons; made by `parse` and `for_action` only."""
+
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ":".join(self.parts)
+
+    @property
+    def integration(self) -> str | None:
+        """The integration id of an `actions:<integration>:...` scope."""
+        return self.parts[1] if self.parts[2:] else None
+
+    def granted_by(self) -> frozenset["Scope"]:
+        """Return every scope that grants this one, itself among them.
+
+        Only `actions:*` reaches past its own kind: `actions:<integration>:*` grants nothing but
+        that integration's actions. Source: the scopes document, "The scope grammar".
+        """
+        if self.integration is None:
+            return frozenset((self, ALL_ACTIONS))
+        return frozenset((self, Scope((*self.parts[:2], "*")), ALL_ACTIONS))
+
+
+ALL_ACTIONS: Final = Scope(("actions", "*"))
+
+
+class ScopeTooLong(InvalidScope):
+    """The text of a `scope` parameter exceeds MAX_TEXT."""
+
+
+class ScopeNotCovered(InvalidScope):
+    """A scope was asked for that the grant does not hold; `scope` names it."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(f"The scope {scope} goes beyond what was granted.")
+        self.scope = scope
+
+
+@dataclass(frozen=True)
+class ScopeSet:
+    """Recognised scopes in the order they were asked for, each once."""
+
+    members: tuple[Scope, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.members))
+
+    def __iter__(self) -> Iterator[Scope]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def _lookup(self) -> frozenset[Scope]:
+        return frozenset(self.members)
+
+    def covers(self, required: Scope | str) -> bool:
+        """Tell whether these scopes grant the required one; an unknown text is never granted."""
+        scope = _recognise(required) if isinstance(required, str) else required
+        return scope is not None and not self._lookup.isdisjoint(scope.granted_by())
+
+    def intersect(self, other: "ScopeSet") -> "ScopeSet":
+        """Return the scopes that both sets grant.
+
+        The result covers a scope exactly where both sides do: two scopes either contain one
+        another or share nothing, so the narrower member of every overlap stands for it.
+        """
+        mine = (scope for scope in self if other.covers(scope))
+        theirs = (scope for scope in other if self.covers(scope))
+        return ScopeSet(tuple(dict.fromkeys((*mine, *theirs))))
+
+    def narrow(self, requested: "ScopeSet") -> "ScopeSet":
+        """Return the requested scopes once every one of them is covered.
+
+        Raises ScopeNotCovered for the first that is not, and InvalidScope for an empty request: a
+        token without scopes could do nothing. Source: RFC 6749 6; the scopes document, "Downscope".
+        """
+        if not requested:
+            raise InvalidScope("None of the requested scopes is known.")
+        for scope in requested:
+            if not self.covers(scope):
+                raise ScopeNotCovered(scope)
+        return requested
+
+    def minimal(self) -> "ScopeSet":
+        """Return the set without the members that another member implies."""
+        return ScopeSet(tuple(s for s in self if self._lookup & s.granted_by() == {s}))
+
+
+def parse(text: str) -> ScopeSet:
+    """Read a `scope` parameter; what the grammar does not know is dropped without an error.
+
+    Order is kept and repetition is not. Only the ASCII space separates (RFC 6749 3.3). Raises
+    ScopeTooLong over MAX_TEXT characters. Source: the scopes document, "The scope grammar".
+    """
+    if len(text) > MAX_TEXT:
+        raise ScopeTooLong(f"The scope is longer than {MAX_TEXT} characters.")
+    recognised = (_recognise(token) for token in text.split(" "))
+    return ScopeSet(tuple(dict.fromkeys(scope for scope in recognised if scope is not None)))
+
+
+def for_action(integration: str, action: str) -> Scope:
+    """Return the scope that one action requires.
+
+    Raises ValueError for names outside the grammar: no token could ever hold such a scope.
+    """
+    scope = _recognise(f"actions:{integration}:{action}")
+    if scope is None:
+        raise ValueError(f"no scope can name {integration!r} {action!r}")
+    return scope
+
+
+def scope_allows_destructive(_scopes: ScopeSet) -> bool:
+    """Answer whether the scopes permit destructive actions: no, whatever they are.
+
+    The one chokepoint through which refunds, deletions and irreversible writes would have to pass.
+    A client on somebody's laptop stands further from the operator than the dashboard does, so the
+    way is closed instead of being left to judgement at consent time.
+    Source: the scopes document, "Destructive actions are not exposed via MCP".
+    """
+    return False
+
+
+def _recognise(token: str) -> Scope | None:
+    return Scope(tuple(token.split(":"))) if _GRAMMAR.fullmatch(token) else None
+
+
+SUPPORTED: Final = parse("docs:read setup:read data:read actions:*")
+"""The scopes that discovery advertises; those of single integrations depend on the workspace."""
+
+
+class SmallestSet(NamedTuple):
+    use_case: str
+    scopes: str
+
+
+SMALLEST_SETS: Final = (
+    SmallestSet("Walk a customer through the widget's installation", "setup:read docs:read"),
+    SmallestSet("Read product insight without changing anything", "data:read docs:read"),
+    SmallestSet("Look customers up and act for them", "actions:* data:read"),
+    SmallestSet("Search the documentation", "docs:read"),
+    SmallestSet("Work with one integration", "actions:hubspot:*"),
+    SmallestSet("Run one action", "actions:hubspot:create_deal"),
+)
+"""The smallest scopes that a use case needs (the scopes document, last table)."""
+
+
+class Description(NamedTuple):
+    """What a consent page says of a scope; `kind` tells looking from acting."""
+
+    title: str
+    sentence: str
+    kind: Literal["read", "act"]
+
+
+_FIXED_DESCRIPTIONS: Final[Mapping[str, Description]] = {
+    "docs:read": Description(
+        "Read the documentation", "Search and open the public product documentation.", "read"
+    ),
+    "setup:read": Description(
+        "Read the setup guide",
+        "See the install snippet and the sample for signing people in, to help set up the widget.",
+        "read",
+    ),
+    "data:read": Description(
+        "Read workspace data",
+        "Look up people, companies, tickets, conversations and product figures. Nothing changes.",
+        "read",
+    ),
+    "actions:*": Description(
+        "Act in every connected integration",
+        "Run every enabled action that is not destructive, and read the documentation, the setup "
+        "guide and the workspace data.",
+        "act",
+    ),
+}
+
+
+def describe(scope: Scope, names: Mapping[str, str] | None = None) -> Description:
+    """Put a scope into plain words for the person who is asked to grant it.
+
+    `names` maps integration ids to display names; without one the id is spelled out.
+    """
+    if scope.integration is None:
+        return _FIXED_DESCRIPTIONS[str(scope)]
+    name = (names or {}).get(scope.integration) or _spelled_out(scope.integration)
+    action = scope.parts[2]
+    if action == "*":
+        return Description(
+            f"Act in {name}", f"Run every enabled action of {name} that is not destructive.", "act"
+        )
+    plain = action.replace("_", " ")
+    return Description(f"{name}: {plain}", f"Run the one action “{plain}” in {name}.", "act")
+
+
+def _spelled_out(integration: str) -> str:
+    return integration.removeprefix("mcp.").replace("_", " ").title()

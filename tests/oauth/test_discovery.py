@@ -1,0 +1,149 @@
+"""Discovery: what a client reads before it knows anything (RFC 8414, RFC 9728)."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.drivers.oauth_client import ORIGIN, REGISTER, REVOKE, TOKEN
+
+SERVER = "/.well-known/oauth-authorization-server"
+RESOURCE = "/.well-known/oauth-protected-resource"
+SERVER_PATHS = [SERVER, f"{SERVER}/api/mcp"]
+RESOURCE_PATHS = [
+    RESOURCE,
+    f"{RESOURCE}/api/mcp",
+    "/api/mcp/.well-known/oauth-protected-resource",
+]
+DOCUMENTS = [*SERVER_PATHS, *RESOURCE_PATHS]
+INSPECTOR = "http://localhost:6274"
+
+
+def document(path: str, host: str = "127.0.0.1:8000") -> dict[str, Any]:
+    response = Client().get(path, headers={"host": host})
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    assert response["Cache-Control"] == "public, max-age=300"
+    body: dict[str, Any] = json.loads(response.content)
+    return body
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=f"G01-{path}") for path in SERVER_PATHS])
+def test_the_server_says_what_it_speaks_and_nothing_more(path: str) -> None:
+    metadata = document(path)
+    assert metadata["issuer"] == ORIGIN
+    assert metadata["response_types_supported"] == ["code"]
+    assert metadata["response_modes_supported"] == ["query"]
+    assert metadata["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert metadata["code_challenge_methods_supported"] == ["S256"]
+    assert metadata["token_endpoint_auth_methods_supported"] == [
+        "none",
+        "client_secret_basic",
+        "client_secret_post",
+    ]
+    assert metadata["authorization_response_iss_parameter_supported"] is True
+    assert "jwks_uri" not in metadata
+
+
+def test_every_endpoint_it_names_stands_under_the_issuer() -> None:
+    metadata = document(SERVER)
+    endpoints = {name: url for name, url in metadata.items() if name.endswith("_endpoint")}
+    assert sorted(endpoints) == [
+        "authorization_endpoint",
+        "registration_endpoint",
+        "revocation_endpoint",
+        "token_endpoint",
+    ]
+    assert all(url.startswith(f"{ORIGIN}/api/mcp/oauth/") for url in endpoints.values())
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=f"G02-{path}") for path in RESOURCE_PATHS])
+def test_the_resource_names_itself_and_its_server(path: str) -> None:
+    metadata = document(path)
+    assert metadata["resource"] == f"{ORIGIN}/api/mcp"
+    assert metadata["authorization_servers"] == [ORIGIN]
+    assert metadata["bearer_methods_supported"] == ["header"]
+
+
+def test_who_typed_localhost_reads_of_localhost() -> None:
+    metadata = document(RESOURCE, host="localhost:8000")
+    assert metadata["resource"] == "http://localhost:8000/api/mcp"
+    assert metadata["authorization_servers"] == [ORIGIN]
+
+
+@pytest.mark.parametrize("host", ["localhost:9000", "localhost", "localhost:99999", "localhost:0"])
+def test_another_port_is_another_place(host: str) -> None:
+    assert document(RESOURCE, host=host)["resource"] == f"{ORIGIN}/api/mcp"
+
+
+@pytest.mark.usefixtures("db")
+def test_an_unknown_host_gets_no_document() -> None:
+    assert Client().get(RESOURCE, headers={"host": "evil.example"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(f"{SERVER}/evil/../x", id="G04-dots"),
+        pytest.param(f"{SERVER}/evil", id="G04-suffix"),
+        pytest.param("/.well-known/openid-configuration", id="G04-openid"),
+        pytest.param("/.well-known/", id="G04-empty"),
+    ],
+)
+def test_anything_else_that_is_well_known_is_not_found_and_not_reflected(path: str) -> None:
+    response = Client().get(path)
+    assert response.status_code == 404
+    assert json.loads(response.content) == {"error": "not_found"}
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=f"G05-{path}") for path in DOCUMENTS])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_documents_are_for_reading(path: str, method: str) -> None:
+    response = Client().generic(method, path)
+    assert response.status_code == 405
+    assert response["Allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_a_document_can_be_asked_for_its_headers_alone(path: str) -> None:
+    response = Client().head(path)
+    assert (response.status_code, response.content) == (200, b"")
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=f"G07-{path}") for path in DOCUMENTS])
+def test_a_browser_based_client_reads_documents_without_credentials(path: str) -> None:
+    response = Client().get(path, headers={"origin": INSPECTOR})
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in response
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=f"G07-{path}") for path in (REGISTER, TOKEN, REVOKE, SERVER)]
+)
+def test_a_preflight_lets_any_origin_send_what_clients_send(path: str) -> None:
+    asked = {
+        "origin": INSPECTOR,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type,mcp-protocol-version",
+    }
+    response = Client().options(path, headers=asked)
+    allowed = response["Access-Control-Allow-Headers"].split(", ")
+    assert response.status_code == 200
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert "POST" in response["Access-Control-Allow-Methods"]
+    assert {"content-type", "mcp-protocol-version", "authorization"} <= set(allowed)
+    assert "Access-Control-Allow-Credentials" not in response
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("path", ["/signin", "/api/mcp/oauth/authorize", "/api/mcp/oauth/consent"])
+def test_pages_for_people_are_not_shared_with_other_origins(path: str) -> None:
+    response = Client().get(path, headers={"origin": INSPECTOR})
+    assert "Access-Control-Allow-Origin" not in response
+
+
+@pytest.mark.parametrize("path", [REGISTER, TOKEN, REVOKE])
+def test_an_endpoint_says_which_methods_it_has(path: str) -> None:
+    response = Client().options(path)
+    assert (response.status_code, response["Allow"]) == (204, "POST, OPTIONS")

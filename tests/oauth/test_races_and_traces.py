@@ -1,0 +1,204 @@
+"""Against the real server process: who wins when many ask at once, and what is left behind."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.drivers.oauth_client import REGISTER, REVOKE, TOKEN, OAuthClient
+from tests.drivers.person import Person
+from tests.drivers.server import EMAIL, PASSWORD, Server, running
+
+pytestmark = pytest.mark.process
+
+CALLBACK = "http://127.0.0.1:33418/callback"
+
+
+class RemoteClient:
+    """A confidential client over HTTP, and the person who approves it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        document = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post"}
+        registered = httpx2.post(server.url + REGISTER, json=document, timeout=60).json()
+        self.asked = OAuthClient(
+            client_id=registered["client_id"],
+            secret=registered["client_secret"],
+            redirect_uri=CALLBACK,
+        )
+
+    def code(self, person: Person) -> str:
+        location = person.open(self.server.url + self.asked.authorize_address())
+        return parse_qs(urlsplit(location).query)["code"][0]
+
+    def exchange(self, code: str) -> httpx2.Response:
+        proof = {"redirect_uri": CALLBACK, "code_verifier": self.asked.verifier}
+        return self.post(TOKEN, grant_type="authorization_code", code=code, **proof)
+
+    def refresh(self, token: str) -> httpx2.Response:
+        return self.post(TOKEN, grant_type="refresh_token", refresh_token=token)
+
+    def post(self, path: str, **fields: str) -> httpx2.Response:
+        who = {"client_id": self.asked.client_id, "client_secret": self.asked.secret}
+        return httpx2.post(self.server.url + path, data=who | fields, timeout=120)
+
+    def call(self, access: str, method: str = "ping") -> httpx2.Response:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method}
+        bearer = {"Authorization": f"Bearer {access}"}
+        return httpx2.post(self.server.mcp_url, json=message, headers=bearer, timeout=60)
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    person = Person()
+    yield person
+    person.browser.close()
+
+
+@pytest.fixture
+def client(server: Server) -> RemoteClient:
+    return RemoteClient(server)
+
+
+def at_once(asks: Sequence[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
+    """The answers to requests that are all sent in the same moment."""
+    start = Barrier(len(asks))
+
+    def sent(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
+        start.wait(60)
+        return ask()
+
+    with ThreadPoolExecutor(len(asks)) as pool:
+        return list(pool.map(sent, asks))
+
+
+def the_one_pair(answers: list[httpx2.Response]) -> dict[str, str]:
+    """The pair of the only winner; everybody else was told `invalid_grant`."""
+    won = [answer for answer in answers if answer.status_code == 200]
+    lost = {(a.status_code, a.json()["error"]) for a in answers if a.status_code != 200}
+    assert (len(won), lost) == (1, {(400, "invalid_grant")})
+    pair: dict[str, str] = won[0].json()
+    return pair
+
+
+def is_dead(client: RemoteClient, pair: dict[str, str]) -> bool:
+    renewed = client.refresh(pair["refresh_token"])
+    called = client.call(pair["access_token"])
+    return (renewed.status_code, called.status_code) == (400, 401)
+
+
+@pytest.mark.parametrize("threads", [pytest.param(24, id="D03")])
+def test_of_many_who_bring_one_code_one_wins_and_the_chain_dies(
+    threads: int, client: RemoteClient, person: Person, server: Server
+) -> None:
+    for _ in range(2):
+        code = client.code(person)
+        pair = the_one_pair(at_once([partial(client.exchange, code)] * threads))
+        assert is_dead(client, pair)
+    assert "level=error" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("threads", [pytest.param(24, id="E03")])
+def test_of_many_who_bring_one_refresh_token_one_wins_and_the_chain_dies(
+    threads: int, client: RemoteClient, person: Person, server: Server
+) -> None:
+    for _ in range(2):
+        first = client.exchange(client.code(person)).json()
+        ask = partial(client.refresh, first["refresh_token"])
+        pair = the_one_pair(at_once([ask] * threads))
+        assert is_dead(client, pair)
+        assert is_dead(client, first)
+    assert "level=error" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("error", [pytest.param("invalid_grant", id="V04")])
+def test_a_replayed_code_beside_a_refresh_leaves_nothing_alive(
+    error: str, client: RemoteClient, person: Person
+) -> None:
+    code = client.code(person)
+    first = client.exchange(code).json()
+    replayed, renewed = at_once(
+        [partial(client.exchange, code), partial(client.refresh, first["refresh_token"])]
+    )
+    assert (replayed.status_code, replayed.json()["error"]) == (400, error)
+    assert is_dead(client, first)
+    if renewed.status_code == 200:
+        assert is_dead(client, renewed.json())
+
+
+def everything_kept(server: Server) -> str:
+    """Every row of every table, as text."""
+    port = server.url.rpartition(":")[2]
+    url = os.environ.get("DATABASE_URL", "")
+    if url.startswith("postgres"):
+        return _rows_of_postgresql(f"{url.rsplit('/', 1)[0]}/halo_process_{port}")
+    return _rows_of_sqlite(server.log.parent / "data" / "halo.sqlite3")
+
+
+def _rows_of_sqlite(path: Path) -> str:
+    with sqlite3.connect(path) as database:
+        named = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        rows = [database.execute(f'SELECT * FROM "{name}"').fetchall() for (name,) in named]  # noqa: S608  names of our own schema
+    database.close()
+    return repr(rows)
+
+
+def _rows_of_postgresql(url: str) -> str:
+    with psycopg.connect(url) as database:
+        named = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        asks = [sql.SQL("SELECT t::text FROM {} t").format(sql.Identifier(n)) for (n,) in named]
+        return repr([database.execute(ask).fetchall() for ask in asks])
+
+
+@pytest.fixture(scope="module")
+def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that logs whatever anything in it cares to say."""
+    with running(tmp_path_factory.mktemp("talkative"), {"HALO_LOG_LEVEL": "DEBUG"}) as server:
+        yield server
+
+
+def live_through_everything(client: RemoteClient, person: Person) -> list[str]:
+    """One whole life of a connection, mistakes included; returns every secret there was."""
+    code = client.code(person)
+    first = client.exchange(code).json()
+    client.call(first["access_token"], "tools/list")
+    second = client.refresh(first["refresh_token"]).json()
+    burnt = client.code(person)
+    client.post(TOKEN, grant_type="authorization_code", code=burnt, code_verifier="w" * 43)
+    client.post(f"{TOKEN}?code={burnt}", code=burnt)
+    client.post(TOKEN, grant_type=second["refresh_token"], code=code)
+    httpx2.get(f"{client.server.mcp_url}?access_token={second['access_token']}")
+    client.post(REVOKE, token=second["access_token"])
+    client.refresh(first["refresh_token"])
+    pairs = [pair[kind] for pair in (first, second) for kind in ("access_token", "refresh_token")]
+    return [code, burnt, *pairs, client.asked.verifier, client.asked.secret, PASSWORD]
+
+
+def test_no_secret_is_left_in_the_log_or_in_any_table(talkative: Server, person: Person) -> None:
+    client = RemoteClient(talkative)
+    secrets = live_through_everything(client, person)
+    assert len(set(secrets)) == 9
+    kept: dict[str, Any] = {
+        "log": talkative.log.read_text(),
+        "tables": everything_kept(talkative),
+    }
+    assert "level=debug" in kept["log"]
+    assert client.asked.client_id in kept["tables"]
+    assert EMAIL in kept["tables"]
+    found = [
+        (place, secret[:8])
+        for place, text in kept.items()
+        for secret in secrets
+        if secret[-40:] in text
+    ]
+    assert found == []
