@@ -1,0 +1,250 @@
+"""The endpoint in a real server process, over real sockets."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_protocol.revisions import Revision
+from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.mcp import BOTH, McpClient, events_in, over_http
+from tests.drivers.toolbox import begun_mark
+
+pytestmark = pytest.mark.process
+
+MODERN, NEWEST_HANDSHAKE = Revision.V2026_07_28, Revision.V2025_11_25
+TOKEN = {"progressToken": "p1"}
+PATIENCE = 20
+LAST_ROW = """
+from audit.models import ActionExecution
+row = ActionExecution.objects.filter(tool={tool!r}).latest("id")
+print(row.outcome, row.reason)
+"""
+SWEEP = """
+from datetime import timedelta
+from audit import record
+print(record.finish_interrupted(older_than=timedelta(0)))
+"""
+WALKTHROUGH = """
+TOKEN="{token}"
+URL="{url}"
+
+curl -sX POST "$URL" \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{{"jsonrpc":"2.0","id":1,"method":"initialize"}}'
+echo
+curl -sX POST "$URL" \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{{"jsonrpc":"2.0","id":2,"method":"tools/list"}}'
+echo
+curl -sX POST "$URL" \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{{
+    "jsonrpc":"2.0","id":3,"method":"tools/call",
+    "params": {{
+      "name":"search_docs",
+      "arguments": {{"query":"escalation policy","page_size":5}}
+    }}
+  }}'
+"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with laboratory(tmp_path_factory.mktemp("laboratory")) as started:
+        yield started
+
+
+@pytest.fixture
+def client(running: Laboratory) -> McpClient:
+    return McpClient(running.token, transport=over_http(running.server.mcp_url))
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+class Line:
+    """One connection, written and read byte by byte."""
+
+    def __init__(self, running: Laboratory) -> None:
+        self.token = running.token
+        self.socket = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
+        self.head = (
+            f"POST /api/mcp HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
+            f"Authorization: Bearer {running.token}\r\nContent-Type: application/json\r\n"
+        )
+
+    def write(self, *parts: bytes | str) -> None:
+        for part in parts:
+            self.socket.sendall(part.encode() if isinstance(part, str) else part)
+
+    def read_until(self, mark: bytes) -> bytes:
+        read = b""
+        while mark not in read:
+            chunk = self.socket.recv(65_536)
+            assert chunk, read
+            read += chunk
+        return read
+
+    def read_to_the_end(self) -> bytes:
+        return b"".join(iter(lambda: self.socket.recv(65_536), b""))
+
+
+@pytest.fixture
+def line(running: Laboratory) -> Iterator[Line]:
+    line = Line(running)
+    with closing(line.socket):
+        yield line
+
+
+def call_of(line: Line, revision: Revision, tool: str, awaited: Path) -> list[bytes | str]:
+    """The bytes of a call that asks for events."""
+    client = McpClient(line.token, revision)
+    params = client.params({"name": tool, "arguments": {"file": str(awaited)}, "_meta": TOKEN})
+    message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}
+    body = json.dumps(message).encode()
+    mirrored = {**client.mirror("tools/call", params), "Accept": BOTH}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in mirrored.items())
+    version = f"MCP-Protocol-Version: {revision}\r\n"
+    return [line.head, lines, version, f"Content-Length: {len(body)}\r\n\r\n", body]
+
+
+def last_row(running: Laboratory, tool: str) -> str:
+    return running.evaluate(LAST_ROW.format(tool=tool)).strip()
+
+
+def test_events_arrive_while_the_tool_still_runs(
+    running: Laboratory, line: Line, tmp_path: Path
+) -> None:
+    awaited = tmp_path / "go"
+    line.write(*call_of(line, NEWEST_HANDSHAKE, "wait", awaited))
+    head = line.read_until(b": keep-alive\n\n")
+    assert b"x-accel-buffering: no\r\n" in head
+    awaited.touch()
+    rest = line.read_until(b"0\r\n\r\n")
+    response = events_in(rest.replace(b"\r\n", b"\n"))[-1]
+    assert json.loads(response["result"]["content"][0]["text"]) == {"found": "go"}
+    assert last_row(running, "wait") == "success"
+
+
+@pytest.mark.parametrize(
+    ("revision", "outcome"),
+    [(MODERN, "cancelled cancelled"), (NEWEST_HANDSHAKE, "success")],
+    ids=str,
+)
+def test_hanging_up_cancels_at_the_newest_revision_only(
+    running: Laboratory, line: Line, tmp_path: Path, revision: Revision, outcome: str
+) -> None:
+    awaited = tmp_path / "go"
+    line.write(*call_of(line, revision, "write_slowly", awaited))
+    line.read_until(b"notifications/progress")
+    assert last_row(running, "write_slowly") == "started"
+    line.socket.close()
+    if revision != MODERN:
+        # Long enough for a server that did take it for a cancellation to show it.
+        time.sleep(0.5)
+        awaited.touch()
+    until(lambda: last_row(running, "write_slowly") != "started")
+    assert last_row(running, "write_slowly") == outcome
+
+
+def test_i23_a_body_that_never_ends_is_answered_and_the_connection_closed(line: Line) -> None:
+    line.write(line.head, "Transfer-Encoding: chunked\r\n\r\n")
+    chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+    line.write(*[chunk] * 17)
+    answer = line.read_to_the_end()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in answer
+
+
+def test_i23_a_length_over_the_cap_is_refused_before_the_body(line: Line) -> None:
+    line.write(line.head, "Content-Length: 99999999\r\n\r\n")
+    assert line.read_to_the_end().startswith(b"HTTP/1.1 413 ")
+
+
+def test_u01_a_body_that_does_not_come_is_given_up(line: Line) -> None:
+    line.write(line.head, "Content-Length: 100\r\n\r\n", b'{"jsonrpc"')
+    assert line.read_to_the_end().startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        "Content-Length: -1\r\n\r\n",
+        "Content-Length: x\r\n\r\n",
+        "Transfer-Encoding: gzip\r\n\r\n",
+        "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    ],
+    ids=["two-lengths", "negative", "word", "unknown-coding", "both"],
+)
+def test_a_request_that_two_servers_could_cut_differently_runs_nothing(
+    line: Line, head: str
+) -> None:
+    line.write(line.head, head)
+    line.socket.shutdown(socket.SHUT_WR)
+    assert line.read_to_the_end().split(b" ")[1] in {b"400", b"408", b"501"}
+
+
+def test_one_connection_carries_many_requests(line: Line) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    for _ in range(3):
+        line.write(line.head, f"Content-Length: {len(body)}\r\n\r\n", body)
+        assert b'"result":{}' in line.read_until(b'"result":{}}')
+
+
+def test_long_streams_leave_room_for_short_calls(
+    running: Laboratory, client: McpClient, tmp_path: Path
+) -> None:
+    lines = [Line(running) for _ in range(6)]
+    for number, line in enumerate(lines):
+        line.write(*call_of(line, MODERN, "wait", tmp_path / f"go{number}"))
+        line.read_until(b"notifications/progress")
+    assert client.request("ping").result == {}
+    for line in lines:
+        line.socket.close()
+
+
+def test_the_documents_curl_walkthrough_works_word_for_word(running: Laboratory) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    script = WALKTHROUGH.format(token=running.token, url=running.server.mcp_url)
+    finished = subprocess.run(
+        ["sh", "-c", script], capture_output=True, check=True, text=True, timeout=60
+    )
+    initialized, listed, called = map(json.loads, finished.stdout.splitlines())
+    assert initialized["result"]["serverInfo"] == {"name": "halo-agents", "version": "1.0.0"}
+    assert "search_docs" in [tool["name"] for tool in listed["result"]["tools"]]
+    found: Any = json.loads(called["result"]["content"][0]["text"])
+    assert found["query"] == "escalation policy"
+
+
+def test_w05_a_process_that_dies_midway_leaves_a_row_that_the_sweeper_names(
+    tmp_path: Path,
+) -> None:
+    with laboratory(tmp_path) as dying:
+        awaited = tmp_path / "go"
+        line = Line(dying)
+        line.write(*call_of(line, NEWEST_HANDSHAKE, "write_slowly", awaited))
+        until(begun_mark(awaited).exists)
+        dying.server.process.send_signal(signal.SIGKILL)
+        dying.server.process.wait(PATIENCE)
+        assert last_row(dying, "write_slowly") == "started"
+        assert dying.evaluate(SWEEP).strip() == "1"
+        assert last_row(dying, "write_slowly") == "interrupted interrupted"
+        line.socket.close()

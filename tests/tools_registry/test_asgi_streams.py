@@ -1,0 +1,225 @@
+"""Calls that speak while they run: what goes over the stream, and what leaving it means."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit import record
+from audit.models import ActionExecution
+from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
+from tests.drivers.asgi import Wire, application, exchange, opened, scope_of, through
+from tests.drivers.mcp import BOTH, HOST, McpClient, events_in
+from tools_registry import asgi
+from tools_registry.asgi import Events, Patience
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+MODERN = Revision.V2026_07_28
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+TOKEN = {"progressToken": "p1"}
+HASTY = Patience(body=30, keep_alive=0.02)
+
+
+def request_of(
+    client: McpClient, name: str, arguments: dict[str, Any], meta: dict[str, Any]
+) -> tuple[dict[str, Any], bytes]:
+    """The scope and body of a call that asks for events."""
+    params = client.params({"name": name, "arguments": arguments, "_meta": meta})
+    headers = {
+        "Host": HOST,
+        "Accept": BOTH,
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {client.token}",
+        "MCP-Protocol-Version": client.revision.value,
+        **client.mirror("tools/call", params),
+    }
+    kept = [(name, value) for name, value in headers.items() if value is not None]
+    message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}
+    return scope_of("POST", kept), json.dumps(message).encode()
+
+
+def streamed(client: McpClient, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> Wire:
+    scope, body = request_of(client, name, arguments, meta)
+    with application() as app:
+        return exchange(app, scope, [body])
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_progress_comes_as_events_and_the_last_one_is_the_response(
+    mcp: McpClient, revision: Revision
+) -> None:
+    wire = streamed(mcp.at(revision), "count_up", {"to": 3}, TOKEN)
+    assert (wire.status, wire.headers["content-type"]) == (200, "text/event-stream")
+    assert wire.headers["x-accel-buffering"] == "no"
+    assert wire.headers["cache-control"] == "no-store"
+    assert "content-length" not in wire.headers
+    *progress, response = wire.reply.events
+    assert [event["params"] for event in progress] == [
+        {"progressToken": "p1", "progress": n, "total": 3, "message": f"at {n}"} for n in (1, 2, 3)
+    ]
+    assert {event["method"] for event in progress} == {"notifications/progress"}
+    assert response["id"] == 9
+    assert json.loads(response["result"]["content"][0]["text"]) == {"counted": 3}
+    row = ActionExecution.objects.get()
+    assert (row.outcome, row.request_id) == ("success", wire.headers["x-request-id"])
+
+
+@pytest.mark.parametrize(
+    ("level", "heard"), [("debug", ["debug", "warning"]), ("warning", ["warning"]), ("error", [])]
+)
+def test_log_messages_come_from_the_level_asked_for(
+    mcp: McpClient, level: str, heard: list[str]
+) -> None:
+    wire = streamed(mcp.at(MODERN), "count_up", {"to": 1}, {LOG_LEVEL: level})
+    *logs, response = wire.reply.events
+    assert [event["params"]["level"] for event in logs] == heard
+    assert "result" in response
+
+
+def test_nobody_who_did_not_ask_for_it_gets_a_log_message(mcp: McpClient) -> None:
+    wire = streamed(mcp.at(MODERN), "count_up", {"to": 1}, TOKEN)
+    methods = [event.get("method") for event in wire.reply.events]
+    assert methods == ["notifications/progress", None]
+
+
+@pytest.mark.parametrize(
+    ("accept", "meta", "tool"),
+    [
+        ("application/json", TOKEN, "count_up"),
+        ("*/*", TOKEN, "count_up"),
+        (None, TOKEN, "count_up"),
+        (BOTH, {}, "count_up"),
+        (BOTH, {"progressToken": 1.5}, "count_up"),
+        (BOTH, TOKEN, "echo"),
+    ],
+    ids=["json-only", "wildcard", "no-accept", "asked-for-nothing", "no-token", "silent-tool"],
+)
+def test_the_answer_is_json_unless_there_is_something_to_say_to_somebody_who_asked(
+    mcp: McpClient, accept: str | None, meta: dict[str, Any], tool: str
+) -> None:
+    arguments = {"to": 1} if tool == "count_up" else {"value": 1}
+    reply = mcp.call(tool, arguments, meta=meta, headers={"Accept": accept})
+    assert reply.headers["content-type"] == "application/json"
+    assert "result" in reply.json
+
+
+def test_a_refusal_of_a_call_that_would_stream_is_json_with_its_status(mcp: McpClient) -> None:
+    wire = streamed(mcp, "count_up", {"to": "x"}, TOKEN)
+    assert wire.headers["content-type"] == "application/json"
+    assert wire.reply.code == -32602
+
+
+def test_behind_django_the_events_come_all_at_once(mcp: McpClient) -> None:
+    reply = mcp.asking_for_events().call("count_up", {"to": 2}, meta=TOKEN)
+    assert reply.headers["content-type"] == "text/event-stream"
+    assert [event.get("method") for event in reply.events] == [
+        "notifications/progress",
+        "notifications/progress",
+        None,
+    ]
+
+
+def test_both_edges_send_the_same_events(mcp: McpClient) -> None:
+    with application() as app:
+        ahead = mcp.asking_for_events().through(through(app))
+        streams = [
+            client.call("count_up", {"to": 2}, meta=TOKEN).body
+            for client in (ahead, mcp.asking_for_events())
+        ]
+    assert streams[0] == streams[1]
+
+
+def test_a_quiet_stream_is_kept_alive_with_comments(mcp: McpClient, tmp_path: Path) -> None:
+    scope, body = request_of(mcp, "wait", {"file": str(tmp_path / "go")}, TOKEN)
+
+    async def quiet() -> Wire:
+        async with opened(app, scope, body) as wire:
+            await wire.until(lambda: wire.body.count(b": keep-alive\n\n") >= 2)
+            await asyncio.to_thread((tmp_path / "go").touch)
+        return wire
+
+    with application(HASTY) as app:
+        wire = asyncio.run(quiet())
+    *_begun, response = wire.reply.events
+    assert json.loads(response["result"]["content"][0]["text"]) == {"found": "go"}
+
+
+async def left_midway(app: Any, client: McpClient, tool: str, awaited: Path) -> Wire:
+    """Go away once the tool has begun; the file it waits for comes a little later."""
+    scope, body = request_of(client, tool, {"file": str(awaited)}, TOKEN)
+    async with opened(app, scope, body) as wire:
+        await wire.until(lambda: b"notifications/progress" in wire.body)
+        wire.gone.set()
+        # What the edge makes of it has happened once the loop has gone round a few times.
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await asyncio.to_thread(awaited.touch)
+    return wire
+
+
+@pytest.mark.parametrize("tool", ["wait", "write_slowly"])
+def test_closing_the_stream_cancels_at_the_newest_revision(
+    mcp: McpClient, tmp_path: Path, tool: str
+) -> None:
+    with application() as app:
+        wire = asyncio.run(left_midway(app, mcp.at(MODERN), tool, tmp_path / "go"))
+    row = ActionExecution.objects.get()
+    assert (row.outcome, row.reason) == ("cancelled", "cancelled")
+    # The response is not sent after that, nor anything else.
+    assert [event["method"] for event in wire.reply.events] == ["notifications/progress"]
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
+def test_closing_the_stream_did_not_cancel_before(
+    mcp: McpClient, tmp_path: Path, revision: Revision
+) -> None:
+    with application() as app:
+        asyncio.run(left_midway(app, mcp.at(revision), "wait", tmp_path / "go"))
+    assert ActionExecution.objects.get().outcome == "success"
+
+
+def test_a_call_that_fails_on_its_stream_says_so_there(mcp: McpClient, tmp_path: Path) -> None:
+    missing = tmp_path / "no-such-folder" / "go"
+    wire = streamed(mcp.at(MODERN), "wait", {"file": str(missing)}, TOKEN)
+    (response,) = wire.reply.events
+    assert response["result"]["isError"] is True
+    assert ActionExecution.objects.get().outcome == "tool_error"
+
+
+def test_a_row_that_cannot_be_written_is_told_on_the_stream_with_a_number_to_quote(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_given: object) -> None:
+        raise OSError("disk full at /var/lib/secret")
+
+    monkeypatch.setattr(record, "execution", full)
+    wire = streamed(mcp, "count_up", {"to": 1}, TOKEN)
+    response = wire.reply.events[-1]
+    assert response["id"] == 9
+    assert response["error"] == {
+        "code": -32603,
+        "message": f"Internal error. Quote {wire.headers['x-request-id']} to your admin.",
+    }
+
+
+def test_a_reader_that_is_too_slow_misses_notifications_and_never_the_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asgi, "MOST_WAITING", 3)
+
+    async def said_at_once() -> list[bytes | None]:
+        events = Events()
+        for number in range(10):
+            await asyncio.to_thread(events.emit, {"method": "notifications/progress", "n": number})
+        await asyncio.to_thread(events.emit, {"id": 9, "result": {}})
+        await asyncio.sleep(0)
+        events.end()
+        return [await events.next(1) for _ in range(5)]
+
+    *kept, response, end = asyncio.run(said_at_once())
+    assert [event["n"] for event in events_in(b"".join(filter(None, kept)))] == [0, 1, 2]
+    assert events_in(response or b"") == [{"id": 9, "result": {}}]
+    assert end is None

@@ -1,0 +1,243 @@
+"""Group T: how often a token and an address may ask."""
+
+from typing import Any
+
+import pytest
+import redis
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from audit.models import ActionExecution, SecurityEvent
+from foundation import ids, limits
+from foundation.limits import Limit, LimitStoreDown
+from mcp_protocol.revisions import REVISIONS, Revision
+from tests.drivers.asgi import application, exchange, scope_of
+from tests.drivers.grants import Grant, granted
+from tests.drivers.mcp import HOST, McpClient, Reply
+
+MODERN = Revision.V2026_07_28
+CAPS = {"tools/list": 60, "tools/call": 120, "ping": 60}
+NOON = "2026-01-01T12:00:00Z"
+UNIX_NOON = 1_767_268_800
+
+
+@pytest.fixture
+def _memory(settings: Any) -> None:
+    """Counters of this process, whose clock a test can set."""
+    settings.HALO_LIMIT_STORE = "memory"
+    limits.reset_store()
+
+
+def ask(client: McpClient, method: str) -> Reply:
+    params = {"name": "setup_get_jwt_sample"} if method == "tools/call" else None
+    return client.request(method, params)
+
+
+def spent(client: McpClient, method: str, times: int) -> None:
+    for _ in range(times):
+        assert ask(client, method).status == 200
+
+
+def refused(reply: Reply, code: int = -32002) -> dict[str, str]:
+    assert (reply.status, reply.code) == (429, code)
+    assert reply.error["data"] == {"reason": "rate_limited", "layer": "rate_limit"}
+    names = ("limit", "remaining", "reset")
+    told = {name: reply.headers[f"x-ratelimit-{name}"] for name in names}
+    return {**told, "retry": reply.headers["retry-after"]}
+
+
+@pytest.mark.usefixtures("_memory")
+@pytest.mark.parametrize(("method", "cap"), CAPS.items())
+def test_t01_one_more_than_the_cap_is_refused_and_told_when_to_come_back(
+    mcp: McpClient, method: str, cap: int
+) -> None:
+    with time_machine.travel(NOON, tick=False):
+        spent(mcp, method, cap)
+        told = refused(ask(mcp, method))
+    assert (told["limit"], told["remaining"]) == (str(cap), "0")
+    assert int(told["reset"]) == UNIX_NOON + int(told["retry"])
+    assert 60 <= int(told["retry"]) <= 120
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_t01_the_code_is_that_of_the_revision(
+    mcp: McpClient, settings: Any, revision: Revision
+) -> None:
+    settings.HALO_RATE_TOOLS_LIST = Limit(1, 60)
+    client = mcp.at(revision)
+    spent(client, "tools/list", 1)
+    refused(ask(client, "tools/list"), -31002 if revision == MODERN else -32002)
+
+
+def test_t01_a_malformed_message_is_refused_in_the_code_of_its_header(
+    mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_RATE_OTHER = Limit(1, 60)
+    client = mcp.at(MODERN)
+    assert client.send(b"{").status == 400
+    refused(client.send(b"{"), -31002)
+
+
+def test_t01_the_three_buckets_are_independent(mcp: McpClient, settings: Any) -> None:
+    for name in ("TOOLS_LIST", "TOOLS_CALL", "OTHER"):
+        setattr(settings, f"HALO_RATE_{name}", Limit(1, 60))
+    for method in CAPS:
+        spent(mcp, method, 1)
+    for method in CAPS:
+        refused(ask(mcp, method))
+
+
+def test_t01_a_refused_call_is_recorded_with_what_it_asked_for(
+    mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_RATE_TOOLS_CALL = Limit(1, 60)
+    spent(mcp, "tools/call", 1)
+    mcp.call("search_docs", {"query": "x"})
+    row = ActionExecution.objects.latest("id")
+    assert (row.outcome, row.reason, row.layer) == ("rate_limited", "rate_limited", "rate_limit")
+    assert (row.method, row.tool, row.arguments) == ("tools/call", "search_docs", {"query": "x"})
+
+
+def test_unknown_tools_and_methods_are_no_free_probes(mcp: McpClient, settings: Any) -> None:
+    settings.HALO_RATE_TOOLS_CALL = settings.HALO_RATE_OTHER = Limit(1, 60)
+    assert mcp.call("nope").code == -32601
+    refused(mcp.call("nope"))
+    assert mcp.request("nope").code == -32601
+    refused(mcp.request("nope"))
+
+
+def test_t02_a_refreshed_token_shares_the_budget_of_its_chain(grant: Grant, settings: Any) -> None:
+    settings.HALO_RATE_OTHER = Limit(2, 60)
+    spent(McpClient(grant.token()), "ping", 1)
+    spent(McpClient(grant.token()), "ping", 1)
+    refused(ask(McpClient(grant.token()), "ping"))
+
+
+def test_t02_another_consent_has_a_budget_of_its_own(grant: Grant, settings: Any) -> None:
+    settings.HALO_RATE_OTHER = Limit(1, 60)
+    spent(McpClient(grant.token()), "ping", 1)
+    spent(McpClient(granted().token()), "ping", 1)
+
+
+def test_t08_a_batch_is_charged_one_by_one(mcp: McpClient, settings: Any) -> None:
+    settings.HALO_RATE_OTHER = Limit(3, 60)
+    batch = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(5)]
+    reply = mcp.send(batch)
+    assert reply.status == 200
+    assert ["result" in one for one in reply.json] == [True, True, True, False, False]
+    assert reply.json[3]["error"]["data"]["reason"] == "rate_limited"
+    assert ActionExecution.objects.filter(outcome="rate_limited").count() == 2
+
+
+def test_a_store_that_is_down_closes_the_endpoint_and_says_so(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(_buckets: object) -> None:
+        raise LimitStoreDown("no answer") from redis.ConnectionError("redis://:pw@10.0.0.1")
+
+    monkeypatch.setattr(limits, "charge", down)
+    reply = mcp.request("ping")
+    assert (reply.status, reply.code) == (503, -32603)
+    assert reply.error["message"].startswith("Rate limits cannot be checked")
+    assert reply.headers["retry-after"] == "1"
+    assert b"10.0.0.1" not in reply.body
+    row = ActionExecution.objects.get()
+    assert (row.outcome, row.reason) == ("refused", "limits_unavailable")
+
+
+@pytest.mark.django_db
+def test_a_store_that_is_down_leaves_strangers_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def down(_buckets: object) -> None:
+        raise LimitStoreDown("no answer")
+
+    monkeypatch.setattr(limits, "charge", down)
+    assert McpClient().request("ping").status == 401
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Authorization": "Bearer nonsense"}, {"Origin": "https://evil.example"}],
+    ids=["no-bearer", "bad-bearer", "evil-origin"],
+)
+def test_t07_an_address_that_asks_too_often_costs_no_statement(
+    settings: Any, headers: dict[str, str]
+) -> None:
+    settings.HALO_RATE_IP = Limit(2, 60)
+    stranger = McpClient(headers=headers)
+    before = [stranger.request("ping").status for _ in range(3)]
+    assert before[:2] in ([401, 401], [403, 403])
+    assert before[2] == 429
+    with CaptureQueriesContext(connection) as statements:
+        refused(stranger.request("ping"))
+        refused(stranger.at(MODERN).request("tools/list"), -31002)
+    assert len(statements) == 0
+    kinds = set(SecurityEvent.objects.values_list("kind", flat=True))
+    assert len(kinds) == 2
+    assert "rate_limited" in kinds
+
+
+def test_a_spent_token_that_goes_on_asking_uses_up_its_address(
+    mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_RATE_OTHER, settings.HALO_RATE_IP = Limit(1, 60), Limit(4, 60)
+    spent(mcp, "ping", 1)
+    for _ in range(4):
+        refused(mcp.request("ping"))
+    rows = ActionExecution.objects.count()
+    with CaptureQueriesContext(connection) as statements:
+        refused(mcp.request("ping"))
+    assert len(statements) == 0
+    assert ActionExecution.objects.count() == rows
+
+
+def from_address(token: str, address: str, forwarded: str | None = None) -> Reply:
+    headers = [("Host", HOST), ("Authorization", f"Bearer {token}")]
+    headers += [("Content-Type", "application/json")]
+    headers += [("X-Forwarded-For", forwarded)] if forwarded is not None else []
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    with application() as app:
+        return exchange(app, scope_of("POST", headers, client=(address, 1)), [body]).reply
+
+
+@pytest.mark.parametrize(
+    "forwarded", ["1.2.3.4", "1.2.3.4, 5.6.7.8", "garbage", "::1", ",,,", "\xff", "1.2.3.4:99"]
+)
+def test_t04_a_forwarded_address_counts_only_from_a_trusted_proxy(
+    grant: Grant, settings: Any, forwarded: str
+) -> None:
+    settings.HALO_RATE_IP = Limit(1, 60)
+    token = grant.token()
+    assert from_address(token, "198.51.100.7", forwarded).status == 200
+    refused(from_address(token, "198.51.100.7", "9.9.9.9"))
+
+
+def test_t04_behind_a_trusted_proxy_each_client_has_its_own_bucket(
+    grant: Grant, settings: Any
+) -> None:
+    settings.HALO_RATE_IP, settings.HALO_TRUSTED_PROXIES = Limit(1, 60), ["198.51.100.0/24"]
+    token = grant.token()
+    assert from_address(token, "198.51.100.7", "1.2.3.4").status == 200
+    assert from_address(token, "198.51.100.7", "1.2.3.5").status == 200
+    refused(from_address(token, "198.51.100.7", "1.2.3.4"))
+    assert set(ActionExecution.objects.values_list("address", flat=True)) == {"1.2.3.4"}
+
+
+def test_t04_addresses_of_one_ipv6_network_are_one_caller(grant: Grant, settings: Any) -> None:
+    settings.HALO_RATE_IP = Limit(1, 60)
+    token = grant.token()
+    assert from_address(token, "2001:db8::1").status == 200
+    refused(from_address(token, "2001:db8::ffff"))
+    assert from_address(token, "2001:db8:0:1::1").status == 200
+
+
+@pytest.mark.django_db
+def test_unknown_tokens_of_one_network_are_one_row(settings: Any) -> None:
+    settings.HALO_RATE_IP = Limit(100, 60)
+    with time_machine.travel(NOON, tick=False):
+        for _ in range(20):
+            McpClient(ids.opaque("halo_at_")).request("ping")
+    assert SecurityEvent.objects.get().count == 20

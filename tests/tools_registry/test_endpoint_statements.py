@@ -1,0 +1,99 @@
+"""The hot path, statement by statement: a budget that grows only on purpose."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from foundation import ids, limits
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient
+from tools_registry.documentation import search
+
+
+@pytest.fixture(autouse=True)
+def _counters_elsewhere(settings: Any) -> None:
+    """In PostgreSQL the limits cost one statement more, and in Redis and memory none."""
+    settings.HALO_LIMIT_STORE = "memory"
+    limits.reset_store()
+
+
+def statements(captured: CaptureQueriesContext) -> list[str]:
+    """What each statement does and to which table first."""
+    return [first_table(query["sql"]) for query in captured.captured_queries]
+
+
+def first_table(sql: str) -> str:
+    words = sql.replace('"', "").replace("(", " ").split()
+    verb = words[0].upper()
+    mark = {"SELECT": "FROM", "INSERT": "INTO", "UPDATE": "UPDATE"}[verb]
+    return f"{verb} {words[[word.upper() for word in words].index(mark) + 1]}"
+
+
+AUTHENTICATE = "SELECT oauth_accesstoken"
+SWITCHES = "SELECT tools_registry_integrationmode"
+AUDIT = "INSERT action_executions"
+FINISH = "UPDATE action_executions"
+
+
+def test_search_docs_costs_authentication_audit_and_its_own_search(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "search", lambda _query, _limit: [])
+    with CaptureQueriesContext(connection) as captured:
+        mcp.call("search_docs", {"query": "x"})
+    assert statements(captured) == [AUTHENTICATE, AUDIT]
+
+
+def test_a_list_costs_authentication_and_the_switches(mcp: McpClient) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        mcp.request("tools/list")
+    assert statements(captured) == [AUTHENTICATE, SWITCHES]
+
+
+def test_ping_costs_authentication(mcp: McpClient) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        mcp.request("ping")
+    assert statements(captured) == [AUTHENTICATE]
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_tool_of_an_integration_costs_one_look_at_its_switches(
+    mcp: McpClient, grant: Grant
+) -> None:
+    grant.connect("crm", enabled=("find_contact",))
+    with CaptureQueriesContext(connection) as captured:
+        assert mcp.call("crm.find_contact").facts == {"contact": "c1"}
+    assert statements(captured) == [AUTHENTICATE, SWITCHES, AUDIT]
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_call_with_side_effects_is_recorded_before_and_after(
+    mcp: McpClient, grant: Grant
+) -> None:
+    grant.connect("crm", enabled=("create_deal",))
+    with CaptureQueriesContext(connection) as captured:
+        assert mcp.call("crm.create_deal").facts == {"deal": "d1"}
+    assert statements(captured) == [AUTHENTICATE, SWITCHES, AUDIT, FINISH]
+
+
+@pytest.mark.django_db
+def test_what_cannot_be_a_token_of_ours_is_never_looked_up() -> None:
+    with CaptureQueriesContext(connection) as captured:
+        McpClient("halo_at_short").request("ping")
+    assert statements(captured) == ["INSERT security_events"]
+
+
+@pytest.mark.django_db
+def test_a_stranger_costs_one_look_and_one_count() -> None:
+    with CaptureQueriesContext(connection) as captured:
+        McpClient(ids.opaque("halo_at_")).request("ping")
+    assert statements(captured) == [AUTHENTICATE, "INSERT security_events"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "DELETE"])
+def test_what_needs_no_caller_costs_nothing(mcp: McpClient, method: str) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        mcp.http(method, headers={"Accept": "application/json"})
+    assert statements(captured) == []

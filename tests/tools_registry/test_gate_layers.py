@@ -1,0 +1,315 @@
+"""Group K: three layers, the one that never opens, and a list that agrees with every call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from audit.models import ActionExecution
+from mcp_protocol.revisions import REVISIONS, Revision
+from oauth import scopes
+from oauth.models import Authorization
+from tests.drivers.grants import Grant, granted
+from tests.drivers.mcp import McpClient, Reply
+from tools_registry import registry
+from tools_registry.explainer import GateExplainer
+from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
+from tools_registry.types import Arguments, Facts, ToolContext, Toolset
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+MODERN = Revision.V2026_07_28
+# The three layers in the order they are asked in, and how each is told.
+THREE = {
+    "mode": ("integration_disabled", "integration"),
+    "toggle": ("agent_disabled", "agent"),
+    "scope": ("scope_denied", "scope"),
+}
+COMBINATIONS = [subset for size in range(4) for subset in combinations(THREE, size)]
+DOCS = ["read_doc", "search_docs"]
+
+
+def recorded() -> tuple[str, str, str]:
+    row = ActionExecution.objects.latest("id")
+    return row.outcome, row.reason, row.layer
+
+
+def refusal(reply: Reply, reason: str, layer: str, code: int = -32002) -> Reply:
+    """The reply, once it and the audit row tell the same refusal."""
+    assert (reply.code, reply.error["data"]) == (code, {"reason": reason, "layer": layer})
+    assert recorded() == ("refused", reason, layer)
+    return reply
+
+
+@pytest.mark.parametrize("opened", COMBINATIONS, ids=lambda opened: "+".join(opened) or "none")
+def test_a_call_needs_all_three_layers_and_the_list_says_the_same(
+    grant: Grant, opened: tuple[str, ...]
+) -> None:
+    enabled = ("find_contact",) if "toggle" in opened else ()
+    grant.connect("crm", actions_on="mode" in opened, enabled=enabled)
+    held = "actions:crm:find_contact" if "scope" in opened else "actions:crm:other"
+    mcp = McpClient(grant.token(held))
+    reply = mcp.call("crm.find_contact")
+    assert ("crm.find_contact" in mcp.tool_names()) == (len(opened) == len(THREE))
+    closed = [told for layer, told in THREE.items() if layer not in opened]
+    if closed:
+        refusal(reply, *closed[0])
+    else:
+        assert reply.facts == {"contact": "c1"}
+        assert recorded() == ("success", "", "")
+    assert reply.status == (403 if closed[:1] == [THREE["scope"]] else 200)
+
+
+@pytest.mark.parametrize("state", [ConnectionState.NOT_CONNECTED, ConnectionState.FAILING])
+def test_an_integration_without_a_working_connection_is_hidden_and_refused(
+    mcp: McpClient, grant: Grant, state: ConnectionState
+) -> None:
+    grant.connect("crm", enabled=("find_contact",), connection=state)
+    assert "crm.find_contact" not in mcp.tool_names()
+    refusal(mcp.call("crm.find_contact"), "not_connected", "connection")
+
+
+def test_an_integration_that_nobody_set_up_is_not_connected(mcp: McpClient) -> None:
+    refusal(mcp.call("crm.find_contact"), "not_connected", "connection")
+
+
+def test_a_connected_integration_has_its_mode_on_and_every_action_off(
+    mcp: McpClient, grant: Grant
+) -> None:
+    IntegrationMode.objects.create(
+        organization=grant.organization,
+        integration="crm",
+        connection=ConnectionState.CONNECTED,
+    )
+    refusal(mcp.call("crm.find_contact"), "agent_disabled", "agent")
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "actions:*",
+        "actions:crm:*",
+        "actions:crm:delete_contact",
+        "actions:* actions:crm:* actions:crm:delete_contact docs:read setup:read data:read",
+    ],
+)
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_k05_a_destructive_tool_is_never_listed_and_never_runs(
+    grant: Grant, scope: str, revision: Revision
+) -> None:
+    grant.connect("crm", enabled=("delete_contact", "find_contact"))
+    mcp = McpClient(grant.token(scope), revision)
+    assert "crm.delete_contact" not in mcp.tool_names()
+    code = -31002 if revision == MODERN else -32002
+    reply = refusal(mcp.call("crm.delete_contact"), "destructive_blocked", "destructive", code)
+    assert reply.status == 200
+
+
+def without_scope(grant: Grant) -> None:
+    Authorization.objects.filter(pk=grant.authorization.pk).update(scope="docs:read")
+
+
+def without_toggle(grant: Grant) -> None:
+    ActionToggle.objects.filter(agent__organization=grant.organization).update(enabled=False)
+
+
+def without_mode(grant: Grant) -> None:
+    IntegrationMode.objects.filter(organization=grant.organization).update(actions_on=False)
+
+
+def without_connection(grant: Grant) -> None:
+    IntegrationMode.objects.filter(organization=grant.organization).update(
+        connection=ConnectionState.NOT_CONNECTED
+    )
+
+
+def without_flag(grant: Grant) -> None:
+    grant.switch_off("mcp_server")
+
+
+@dataclass(frozen=True)
+class Layer:
+    name: str
+    reason: str
+    close: Callable[[Grant], None]
+
+
+SCOPE = Layer("scope", "scope_denied", without_scope)
+TOGGLE = Layer("agent", "agent_disabled", without_toggle)
+MODE = Layer("integration", "integration_disabled", without_mode)
+CONNECTION = Layer("connection", "not_connected", without_connection)
+FLAG = Layer("flag", "feature_disabled", without_flag)
+# The innermost first.
+LAYERS = (SCOPE, TOGGLE, MODE, CONNECTION, FLAG)
+
+
+def test_the_outermost_closed_layer_is_the_one_that_is_named(mcp: McpClient, grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact",))
+    assert mcp.call("crm.find_contact").status == 200
+    for layer in LAYERS:
+        layer.close(grant)
+        refusal(mcp.call("crm.find_contact"), layer.reason, layer.name)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.reason)
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_every_layer_refuses_in_the_code_of_the_revision(
+    mcp: McpClient, grant: Grant, revision: Revision, layer: Layer
+) -> None:
+    grant.connect("crm", enabled=("find_contact",))
+    layer.close(grant)
+    reply = mcp.at(revision).call("crm.find_contact")
+    code = -31002 if revision == MODERN else -32002
+    refusal(reply, layer.reason, layer.name, code)
+    assert reply.status == (403 if layer in {SCOPE, FLAG} else 200)
+    assert ("www-authenticate" in reply.headers) == (layer == SCOPE)
+
+
+def test_k01_only_a_missing_scope_is_challenged_and_says_what_to_ask_for(grant: Grant) -> None:
+    reply = McpClient(grant.token("docs:read")).call("setup_get_jwt_sample")
+    refusal(reply, "scope_denied", "scope")
+    assert reply.status == 403
+    challenge = reply.headers["www-authenticate"]
+    assert challenge.startswith('Bearer realm="halo-mcp", resource_metadata="')
+    assert 'error="insufficient_scope"' in challenge
+    assert 'scope="setup:read"' in challenge
+    assert "setup:read" in reply.error["message"]
+
+
+@pytest.mark.parametrize("tool", ["search_docs", "setup_get_jwt_sample"])
+def test_k02_actions_on_everything_imply_the_reading_scopes(grant: Grant, tool: str) -> None:
+    mcp = McpClient(grant.token("actions:*"))
+    assert tool in mcp.tool_names()
+    assert "result" in mcp.call(tool, {"query": "x"} if tool == "search_docs" else {}).json
+
+
+def test_actions_of_one_integration_imply_nothing_else(grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact", "create_deal"))
+    mcp = McpClient(grant.token("actions:crm:*"))
+    assert mcp.tool_names() == ["crm.create_deal", "crm.find_contact"]
+
+
+@pytest.mark.parametrize(
+    "name", ["crm.find_contacts", "crm.find", "crm", "crm.", ".find_contact", "CRM.find_contact"]
+)
+def test_k04_only_the_exact_name_is_a_tool(grant: Grant, name: str) -> None:
+    grant.connect("crm", enabled=("find_contact",))
+    reply = McpClient(grant.token("actions:crm:find_contact")).call(name)
+    assert (reply.status, reply.code) == (200, -32601)
+    assert recorded() == ("not_found", "tool_not_found", "")
+
+
+@pytest.mark.parametrize("layer", [TOGGLE, MODE], ids=lambda layer: layer.reason)
+def test_k07_k08_k10_a_switch_holds_from_the_next_request_on(
+    mcp: McpClient, grant: Grant, layer: Layer
+) -> None:
+    grant.connect("crm", enabled=("find_contact",))
+    assert "crm.find_contact" in mcp.tool_names()
+    layer.close(grant)
+    refusal(mcp.call("crm.find_contact"), layer.reason, layer.name)
+    assert "crm.find_contact" not in mcp.tool_names()
+
+
+def test_k10_a_call_that_runs_while_its_integration_is_switched_off_finishes(
+    mcp: McpClient, grant: Grant
+) -> None:
+    erp = Toolset(integration="erp", title="ERP")
+
+    @erp.tool(title="Switch off", description="Ends itself.", input_schema={"type": "object"})
+    def switch_off(_context: ToolContext, _arguments: Arguments) -> Facts:
+        grant.connect("erp", actions_on=False)
+        return Facts("done")
+
+    grant.connect("erp", enabled=("switch_off",))
+    with registry.including(erp):
+        assert mcp.call("erp.switch_off").facts == "done"
+        refusal(mcp.call("erp.switch_off"), "integration_disabled", "integration")
+
+
+def test_k11_a_narrower_token_under_a_wide_consent_keeps_to_its_own_scope(grant: Grant) -> None:
+    wide, narrow = McpClient(grant.token()), McpClient(grant.token("docs:read"))
+    assert "setup_get_jwt_sample" in wide.tool_names()
+    refusal(narrow.call("setup_get_jwt_sample"), "scope_denied", "scope")
+
+
+def test_k11_what_the_person_narrows_holds_for_living_tokens_at_once(
+    mcp: McpClient, grant: Grant
+) -> None:
+    Authorization.objects.filter(pk=grant.authorization.pk).update(scope="setup:read")
+    refusal(mcp.call("search_docs", {"query": "x"}), "scope_denied", "scope")
+
+
+def test_k13_a_list_for_the_documentation_scope_is_exactly_its_two_tools(grant: Grant) -> None:
+    mcp = McpClient(grant.token("docs:read"))
+    native = {tool.name for toolset in registry.native_toolsets() for tool in toolset.tools}
+    first, again = mcp.tool_names(), mcp.tool_names()
+    assert [name for name in first if name in native] == DOCS
+    assert first == again == sorted(first)
+
+
+@pytest.mark.parametrize(
+    "scope", ["*", "actions:* *", "bogus", "actions:**", "actions:crm", "ACTIONS:*", ""]
+)
+def test_k14_a_scope_row_edited_to_something_unknown_opens_nothing_new(
+    grant: Grant, scope: str
+) -> None:
+    token = grant.token("actions:*")
+    Authorization.objects.filter(pk=grant.authorization.pk).update(scope=scope)
+    listed = McpClient(token).tool_names()
+    assert ("search_docs" in listed) == (scope == "actions:* *")
+
+
+def test_k16_the_sample_holds_no_secret_of_the_organization(mcp: McpClient, grant: Grant) -> None:
+    told = str(mcp.call("setup_get_jwt_sample").facts)
+    assert grant.organization.widget_key not in told
+    assert "ha_secret_" not in told
+    assert "HALOAGENTS_SECRET_KEY" in told
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping", "tools/list", "tools/call"])
+def test_a_flag_that_is_off_answers_every_method_with_403(
+    mcp: McpClient, grant: Grant, method: str
+) -> None:
+    grant.switch_off("mcp_server")
+    reply = mcp.request(method, {"name": "search_docs"} if method == "tools/call" else None)
+    assert reply.status == 403
+    refusal(reply, "feature_disabled", "flag")
+
+
+def test_switches_of_another_organization_open_nothing_here(mcp: McpClient) -> None:
+    granted().connect("crm", enabled=("find_contact",))
+    refusal(mcp.call("crm.find_contact"), "not_connected", "connection")
+    assert "crm.find_contact" not in mcp.tool_names()
+
+
+def test_j02_a_tool_of_another_organization_looks_like_one_that_does_not_exist(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = granted()
+
+    class Private:
+        """A source that has one tool, for one organization."""
+
+        tool = registry.find("echo", theirs.organization.pk)
+
+        def find(self, name: str, organization_id: Any) -> Any:
+            mine = organization_id == theirs.organization.pk and name == "theirs"
+            return self.tool if mine else None
+
+        def tools(self, organization_id: Any) -> list[Any]:
+            return [self.tool] if organization_id == theirs.organization.pk else []
+
+    private = Private()
+    monkeypatch.setattr(registry, "_sources", lambda: (private,))
+    foreign, unknown = mcp.call("theirs", {"value": 1}), mcp.call("theirz", {"value": 1})
+    assert foreign.body.replace(b"theirs", b"theirz") == unknown.body
+    assert McpClient(theirs.token()).call("theirs", {"value": 1}).facts == 1
+
+
+def test_the_consent_page_reads_the_same_gate(grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact", "delete_contact"))
+    (scope,) = scopes.parse("actions:crm:*")
+    told = GateExplainer().tools([scope], grant.organization.pk)[scope]
+    assert [tool.name for tool in told] == McpClient(grant.token("actions:crm:*")).tool_names()

@@ -1,0 +1,231 @@
+"""Group J and the bindings of group M: what a call may bring along."""
+
+import json
+from typing import Any
+
+import pytest
+
+from audit.models import ActionExecution
+from mcp_protocol.revisions import REVISIONS, Revision
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient
+from tests.drivers.toolbox import NOTHING, schema
+from tools_registry.arguments import validate, validator_of
+from tools_registry.types import Facts, Invalid, Tool
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+AS_RESULT = (Revision.V2025_11_25, Revision.V2026_07_28)
+
+
+def recorded() -> ActionExecution:
+    return ActionExecution.objects.latest("id")
+
+
+def told(client: McpClient, name: str, arguments: Any) -> dict[str, Any]:
+    """The code and data of a failed call, wherever the revision puts them."""
+    reply = client.call(name, arguments)
+    assert reply.status == 200
+    if "error" in reply.json:
+        return {"code": reply.code, **reply.error.get("data", {})}
+    assert reply.result["isError"] is True
+    (block,) = reply.result["content"]
+    facts: dict[str, Any] = json.loads(block["text"])
+    facts.pop("message")
+    return facts
+
+
+@pytest.mark.parametrize("name", [5, None, "", [], {}, True], ids=repr)
+def test_j01_a_name_that_names_nothing_is_invalid(mcp: McpClient, name: Any) -> None:
+    reply = mcp.call(name)
+    assert (reply.code, reply.error["data"]["field"]) == (-32602, "name")
+    assert recorded().outcome == "protocol_error"
+
+
+def test_j01_a_call_without_a_name_is_invalid(mcp: McpClient) -> None:
+    assert mcp.request("tools/call", {}).code == -32602
+    assert mcp.request("tools/call").code == -32602
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 300, "a\u0000", "../x", "linear.create_bug\n", "\ud800", "search_docs "],
+    ids=ascii,
+)
+def test_j01_a_name_that_is_nobodys_is_unknown(mcp: McpClient, name: str) -> None:
+    assert mcp.call(name).code == -32601
+    row = recorded()
+    assert (row.outcome, row.reason) == ("not_found", "tool_not_found")
+    assert row.tool
+
+
+INVALID = {
+    "j04-missing": ({}, "whole"),
+    "j04-surplus": ({"whole": 1, "extra": 1}, "extra"),
+    "j04-type": ({"whole": "x"}, "whole"),
+    "j04-enum": ({"whole": 1, "colour": "blue"}, "colour"),
+    "j04-nested": ({"whole": 1, "nested": {}}, "nested.inner"),
+    "j04-nested-surplus": ({"whole": 1, "nested": {"inner": "", "x": 1}}, "nested.x"),
+    "j05-true-is-no-integer": ({"whole": True}, "whole"),
+    "j05-text-is-no-number": ({"whole": 1, "number": "5"}, "number"),
+    "j05-null-is-no-integer": ({"whole": None}, "whole"),
+    "j10-pattern": ({"whole": 1, "pattern": "a" * 5000 + "!"}, "pattern"),
+    "j11-duplicates": ({"whole": 1, "items": [{"x": i % 2999} for i in range(3000)]}, "items"),
+    "j11-choices": ({"whole": 1, "choice": {"n": -1}}, "choice"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "field"), INVALID.values(), ids=INVALID)
+def test_invalid_arguments_are_told_by_field_and_recorded_in_full(
+    mcp: McpClient, arguments: dict[str, Any], field: str
+) -> None:
+    answer = told(mcp, "check", arguments)
+    assert (answer["code"], answer["field"]) == (-32602, field)
+    assert answer["reason"]
+    row = recorded()
+    assert (row.outcome, row.reason, row.arguments) == (
+        "validation_failed",
+        "validation",
+        arguments,
+    )
+    assert row.detail.startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"whole": 1.0},
+        {"whole": -0.0},
+        {"whole": 10**50},
+        {"whole": 1, "number": -0.0},
+        {"whole": 1, "number": 1e308},
+        {"whole": 1, "items": [{"x": number} for number in range(3000)]},
+        {"whole": 1, "pattern": "a" * 5000},
+        {"whole": 1, "choice": {"n": 49}},
+    ],
+    ids=["j05-1.0", "j05--0", "long", "-0.0", "1e308", "j11-distinct", "j10-match", "j11-choice"],
+)
+def test_j05_valid_arguments_run_without_being_coerced(
+    mcp: McpClient, arguments: dict[str, Any]
+) -> None:
+    assert mcp.call("check", arguments).facts == {"seen": sorted(arguments)}
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_j04_the_same_is_told_as_an_error_or_as_a_result(
+    mcp: McpClient, revision: Revision
+) -> None:
+    answer = told(mcp.at(revision), "check", {"whole": "x"})
+    assert answer == {"code": -32602, "field": "whole", "reason": '"x" is not of type "integer"'}
+    reply = mcp.at(revision).call("check", {"whole": "x"})
+    assert ("result" in reply.json) == (revision in AS_RESULT)
+
+
+@pytest.mark.parametrize("arguments", [[], "x", 5, True, None], ids=repr)
+def test_arguments_that_are_no_object_are_invalid(mcp: McpClient, arguments: Any) -> None:
+    reply = mcp.request("tools/call", {"name": "check", "arguments": arguments})
+    assert (reply.code, reply.error["data"]["field"]) == (-32602, "arguments")
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("a\u0000b", r"a\u0000b"),
+        ("a\ud800b", r"a\ud800b"),
+        ({"\u0000": ["\udfff"]}, {r"\u0000": [r"\udfff"]}),
+    ],
+    ids=["nul", "surrogate", "nested"],
+)
+def test_j07_text_that_no_database_stores_is_refused_and_recorded_spelled_out(
+    mcp: McpClient, value: Any, stored: Any
+) -> None:
+    assert told(mcp, "echo", {"value": value})["code"] == -32602
+    row = recorded()
+    assert (row.outcome, row.arguments) == ("validation_failed", {"value": stored})
+
+
+@pytest.mark.parametrize("size", [-1, 0, 10**9, 2.5, 26, 1e300, -0.0], ids=repr)
+def test_j08_a_page_size_out_of_bounds_is_refused(mcp: McpClient, size: float) -> None:
+    answer = told(mcp, "search_docs", {"query": "x", "page_size": size})
+    assert (answer["code"], answer["field"]) == (-32602, "page_size")
+
+
+@pytest.mark.parametrize("size", [1, 25, 5.0], ids=repr)
+def test_j08_a_page_size_within_bounds_is_taken(mcp: McpClient, size: float) -> None:
+    assert mcp.call("search_docs", {"query": "x", "page_size": size}).facts["results"] == []
+
+
+def test_j13_claims_of_the_client_are_no_authority(mcp: McpClient, grant: Grant) -> None:
+    claims = {"org_id": "other", "scopes": "actions:*", "user_id": "root"}
+    reply = mcp.call("echo", {"value": 1}, meta={**claims, "unknown": {"x": 1}})
+    assert reply.facts == 1
+    assert recorded().organization_id == str(grant.organization.pk)
+    assert told(mcp, "echo", {"value": 1, "org_id": "other"})["field"] == "org_id"
+
+
+BOUND_IDS: list[Any] = [5, {}, [], "", "x" * 10_000, "u%00", None]
+BINDINGS: list[dict[str, Any]] = [
+    {"bound_end_user_id": "u_abc123"},
+    {"bound_email": "a@example.com"},
+    {"bound_end_user_id": "u_abc123", "bound_email": "a@example.com"},
+    *({"bound_end_user_id": bound} for bound in BOUND_IDS),
+]
+
+
+@pytest.mark.parametrize("meta", BINDINGS, ids=lambda meta: repr(meta)[:40])
+def test_m02_m05_every_bound_customer_is_refused_in_the_same_words(
+    mcp: McpClient, meta: dict[str, Any]
+) -> None:
+    reply = mcp.call("echo", {"value": 1}, meta=meta)
+    assert (reply.status, reply.code) == (200, -32602)
+    assert reply.error["message"] == "The bound customer does not exist in this organization."
+    row = recorded()
+    assert (row.outcome, row.reason, row.layer) == (
+        "validation_failed",
+        "binding_rejected",
+        "binding",
+    )
+
+
+def test_m08_a_binding_means_nothing_on_a_list(mcp: McpClient) -> None:
+    assert mcp.request("tools/list", {"_meta": {"bound_end_user_id": "u"}}).status == 200
+
+
+def test_meta_that_is_no_object_is_invalid(mcp: McpClient) -> None:
+    reply = mcp.request("tools/call", {"name": "echo", "arguments": {}, "_meta": "x"})
+    assert reply.code == -32602
+
+
+def tool_with(input_schema: dict[str, Any]) -> Tool:
+    return Tool(
+        name="tool",
+        title="",
+        description="",
+        input_schema=input_schema,
+        run=lambda _context, _arguments: Facts(None),
+        scope="docs:read",
+    )
+
+
+def test_a_schema_that_points_elsewhere_fetches_nothing() -> None:
+    with pytest.raises(ValueError, match=r"http://127\.0\.0\.1:1/x"):
+        validator_of({"$ref": "http://127.0.0.1:1/x"})
+
+
+@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "["])
+def test_a_pattern_that_needs_backtracking_is_no_schema(pattern: str) -> None:
+    with pytest.raises(ValueError, match="regex"):
+        validator_of(schema(text={"type": "string", "pattern": pattern}))
+
+
+def test_a_schema_without_properties_takes_nothing() -> None:
+    validate(tool_with(NOTHING), {})
+    with pytest.raises(Invalid) as refused:
+        validate(tool_with(NOTHING), {"b": 1, "a": 1})
+    assert refused.value.field == "b"
+
+
+def test_the_name_of_a_field_is_cut_before_it_fills_the_answer() -> None:
+    with pytest.raises(Invalid) as refused:
+        validate(tool_with(NOTHING), {"x" * 100_000: 1})
+    assert len(refused.value.field) == len(refused.value.reason) == 300

@@ -1,0 +1,164 @@
+"""The system check that stands between a bad toolset and a running server."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+from tests.drivers import toolbox
+from tests.drivers.toolbox import NOTHING, TEXT, schema
+from tools_registry import checks, integrations, registry
+from tools_registry.types import Facts, Toolset
+
+
+def toolset(name: str = "look_up", *, integration: str = "crm", **facts: Any) -> Toolset:
+    """A sound toolset of one tool, but for what is given."""
+    made = Toolset(
+        integration=integration,
+        title=facts.pop("set_title", "CRM"),
+        scope=facts.pop("scope", "docs:read"),
+    )
+    told = {"title": "Look up", "description": "Looks up.", "input_schema": NOTHING, **facts}
+
+    def run(_context: Any, _arguments: Any) -> Facts:
+        return Facts(None)
+
+    run.__name__ = name
+    made.tool(**told)(run)
+    return made
+
+
+def found(*toolsets: Toolset) -> list[str]:
+    return [str(message.id) for message in checks.judged(toolsets)]
+
+
+def test_the_tools_of_this_product_are_sound() -> None:
+    assert run_checks(tags=["tools"]) == []
+
+
+def test_the_tools_of_the_tests_are_sound_too() -> None:
+    assert found(toolbox.CRM) == []
+
+
+def test_a_sound_toolset_passes() -> None:
+    assert found(toolset(), toolset("search_docs", integration="")) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        (toolset("Look"), ["tools.E004", "tools.E008"]),
+        (toolset("look-up", integration=""), ["tools.E004"]),
+        (toolset("_look", integration=""), ["tools.E004"]),
+        (toolset("x" * 61, integration=""), ["tools.E004"]),
+        (toolset(title=" "), ["tools.E005"]),
+        (toolset(description=""), ["tools.E005"]),
+        (toolset(set_title=""), ["tools.E003"]),
+        (toolset(integration="Crm"), ["tools.E003", "tools.E004", "tools.E008"]),
+        (toolset(integration="", scope="docs:write"), ["tools.E008"]),
+        (toolset(integration="", scope=""), ["tools.E008"]),
+        (toolset(integration="", scope="docs:read setup:read"), ["tools.E008"]),
+    ],
+    ids=[
+        "capital",
+        "hyphen",
+        "underscore-first",
+        "long",
+        "blank-title",
+        "no-description",
+        "untitled-integration",
+        "integration-id",
+        "unknown-scope",
+        "no-scope",
+        "two-scopes",
+    ],
+)
+def test_names_texts_and_scopes_are_held_to_their_form(bad: Toolset, expected: list[str]) -> None:
+    assert found(bad) == expected
+
+
+UNPORTABLE: dict[str, dict[str, Any]] = {
+    "array": {"type": "array"},
+    "no-type": {},
+    "any-of": {**NOTHING, "anyOf": [{"required": []}]},
+    "one-of": {**NOTHING, "oneOf": [{}]},
+    "all-of": {**NOTHING, "allOf": [{}]},
+    "inner-ref": schema(a={"$ref": "#/$defs/x"}) | {"$defs": {"x": TEXT}},
+    "inner-types": schema(a={"type": "array", "items": [{"type": ["string", "null"]}]}),
+    "list-of-types": {"type": ["object", "null"]},
+}
+
+
+@pytest.mark.parametrize("unportable", UNPORTABLE.values(), ids=UNPORTABLE)
+@pytest.mark.parametrize("place", ["input_schema", "output_schema"])
+def test_schemas_that_some_host_cannot_read_are_refused(
+    place: str, unportable: dict[str, Any]
+) -> None:
+    schemas: dict[str, Any] = {place: unportable}
+    assert "tools.E006" in found(toolset(**schemas))
+
+
+@pytest.mark.parametrize(
+    "unusable",
+    [
+        schema(a={"type": "nonsense"}),
+        schema(a={"type": "string", "pattern": "("}),
+        schema(a={"type": "string", "pattern": "(?=x)"}),
+        schema(a={"multipleOf": 0}),
+        schema(a={"const": float}),
+    ],
+    ids=["type", "pattern", "look-around", "multiple-of-0", "no-json"],
+)
+def test_schemas_that_do_not_compile_are_refused(unusable: dict[str, Any]) -> None:
+    assert found(toolset(input_schema=unusable)) == ["tools.E007"]
+
+
+def test_a_property_may_be_called_like_a_keyword() -> None:
+    assert found(toolset(input_schema=schema(type=TEXT, anyOf=TEXT, enum=TEXT))) == []
+
+
+def test_a_name_declared_twice_is_named() -> None:
+    one, two = toolset("same", integration=""), toolset("same", integration="")
+    (message,) = checks.judged((one, two))
+    assert (message.id, message.msg) == (
+        "tools.E002",
+        "The toolsets: the tool 'same' is declared 2 times.",
+    )
+    assert message.hint
+
+
+def test_an_integration_declared_in_two_files_is_named() -> None:
+    (message,) = checks.judged((toolset("one"), toolset("two")))
+    assert message.msg == "The toolsets: the integration 'crm' is declared 2 times."
+
+
+@pytest.fixture
+def _file_without_toolset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An integration's file that forgot its TOOLSET."""
+    (tmp_path / "forgetful.py").write_text('"""Nothing here."""\n')
+    package = ModuleType("forgotten")
+    package.__path__ = [str(tmp_path)]
+    monkeypatch.setitem(sys.modules, "forgotten", package)
+    monkeypatch.setattr(registry, "integrations", package)
+    registry._native.cache_clear()
+    yield
+    monkeypatch.undo()
+    registry._native.cache_clear()
+    sys.modules.pop("forgotten.forgetful", None)
+
+
+@pytest.mark.usefixtures("_file_without_toolset")
+def test_a_file_without_a_toolset_is_named() -> None:
+    (message,) = run_checks(tags=["tools"])
+    assert (message.id, message.msg) == (
+        "tools.E001",
+        "forgotten.forgetful declares no TOOLSET.",
+    )
+
+
+def test_integrations_are_looked_for_where_their_files_stand() -> None:
+    assert Path(integrations.__path__[0]).name == "integrations"

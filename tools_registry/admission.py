@@ -1,0 +1,116 @@
+"""The door of /api/mcp: which host was meant, which page asks, and who calls.
+
+Everything here is open to strangers. So nothing costs a statement once an address is known to ask
+too often, and every refusal counts towards that.
+"""
+
+from typing import Final
+from urllib.parse import parse_qsl
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from audit import record
+from foundation import limits
+from foundation.limits import LimitStoreDown
+from mcp_protocol.errors import INVALID_REQUEST, UNAUTHORIZED, ProtocolError
+from oauth import challenges, principal
+from oauth.principal import Principal, Unauthenticated
+from tools_registry import rates
+from tools_registry.exchange import Headers, HttpRequest
+
+ALLOW: Final = "GET, HEAD, POST, OPTIONS"
+ASKED_WITH: Final = (
+    "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
+    "Mcp-Session-Id, Last-Event-ID"
+)
+PREFLIGHT_HEADERS: Final = (
+    ("Allow", ALLOW),
+    ("Access-Control-Allow-Methods", ALLOW),
+    ("Access-Control-Allow-Headers", ASKED_WITH),
+    ("Access-Control-Max-Age", "600"),
+)
+EXPOSED: Final = (
+    "WWW-Authenticate, Mcp-Session-Id, Retry-After, X-Request-Id, X-RateLimit-Limit, "
+    "X-RateLimit-Remaining, X-RateLimit-Reset"
+)
+
+
+def require_host(request: HttpRequest) -> None:
+    """Refuse hosts that are not ours with 421.
+
+    DNS rebinding: a page of another site must not reach a server on this computer
+    (MCP 2026-07-28, basic/transports/streamable-http, Security & Endpoint).
+    """
+    domain, _ = split_domain_port(request.header("host") or "")
+    if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
+        raise ProtocolError(INVALID_REQUEST, "Unknown host.", http_status=421)
+
+
+def require_origin(request: HttpRequest) -> None:
+    """Refuse pages of other sites with 403; programs send no Origin."""
+    origin = request.header("origin")
+    if origin is not None and not _is_allowed(origin):
+        _count_stranger(request, "origin_refused")
+        raise ProtocolError(INVALID_REQUEST, "This origin is not allowed.", http_status=403)
+
+
+def cors_headers(request: HttpRequest) -> Headers:
+    """What the browser of an allowed page is told; no credentials, since no cookie counts here."""
+    origin = request.header("origin")
+    if origin is None or not _is_allowed(origin):
+        return ()
+    return (("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", EXPOSED))
+
+
+def identify(request: HttpRequest) -> Principal:
+    """Who calls. Raises the 401 with its challenge, or 429 for an address that asks too often."""
+    _refuse_known(request)
+    try:
+        return _authenticate(request)
+    except Unauthenticated as problem:
+        kind = "bearer_rejected" if problem.error else "bearer_missing"
+        _count_stranger(request, kind, problem.error or "")
+        raise ProtocolError(
+            UNAUTHORIZED,
+            "Sign in first: this endpoint needs a valid bearer token.",
+            headers=[("WWW-Authenticate", challenges.unauthorized(problem.error))],
+        ) from problem
+
+
+def _authenticate(request: HttpRequest) -> Principal:
+    if "access_token" in dict(parse_qsl(request.query, keep_blank_values=True)):
+        # RFC 9700 section 4.3.2: a token in an address ends up in logs and histories.
+        raise Unauthenticated("invalid_request")
+    presented = request.all("authorization")
+    if len(presented) > 1:
+        raise Unauthenticated("invalid_request")
+    return principal.authenticate(presented[0] if presented else None)
+
+
+def _is_allowed(origin: str) -> bool:
+    return origin == settings.HALO_PUBLIC_URL or origin in settings.HALO_ALLOWED_ORIGINS
+
+
+def _count_stranger(request: HttpRequest, kind: str, detail: str = "") -> None:
+    """Charge the address, then put the refusal on record under it."""
+    _charge_stranger(request)
+    record.security_event(kind, address=request.address, detail=detail)
+
+
+def _charge_stranger(request: HttpRequest) -> None:
+    _refuse_known(request)
+    try:
+        verdict = limits.charge([rates.of_address(request.address)])
+    except LimitStoreDown:
+        # The refusal at hand stands without a count.
+        return
+    if not verdict.allowed:
+        record.security_event("rate_limited", address=request.address, detail="ip")
+        raise rates.refusal(verdict, request.declared_revision)
+
+
+def _refuse_known(request: HttpRequest) -> None:
+    known = limits.still_refused(rates.of_address(request.address))
+    if known is not None:
+        raise rates.refusal(known, request.declared_revision)

@@ -1,0 +1,280 @@
+"""THE call pipeline: every tool call goes through here, from every edge.
+
+    find -> gate -> bind the customer -> validate -> run -> shape -> audit
+
+`prepare` does everything that can refuse; `run` does the work and always leaves the audit row
+finished. Between the two an edge may open a stream.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import structlog
+from django.conf import settings
+from django.utils import timezone
+
+from audit import record
+from audit.models import Outcome
+from audit.record import Act, Actor, Ending
+from mcp_protocol import failures, shapes
+from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
+from mcp_protocol.revisions import Revision
+from mcp_protocol.strict_json import JsonObject, dumps, indented
+from oauth import challenges
+from oauth.principal import Principal
+from tools_registry import arguments, gate, registry
+from tools_registry.gate import Decision
+from tools_registry.organization_facts import OrganizationFacts
+from tools_registry.types import (
+    Blocks,
+    Cancelled,
+    Channel,
+    InputRequired,
+    IntegrationFailure,
+    Invalid,
+    Result,
+    Silence,
+    Tool,
+    ToolContext,
+    ToolFailure,
+)
+
+log = structlog.get_logger(__name__)
+
+Reply: TypeAlias = JsonObject | ProtocolError
+
+
+class ResultTooLarge(ToolFailure):
+    """The tool answered with more than HALO_MAX_RESULT_BYTES."""
+
+    kind = "result_too_large"
+
+    def __init__(self) -> None:
+        super().__init__("The result is too large. Ask for less.", reason=self.kind)
+
+
+# Which outcome a tool's failure is recorded as, by its kind.
+OUTCOMES: Mapping[str, Outcome] = {
+    "validation": Outcome.VALIDATION_FAILED,
+    "not_found": Outcome.NOT_FOUND,
+    "unauthorized": Outcome.INTEGRATION_ERROR,
+    "integration": Outcome.INTEGRATION_ERROR,
+}
+WORKSPACE = OrganizationFacts()
+BINDING_KEYS = ("bound_end_user_id", "bound_email")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call as it came in. `actor` is what the audit row says of the principal."""
+
+    principal: Principal
+    actor: Actor
+    revision: Revision
+    name: str
+    arguments: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    request_id: str
+    started_at: datetime = field(default_factory=timezone.now)
+    clock: float = field(default_factory=time.perf_counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call that passed everything and may run."""
+
+    call: Call
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What to answer, and what the audit row says."""
+
+    reply: Reply
+    ending: Ending
+
+
+def prepare(call: Call) -> Prepared | Reply:
+    """Find the tool and ask every gate. A refusal is recorded here and returned."""
+    tool = registry.find(call.name, call.principal.organization_id)
+    if tool is None:
+        unknown = failures.unknown_tool(call.name, call.revision)
+        return _record(call, None, Ended(unknown, _ending(Outcome.NOT_FOUND, "tool_not_found")))
+    refused = _refused(call, tool)
+    return Prepared(call, tool) if refused is None else _record(call, tool, refused)
+
+
+def run(prepared: Prepared, channel: Channel | None = None) -> Reply:
+    """Run a prepared call. The audit row is finished whatever happens in the tool."""
+    call, tool = prepared.call, prepared.tool
+    if not tool.mutates:
+        return _record(call, tool, _ran(prepared, channel or Silence()))
+    execution = record.begin(call.actor, _act(call, tool))
+    ended = _ran(prepared, channel or Silence())
+    record.finish(execution, _timed(call, ended.ending))
+    return ended.reply
+
+
+def decision(call: Call, tool: Tool) -> Decision:
+    """The gate's answer for a call, with the switches as they are now."""
+    switches = gate.switches_for_tool(
+        call.principal.organization_id, tool, mcp_server_on=call.principal.mcp_server_on
+    )
+    return gate.decide(tool, call.principal.scope, switches)
+
+
+def _refused(call: Call, tool: Tool) -> Ended | None:
+    answer = decision(call, tool)
+    if not answer.allowed:
+        return _denied(call, answer)
+    try:
+        _bind(call)
+        arguments.validate(tool, call.arguments)
+    except Invalid as invalid:
+        return _failed(call, invalid)
+    except ProtocolError as error:
+        return Ended(error, _ending(Outcome.VALIDATION_FAILED, "binding_rejected", "binding"))
+    return None
+
+
+def _denied(call: Call, answer: Decision) -> Ended:
+    # Only a scope can be asked for again, so only its refusal carries a challenge and a 403.
+    challenge = challenges.insufficient_scope(answer.scope) if answer.scope else ""
+    error = failures.refusal(
+        answer.reason,
+        answer.layer,
+        answer.message,
+        call.revision,
+        http_status=403 if challenge else None,
+        headers=[("WWW-Authenticate", challenge)] if challenge else [],
+    )
+    return Ended(error, _ending(Outcome.REFUSED, answer.reason, answer.layer))
+
+
+def _bind(call: Call) -> None:
+    """Refuse every bound customer: there is no customer table to resolve it in.
+
+    One text for stale, forged and foreign ids alike, also where the tool ignores the binding.
+    """
+    if any(key in call.meta for key in BINDING_KEYS):
+        raise ProtocolError(
+            INVALID_PARAMS,
+            "The bound customer does not exist in this organization.",
+            data={"reason": "binding_rejected", "layer": "binding"},
+        )
+
+
+def _ran(prepared: Prepared, channel: Channel) -> Ended:
+    call, tool = prepared.call, prepared.tool
+    try:
+        result = tool.run(_context(call, channel), call.arguments)
+        return _succeeded(call, tool, result)
+    except ToolFailure as failure:
+        return _failed(call, failure)
+    except Cancelled:
+        error = ProtocolError(INTERNAL_ERROR, "The call was cancelled.")
+        return Ended(error, _ending(Outcome.CANCELLED, "cancelled"))
+    except InputRequired:
+        return _cannot_ask(call)
+    except (Exception, SystemExit):
+        # The caller gets a number to quote; the traceback stays in the log. A library that calls
+        # sys.exit() must not take the server along.
+        log.exception("tool_failed", tool=tool.name, request_id=call.request_id)
+        return _broken(call)
+
+
+def _context(call: Call, channel: Channel) -> ToolContext:
+    return ToolContext(
+        organization_id=str(call.principal.organization_id),
+        user_id=str(call.principal.user_id),
+        public_url=settings.HALO_PUBLIC_URL,
+        workspace=WORKSPACE,
+        channel=channel,
+    )
+
+
+def _succeeded(call: Call, tool: Tool, result: Result) -> Ended:
+    reply = _shaped(tool, result, call.revision)
+    rows = None if isinstance(result, Blocks) else result.row_count
+    return Ended(reply, Ending(outcome=Outcome.SUCCESS, row_count=rows))
+
+
+def _shaped(tool: Tool, result: Result, revision: Revision) -> JsonObject:
+    if isinstance(result, Blocks):
+        return _blocks(result, revision)
+    text = indented(result.value)
+    _require_fitting(text.encode())
+    structured = result.value if tool.output_schema is not None else None
+    return shapes.call_result([shapes.text_block(text)], revision, structured=structured)
+
+
+def _blocks(result: Blocks, revision: Revision) -> JsonObject:
+    content = [dict(block) for block in result.content]
+    shaped = shapes.call_result(content, revision, structured=result.structured)
+    # Written here once, so that blocks no JSON can hold fail in the tool and not behind it.
+    _require_fitting(dumps(shaped))
+    return shaped
+
+
+def _require_fitting(written: bytes) -> None:
+    if len(written) > settings.HALO_MAX_RESULT_BYTES:
+        raise ResultTooLarge
+
+
+def _failed(call: Call, failure: ToolFailure) -> Ended:
+    reply = failures.failed_call(
+        failure.kind,
+        failure.message,
+        failure.field or None,
+        failure.reason or None,
+        call.revision,
+    )
+    ending = Ending(
+        outcome=OUTCOMES.get(failure.kind, Outcome.TOOL_ERROR),
+        reason=failure.kind,
+        detail=": ".join(part for part in (failure.field, failure.reason) if part),
+        upstream_status=getattr(failure, "upstream_status", None),
+    )
+    return Ended(reply, ending)
+
+
+def _cannot_ask(call: Call) -> Ended:
+    # Fails closed: nothing has run yet, and nothing runs without the answer.
+    failure = IntegrationFailure("This tool must ask you something, and cannot over this call.")
+    return Ended(_failed(call, failure).reply, _ending(Outcome.INPUT_REQUIRED, "input_required"))
+
+
+def _broken(call: Call) -> Ended:
+    failure = ToolFailure(f"The tool failed. Quote {call.request_id} to your admin.")
+    return Ended(_failed(call, failure).reply, _ending(Outcome.TOOL_ERROR, "internal"))
+
+
+def _record(call: Call, tool: Tool | None, ended: Ended) -> Reply:
+    record.execution(call.actor, _act(call, tool), _timed(call, ended.ending))
+    return ended.reply
+
+
+def _act(call: Call, tool: Tool | None) -> Act:
+    return Act(
+        method="tools/call",
+        tool=call.name,
+        integration=tool.integration if tool else "",
+        action=tool.action if tool else "",
+        arguments=call.arguments,
+        request_id=call.request_id,
+        revision=call.revision.value,
+        started_at=call.started_at,
+    )
+
+
+def _ending(outcome: Outcome, reason: str, layer: str = "") -> Ending:
+    return Ending(outcome=outcome, reason=reason, layer=layer)
+
+
+def _timed(call: Call, ending: Ending) -> Ending:
+    elapsed = int((time.perf_counter() - call.clock) * 1_000_000)
+    return replace(ending, duration_us=elapsed)

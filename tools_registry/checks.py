@@ -1,0 +1,153 @@
+"""What a toolset must be before the server starts with it, each rule with an id and a hint.
+
+A tool that breaks one of these would be hidden, refused or misread by some client later, far from
+the file that is wrong.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+
+from oauth import scopes
+from tools_registry import registry
+from tools_registry.arguments import validator_of
+from tools_registry.types import INTEGRATION_ID, Json, Schema, Tool, Toolset
+
+# Of what MCP allows (2025-11-25, server/tools, Tool Names), what every host accepts beside the
+# name it gives the server.
+TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)?")
+LONGEST_NAME: Final = 60
+# Hosts turn schemas into their model's dialect, and these have no place in some of them.
+NOT_AT_TOP: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "if")
+
+Problems: TypeAlias = Iterator[str]
+
+
+class Rule(NamedTuple):
+    """What is asked of one tool or toolset; `problems` says where it falls short."""
+
+    id: str
+    hint: str
+    problems: Callable[[Any], Problems]
+
+
+@register("tools")
+def native_toolsets_are_sound(**_options: Any) -> Sequence[CheckMessage]:
+    """Judge the toolsets that are part of the code."""
+    try:
+        toolsets = registry.native_toolsets()
+    except ImproperlyConfigured as missing:
+        hint = "Declare `TOOLSET = Toolset(...)` in the file, or move the file elsewhere."
+        return [Error(str(missing), hint=hint, id="tools.E001")]
+    return list(judged(toolsets))
+
+
+def judged(toolsets: Sequence[Toolset]) -> Iterator[CheckMessage]:
+    """What is wrong with these toolsets together and one by one."""
+    tools = [tool for toolset in toolsets for tool in toolset.tools]
+    yield from _messages(ALL_TOOLSETS, toolsets, "The toolsets")
+    for toolset in filter(_is_integration, toolsets):
+        yield from _messages(EACH_INTEGRATION, toolset, f"The integration {toolset.integration!r}")
+    for tool in tools:
+        yield from _messages(EACH_TOOL, tool, f"The tool {tool.name!r}")
+
+
+def _messages(rules: Iterable[Rule], judged: Any, called: str) -> Iterator[CheckMessage]:
+    for rule in rules:
+        for problem in rule.problems(judged):
+            yield Error(f"{called}: {problem}", hint=rule.hint, id=rule.id)
+
+
+def _is_integration(toolset: Toolset) -> bool:
+    return bool(toolset.integration)
+
+
+def _repeated(toolsets: Sequence[Toolset]) -> Problems:
+    names = [tool.name for toolset in toolsets for tool in toolset.tools]
+    ids = [toolset.integration for toolset in toolsets if toolset.integration]
+    for kind, words in (("the tool", names), ("the integration", ids)):
+        for word, times in Counter(words).items():
+            if times > 1:
+                yield f"{kind} {word!r} is declared {times} times."
+
+
+def _misnamed(tool: Tool) -> Problems:
+    if not TOOL_NAME.fullmatch(tool.name):
+        yield "the name has characters or a form that some client refuses."
+    if len(tool.name) > LONGEST_NAME:
+        yield f"the name is longer than {LONGEST_NAME} characters."
+
+
+def _undescribed(tool: Tool) -> Problems:
+    for part in ("title", "description"):
+        if not getattr(tool, part).strip():
+            yield f"it has no {part}."
+
+
+def _unportable(tool: Tool) -> Problems:
+    yield from (f"the input schema {problem}" for problem in _schema_problems(tool.input_schema))
+    if tool.output_schema is not None:
+        found = _schema_problems(tool.output_schema)
+        yield from (f"the output schema {problem}" for problem in found)
+
+
+def _schema_problems(schema: Schema) -> Problems:
+    if schema.get("type") != "object":
+        yield "does not describe an object at its top level."
+    yield from (f"has {word} at its top level." for word in NOT_AT_TOP if word in schema)
+    for inner in _subschemas(schema):
+        if "$ref" in inner:
+            yield "refers elsewhere with $ref."
+        if isinstance(inner.get("type"), list):
+            yield "has a list of types."
+
+
+def _subschemas(schema: Json) -> Iterator[Mapping[str, Json]]:
+    """Every object in a schema, itself first: a keyword is looked for wherever it may stand."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list | tuple):
+            waiting.extend(node)
+
+
+def _uncompilable(tool: Tool) -> Problems:
+    for schema in (tool.input_schema, tool.output_schema or {}):
+        try:
+            validator_of(schema)
+        except (ValueError, TypeError) as error:
+            yield f"a schema cannot be used: {str(error).splitlines()[0]}"
+
+
+def _misidentified(toolset: Toolset) -> Problems:
+    if not INTEGRATION_ID.fullmatch(toolset.integration):
+        yield "the id is not lower-case letters, digits and underscores after a letter."
+    if not toolset.title.strip():
+        yield "it has no title."
+
+
+def _unscoped(tool: Tool) -> Problems:
+    if [str(scope) for scope in scopes.parse(tool.scope)] != [tool.scope]:
+        yield f"no token can hold the scope {tool.scope!r}."
+
+
+ALL_TOOLSETS: Final = (
+    Rule("tools.E002", "Rename one of them, or put them into one file.", _repeated),
+)
+EACH_INTEGRATION: Final = (
+    Rule("tools.E003", "Give the Toolset an id such as hubspot and a title.", _misidentified),
+)
+EACH_TOOL: Final = (
+    Rule("tools.E004", "Rename the function: <name> or <integration>.<action>.", _misnamed),
+    Rule("tools.E005", "Clients show both to people and models.", _undescribed),
+    Rule("tools.E006", "Spell the schema out as one object of plain types.", _unportable),
+    Rule("tools.E007", "Write JSON Schema 2020-12; patterns without look-around.", _uncompilable),
+    Rule("tools.E008", "Use a scope of the grammar (docs/scopes.md).", _unscoped),
+)

@@ -1,0 +1,214 @@
+"""One message in, one answer out: limits first, then revision, then the method.
+
+Every refused or malformed request of an identified token is recorded here, except what the call
+pipeline has recorded already.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from audit import record
+from audit.models import Outcome
+from audit.record import Act, Actor, Ending
+from mcp_protocol import envelope, failures, headers, methods, negotiation
+from mcp_protocol.envelope import Malformed, Message, Notification, Request, RequestId, Response
+from mcp_protocol.errors import ProtocolError, method_not_found
+from mcp_protocol.headers import VERSION_HEADER
+from mcp_protocol.negotiation import Terms
+from mcp_protocol.revisions import MODERN, Revision
+from mcp_protocol.strict_json import JsonObject
+from oauth.principal import Principal
+from tools_registry import call, gate, rates
+from tools_registry.call import Prepared, Reply
+from tools_registry.exchange import Headers, HttpRequest
+from tools_registry.methods import HANDLERS, Exchange
+from tools_registry.types import Channel
+
+# Refusals that are no fault of the message, by the layer that refused.
+REFUSED_AS: Final = {
+    "rate_limit": Outcome.RATE_LIMITED,
+    "limit_store": Outcome.REFUSED,
+    "flag": Outcome.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An identified caller and the request that carries its messages."""
+
+    principal: Principal
+    request: HttpRequest
+
+    @property
+    def actor(self) -> Actor:
+        who = self.principal
+        return Actor(
+            organization_id=str(who.organization_id),
+            client_id=who.client_id,
+            client_name=who.client_name,
+            user_id=str(who.user_id),
+            user_email=who.user_email,
+            authorization_id=str(who.authorization_id),
+            token_id=str(who.token_id),
+            address=self.request.address,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer: the message (None for a notification), its HTTP status and headers."""
+
+    message: JsonObject | None
+    status: int = 200
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A call that may run, and may speak while it does."""
+
+    prepared: Prepared
+    request_id: RequestId
+    terms: Terms
+
+
+Step: TypeAlias = Answered | Runnable
+
+
+def begin(caller: Caller, message: Message) -> Step:
+    """Answer a message, or hand back the call that is ready to run. Never raises ProtocolError."""
+    clock = time.perf_counter()
+    try:
+        return _begun(caller, message)
+    except ProtocolError as error:
+        elapsed = int((time.perf_counter() - clock) * 1_000_000)
+        _record_refusal(caller, message, _ending(error, elapsed))
+        return _failure(_id_of(message), error, _revision_of(caller, message))
+
+
+def run(runnable: Runnable, channel: Channel | None = None) -> Answered:
+    """Run a call to its answer."""
+    reply = call.run(runnable.prepared, channel)
+    return _answered(runnable.request_id, reply, runnable.terms.revision)
+
+
+def answer(caller: Caller, message: Message) -> Answered:
+    """Answer a message to the end, in silence."""
+    step = begin(caller, message)
+    return run(step) if isinstance(step, Runnable) else step
+
+
+def malformed(caller: Caller, error: ProtocolError) -> Answered:
+    """Answer a body that is no JSON at all."""
+    return answer(caller, Malformed(None, error))
+
+
+def _begun(caller: Caller, message: Message) -> Step:
+    _spend(caller, message)
+    _require_flag(caller, message)
+    match message:
+        case Malformed(error=error):
+            raise error
+        case Notification():
+            # Accepted and dropped: nothing here waits for one, and a call without an id is never
+            # run, since nobody could be told how it ended. Its revision must still be known.
+            _terms(caller, message)
+        case Request():
+            return _request(caller, message)
+    return Answered(None, status=202)
+
+
+def _request(caller: Caller, request: Request) -> Step:
+    terms = _terms(caller, request)
+    if terms.revision in MODERN:
+        headers.check_mirror(caller.request.header, request)
+    if not methods.known(request.method, terms.revision):
+        raise method_not_found(request.method)
+    reply = HANDLERS[request.method](_exchange(caller, request, terms))
+    if isinstance(reply, Prepared):
+        return Runnable(reply, request.id, terms)
+    return _answered(request.id, reply, terms.revision)
+
+
+def _terms(caller: Caller, message: Request | Notification) -> Terms:
+    return negotiation.negotiate(caller.request.header(VERSION_HEADER), message)
+
+
+def _exchange(caller: Caller, request: Request, terms: Terms) -> Exchange:
+    return Exchange(
+        principal=caller.principal,
+        actor=caller.actor,
+        request=request,
+        terms=terms,
+        headers=caller.request.header,
+        request_id=caller.request.request_id,
+    )
+
+
+def _answered(identifier: RequestId, reply: Reply, revision: Revision) -> Answered:
+    if isinstance(reply, ProtocolError):
+        return _failure(identifier, reply, revision)
+    return Answered(envelope.success(identifier, reply))
+
+
+def _failure(identifier: RequestId | None, error: ProtocolError, revision: Revision) -> Answered:
+    return Answered(envelope.failure(identifier, error), error.status(revision), error.headers)
+
+
+def _spend(caller: Caller, message: Message) -> None:
+    # Charged before anything is looked up: unknown names are no free probe.
+    refused = rates.spend(caller.principal, _method_of(message), caller.request.address)
+    if refused is not None:
+        raise rates.refusal(refused, _revision_of(caller, message))
+
+
+def _require_flag(caller: Caller, message: Message) -> None:
+    off = gate.flag(mcp_server_on=caller.principal.mcp_server_on)
+    if off is not None:
+        revision = _revision_of(caller, message)
+        raise failures.refusal(off.reason, off.layer, off.message, revision, http_status=403)
+
+
+def _ending(error: ProtocolError, elapsed: int) -> Ending:
+    data = error.data if isinstance(error.data, Mapping) else {}
+    layer = str(data.get("layer", "protocol"))
+    return Ending(
+        outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),
+        reason=str(data["reason"]) if layer in REFUSED_AS else f"rpc_{abs(error.code)}",
+        layer=layer,
+        detail=error.message,
+        duration_us=elapsed,
+    )
+
+
+def _record_refusal(caller: Caller, message: Message, ending: Ending) -> None:
+    params: Mapping[str, Any] = getattr(message, "params", {})
+    name, arguments = params.get("name"), params.get("arguments")
+    act = Act(
+        method=_method_of(message),
+        tool=name if isinstance(name, str) else "",
+        arguments=arguments if isinstance(arguments, dict) else {},
+        request_id=caller.request.request_id,
+        revision=_revision_of(caller, message).value,
+    )
+    record.execution(caller.actor, act, ending)
+
+
+def _method_of(message: Message) -> str:
+    return message.method if isinstance(message, Request | Notification) else ""
+
+
+def _id_of(message: Message) -> RequestId | None:
+    return message.id if isinstance(message, Request | Malformed) else None
+
+
+def _revision_of(caller: Caller, message: Message) -> Revision:
+    """The revision to word an error in, for messages that could not be negotiated too."""
+    if isinstance(message, Malformed | Response):
+        return caller.request.declared_revision
+    try:
+        return _terms(caller, message).revision
+    except ProtocolError:
+        return caller.request.declared_revision

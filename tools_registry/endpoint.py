@@ -1,0 +1,154 @@
+"""/api/mcp, whichever server stands in front: `respond(request) -> Complete | Stream`.
+
+Order matters: Host and Origin, then the bearer, then the body. Who is unknown learns nothing about
+what the body should have been, and costs one look-up.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from mcp_protocol import envelope, negotiation, shapes, strict_json
+from mcp_protocol.envelope import Batch, Message, Request
+from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
+from mcp_protocol.headers import VERSION_HEADER
+from mcp_protocol.revisions import UNDECLARED
+from tools_registry import admission, dispatch, streaming
+from tools_registry.dispatch import Answered, Caller, Runnable
+from tools_registry.exchange import Answer, Complete, HttpRequest, json_answer
+
+log = structlog.get_logger(__name__)
+
+
+def respond(request: HttpRequest) -> Answer:
+    """Answer one HTTP request to the MCP endpoint."""
+    try:
+        admission.require_host(request)
+        admission.require_origin(request)
+        answer = ROUTES.get(request.method, _not_allowed)(request)
+    except ProtocolError as error:
+        answer = _error(error)
+    except Exception as error:
+        log.exception("endpoint_failed", request_id=request.request_id)
+        answer = _error(_broken(request, error))
+    return _with_headers(answer, request)
+
+
+def timed_out(request: HttpRequest) -> Answer:
+    """The answer to a body that did not arrive in time."""
+    message = "The body did not arrive in time."
+    return _with_headers(_error(ProtocolError(INVALID_REQUEST, message, http_status=408)), request)
+
+
+def wants_body(request: HttpRequest) -> bool:
+    """Whether anything in the body can matter: if not, an edge need not read it."""
+    return request.method == "POST" and request.declared_length <= settings.HALO_MAX_BODY_BYTES
+
+
+def _descriptor(request: HttpRequest) -> Answer:
+    if request.accepts("text/event-stream"):
+        # A client that wants a stream here speaks a revision with sessions: it may not have one.
+        admission.identify(request)
+        return _not_allowed(request)
+    return json_answer(200, shapes.descriptor(settings.HALO_PUBLIC_URL))
+
+
+def _preflight(_request: HttpRequest) -> Answer:
+    return Complete(204, admission.PREFLIGHT_HEADERS)
+
+
+def _not_allowed(_request: HttpRequest) -> Answer:
+    allow = [("Allow", admission.ALLOW)]
+    return _error(ProtocolError(INVALID_REQUEST, "Use POST.", http_status=405, headers=allow))
+
+
+def _post(request: HttpRequest) -> Answer:
+    caller = Caller(admission.identify(request), request)
+    try:
+        message = _message(request)
+    except ProtocolError as error:
+        return _complete(dispatch.malformed(caller, error))
+    if isinstance(message, Batch):
+        return _batch(caller, message)
+    step = dispatch.begin(caller, message)
+    return _run(step, request) if isinstance(step, Runnable) else _complete(step)
+
+
+def _message(request: HttpRequest) -> Message | Batch:
+    _require_json(request)
+    limit = negotiation.batch_limit(request.header(VERSION_HEADER))
+    return envelope.read(strict_json.parse(request.body), batch_limit=limit)
+
+
+def _run(runnable: Runnable, request: HttpRequest) -> Answer:
+    if streaming.wanted(runnable) and request.accepts("text/event-stream"):
+        return streaming.stream(runnable)
+    return _complete(dispatch.run(runnable))
+
+
+def _batch(caller: Caller, batch: Batch) -> Answer:
+    """Each member charged, gated and recorded on its own (MCP 2025-03-26, basic, Batching)."""
+    answers = [(member, dispatch.answer(caller, member)) for member in batch.members]
+    messages = [answered.message for member, answered in answers if _is_answered(member)]
+    return json_answer(200, messages) if messages else Complete(202, ())
+
+
+def _is_answered(member: Message) -> bool:
+    # Even a refused notification has no response in a batch (JSON-RPC 2.0, section 6).
+    return isinstance(member, Request | envelope.Malformed)
+
+
+def _complete(answered: Answered) -> Complete:
+    if answered.message is None:
+        return Complete(answered.status, answered.headers)
+    return json_answer(answered.status, answered.message, answered.headers)
+
+
+def _require_json(request: HttpRequest) -> None:
+    most = settings.HALO_MAX_BODY_BYTES
+    if max(len(request.body), request.declared_length) > most:
+        message = f"The body is over {most} bytes."
+        raise ProtocolError(INVALID_REQUEST, message, http_status=413)
+    if not _is_json(request.header("content-type") or ""):
+        raise ProtocolError(INVALID_REQUEST, "Send application/json in UTF-8.", http_status=415)
+    if (request.header("content-encoding") or "identity").lower() != "identity":
+        # Nothing is inflated: a small body must not become a large one.
+        raise ProtocolError(INVALID_REQUEST, "Send the body uncompressed.", http_status=415)
+
+
+def _is_json(content_type: str) -> bool:
+    media, _, parameters = content_type.partition(";")
+    charset = parameters.lower().replace(" ", "").replace('"', "")
+    return media.strip().lower() == "application/json" and charset in {"", "charset=utf-8"}
+
+
+def _broken(request: HttpRequest, error: Exception) -> ProtocolError:
+    """What a caller is told of a failure of ours: a number to quote, and whether to try again."""
+    message = f"Internal error. Quote {request.request_id} to your admin."
+    if isinstance(error, OperationalError | InterfaceError):
+        retry = [("Retry-After", "1")]
+        return ProtocolError(INTERNAL_ERROR, message, http_status=503, headers=retry)
+    return ProtocolError(INTERNAL_ERROR, message, http_status=500)
+
+
+def _error(error: ProtocolError) -> Complete:
+    body = envelope.failure(None, error)
+    return json_answer(error.status(UNDECLARED), body, error.headers)
+
+
+def _with_headers(answer: Answer, request: HttpRequest) -> Answer:
+    every = (("X-Request-Id", request.request_id), ("Vary", "Origin"))
+    return replace(answer, headers=(*answer.headers, *every, *admission.cors_headers(request)))
+
+
+ROUTES: Final[Mapping[str, Callable[[HttpRequest], Answer]]] = {
+    "GET": _descriptor,
+    # The servers leave the body of an answer to HEAD out, and keep its length (RFC 9110 9.3.2).
+    "HEAD": _descriptor,
+    "POST": _post,
+    "OPTIONS": _preflight,
+}

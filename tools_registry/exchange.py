@@ -1,0 +1,88 @@
+"""HTTP as the endpoint sees it: facts in, an answer out, whichever server stands in front."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from mcp_protocol import revisions, strict_json
+from mcp_protocol.headers import VERSION_HEADER
+from mcp_protocol.revisions import UNDECLARED, Revision
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+Emit: TypeAlias = Callable[[Mapping[str, Any]], None]
+
+JSON_HEADERS: Headers = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))
+STREAM_HEADERS: Headers = (
+    ("Content-Type", "text/event-stream"),
+    ("Cache-Control", "no-store"),
+    # Proxies that buffer would hold events back (streamable-http, Receiving Messages).
+    ("X-Accel-Buffering", "no"),
+)
+# More digits than any body has bytes; Python refuses to read numbers of thousands of digits.
+MOST_LENGTH_DIGITS: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request. Header names are lower case; `address` is the vetted client address."""
+
+    method: str
+    headers: Headers
+    query: str
+    body: bytes = field(repr=False)
+    address: str
+    request_id: str
+
+    def all(self, name: str) -> list[str]:
+        lowered = name.lower()
+        return [value for key, value in self.headers if key == lowered]
+
+    def header(self, name: str) -> str | None:
+        """The header's value; repeated ones are joined by a comma, as RFC 9110 section 5.2 says."""
+        values = self.all(name)
+        return ", ".join(values) if values else None
+
+    def accepts(self, media_type: str) -> bool:
+        """Whether the Accept header names this media type; a wildcard does not count."""
+        return media_type in (self.header("accept") or "").lower()
+
+    @property
+    def declared_length(self) -> int:
+        """The bytes that Content-Length announces; 0 where it is absent or no number."""
+        text = (self.header("content-length") or "")[:MOST_LENGTH_DIGITS]
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    @property
+    def declared_revision(self) -> Revision:
+        """The revision that the header names, to word a refusal in before anything is read."""
+        return revisions.find(self.header(VERSION_HEADER) or "") or UNDECLARED
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """An answer that is whole."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer in events: the edge calls `run` in a thread and sends what it emits.
+
+    The last message emitted is the response. The edge calls `on_close` once the client has gone,
+    from any thread.
+    """
+
+    headers: Headers
+    run: Callable[[Emit], None] = field(repr=False)
+    on_close: Callable[[], None] = field(repr=False)
+    status: int = 200
+
+
+Answer: TypeAlias = Complete | Stream
+
+
+def json_answer(status: int, body: object, headers: Headers = ()) -> Complete:
+    return Complete(status, (*JSON_HEADERS, *headers), strict_json.dumps(body))

@@ -1,0 +1,104 @@
+"""The switches that an admin turns: one a connected integration, one an action of an agent."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from foundation.ids import uuid7
+from workspace.models import Agent, Organization
+
+
+class ConnectionState(models.TextChoices):
+    NOT_CONNECTED = "not_connected", _("Not connected")
+    CONNECTED = "connected", _("Connected")
+    FAILING = "failing", _("Failing")
+
+
+class IntegrationMode(models.Model):
+    """An organization's integration: its Actions mode (layer 1) and its connection.
+
+    No row means: mode on by default, not connected, hence hidden and refused.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="integrations")
+    integration = models.CharField(_("integration"), max_length=80)
+    actions_on = models.BooleanField(
+        _("Actions mode"),
+        default=True,
+        help_text=_("Off: every tool of this integration is gone on the next request."),
+    )
+    connection = models.CharField(
+        _("connection"),
+        max_length=20,
+        choices=ConnectionState.choices,
+        default=ConnectionState.NOT_CONNECTED,
+    )
+    connected_at = models.DateTimeField(_("connected"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+    last_error_at = models.DateTimeField(_("last error at"), null=True, blank=True)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("integration mode")
+        verbose_name_plural = _("integration modes")
+        constraints = [
+            models.UniqueConstraint(
+                fields=("organization", "integration"), name="tools_one_mode_an_integration"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.integration
+
+
+class ActionToggle(models.Model):
+    """Whether an agent may use an action (layer 2). No row means off."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="toggles")
+    integration = models.CharField(_("integration"), max_length=80)
+    action = models.CharField(_("action"), max_length=120)
+    enabled = models.BooleanField(_("on"), default=False)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+    updated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        verbose_name = _("action toggle")
+        verbose_name_plural = _("action toggles")
+        constraints = [
+            models.UniqueConstraint(
+                fields=("agent", "integration", "action"), name="tools_one_toggle_an_action"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.integration}.{self.action}"
+
+
+class DocumentationSection(models.Model):
+    """A page of the public documentation under one heading: the unit that search ranks."""
+
+    id = models.BigAutoField(primary_key=True)
+    page = models.CharField(_("page"), max_length=120)
+    page_title = models.CharField(_("page title"), max_length=200)
+    position = models.PositiveIntegerField(_("position"))
+    anchor = models.CharField(_("anchor"), max_length=200, blank=True)
+    heading = models.CharField(_("heading"), max_length=200)
+    text = models.TextField(_("text"))
+    # Of the whole page's source, so that indexing again is a comparison.
+    digest = models.CharField(max_length=64)
+    indexed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = _("documentation section")
+        verbose_name_plural = _("documentation sections")
+        constraints = [
+            models.UniqueConstraint(fields=("page", "position"), name="tools_one_section_a_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.page}#{self.anchor}"

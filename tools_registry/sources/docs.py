@@ -1,0 +1,89 @@
+"""search_docs and read_doc: the public documentation, the same for every organization."""
+
+from typing import Final
+
+from tools_registry.documentation import search
+from tools_registry.types import Arguments, Facts, Invalid, NotFound, ToolContext, Toolset
+
+TOOLSET: Final = Toolset(scope="docs:read", title="Documentation")
+
+MOST_HITS: Final = 25
+USUAL_HITS: Final = 5
+
+
+@TOOLSET.tool(
+    title="Search the documentation",
+    description=(
+        "Search the public Halo Agents documentation. Returns ranked sections with a snippet and "
+        "the page to open with read_doc."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "page_size": {"type": "number"},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+)
+def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
+    query = arguments["query"].strip()
+    if not query:
+        raise Invalid("Say what to search for.", field="query", reason="must not be empty")
+    hits = search.search(query, _page_size(arguments.get("page_size", USUAL_HITS)))
+    return Facts(
+        {
+            "query": query,
+            "results": [
+                {
+                    "page": hit.page,
+                    "title": hit.title,
+                    "heading": hit.heading,
+                    "snippet": hit.snippet,
+                    "score": hit.score,
+                    "url": _url(context, hit.page, hit.anchor),
+                }
+                for hit in hits
+            ],
+        }
+    )
+
+
+@TOOLSET.tool(
+    title="Read a documentation page",
+    description=(
+        "Read one page of the public Halo Agents documentation as Markdown. Take the page's name "
+        "from search_docs."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {"page": {"type": "string", "description": "Such as getting-started"}},
+        "required": ["page"],
+        "additionalProperties": False,
+    },
+)
+def read_doc(context: ToolContext, arguments: Arguments) -> Facts:
+    name = arguments["page"]
+    page = search.read(name)
+    if page is None:
+        raise NotFound(f"There is no page {name[:100]!r}. Use search_docs to find one.")
+    return Facts(
+        {
+            "page": page.slug,
+            "title": page.title,
+            "url": _url(context, page.slug, ""),
+            "text": page.text,
+        }
+    )
+
+
+def _page_size(asked: float) -> int:
+    if asked != int(asked) or not 1 <= asked <= MOST_HITS:
+        why = f"must be a whole number from 1 to {MOST_HITS}"
+        raise Invalid("That page size cannot be had.", field="page_size", reason=why)
+    return int(asked)
+
+
+def _url(context: ToolContext, page: str, anchor: str) -> str:
+    return f"{context.public_url}/docs/{page}" + (f"#{anchor}" if anchor else "")
