@@ -1,0 +1,63 @@
+"""What is answered where no view could: pages for people, JSON for programs."""
+
+from http import HTTPStatus
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from audit import record
+from oauth import replies
+
+PROGRAM_PATHS: Final = ("/api/", "/.well-known/")
+ERRORS: Final = {
+    HTTPStatus.BAD_REQUEST: "bad_request",
+    HTTPStatus.FORBIDDEN: "forbidden",
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "server_error",
+}
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
+    return _answer(request, HTTPStatus.BAD_REQUEST)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
+    return _answer(request, HTTPStatus.FORBIDDEN)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
+    return _answer(request, HTTPStatus.NOT_FOUND)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 500 without asking the session, the user or the database: any of them may be why."""
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    if _is_program(request):
+        return _json(status)
+    return HttpResponse(render_to_string("500.html"), status=status)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's signature
+    """Tell a person to go back and try again; the reason is for the log, which Django writes."""
+    if request.path == reverse("oauth_consent"):
+        # Somebody may be trying to approve a client in another person's name.
+        record.security_event("consent_csrf", address=replies.address_of(request))
+    return render(request, "403_csrf.html", status=HTTPStatus.FORBIDDEN)
+
+
+def _answer(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
+    if _is_program(request):
+        return _json(status)
+    return render(request, f"{status.value}.html", status=status)
+
+
+def _is_program(request: HttpRequest) -> bool:
+    # Clients read a page under these paths as the document they asked for.
+    return request.path.startswith(PROGRAM_PATHS)
+
+
+def _json(status: HTTPStatus) -> JsonResponse:
+    return JsonResponse({"error": ERRORS[status]}, status=status)

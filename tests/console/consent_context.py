@@ -1,0 +1,58 @@
+"""What the consent page is given, made small; `oauth/consent_page.py` makes the real one."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from tests.console import markup
+
+
+def page(**changed: Any) -> SimpleNamespace:
+    """One organization, one thing to read, one thing to do; `changed` replaces attributes."""
+    given = {
+        "request_id": "018f-request",
+        "client_name": "Claude",
+        "client_is_verified": False,
+        "client_origin": "It registered itself on 21 November 2026.",
+        "redirect": SimpleNamespace(kind="web", display_host="claude.ai"),
+        "user_email": "ada@acme.example",
+        "organizations": [organization("Acme Rockets", selected=True)],
+        "scope_groups": [
+            group("Look things up", choice("docs:read", "search_docs")),
+            group("Act for you", choice("actions:hubspot:*", checked=False)),
+        ],
+        "access_lifetime": "Access lasts 1 hour at a time.",
+        "form_action": "/api/mcp/oauth/consent",
+        "problem": "",
+    }
+    return SimpleNamespace(**(given | changed))
+
+
+def organization(name: str, *, selected: bool = False) -> SimpleNamespace:
+    return SimpleNamespace(id=f"id-of-{name}", name=name, role="Admin", selected=selected)
+
+
+def group(title: str, *choices: SimpleNamespace) -> SimpleNamespace:
+    return SimpleNamespace(title=title, choices=choices)
+
+
+def choice(value: str, *tools: str, checked: bool = True) -> SimpleNamespace:
+    """A scope to tick; without tools it unlocks nothing today."""
+    return SimpleNamespace(
+        value=value,
+        title=f"Title of {value}",
+        sentence=f"Sentence of {value}",
+        tools=[
+            SimpleNamespace(name=name, title=f"Title of {name}", description="What it does.")
+            for name in tools
+        ],
+        is_empty=not tools,
+        empty_reason="nothing is connected.",
+        checked=checked,
+    )
+
+
+def shown(**changed: Any) -> markup.Element:
+    """The consent page as a browser reads it."""
+    return markup.read(render_to_string("oauth/consent.html", {"page": page(**changed)}))

@@ -1,0 +1,115 @@
+"""What the consent page shows and what its form can send."""
+
+from types import SimpleNamespace
+
+from tests.console.consent_context import choice, group, organization, shown
+from tests.console.markup import Element
+
+
+def decisions(page: Element) -> list[str]:
+    return [button.attributes["value"] for button in page.all("button", name="decision")]
+
+
+def test_the_form_sends_the_request_the_organization_and_what_was_left_ticked() -> None:
+    form = shown().one("form", action="/api/mcp/oauth/consent")
+    sent = {
+        (field.attributes["name"], field.attributes["value"])
+        for field in form.all("input")
+        if field.attributes.get("type") == "hidden" or "checked" in field.attributes
+    }
+    assert sent == {
+        ("request", "018f-request"),
+        ("organization", "id-of-Acme Rockets"),
+        ("scope", "docs:read"),
+    }
+
+
+def test_several_organizations_are_a_choice_of_one_with_the_first_proposed() -> None:
+    page = shown(organizations=[organization("Acme", selected=True), organization("Globex")])
+    offered = page.all("input", type="radio", name="organization")
+    assert [one.attributes["value"] for one in offered] == ["id-of-Acme", "id-of-Globex"]
+    assert ["checked" in one.attributes for one in offered] == [True, False]
+    assert "those of Acme today" in page.text
+    assert page.all("input", type="hidden", name="organization") == []
+
+
+def test_deny_comes_before_approve_so_that_the_enter_key_gives_nothing_away() -> None:
+    assert decisions(shown()) == ["deny", "approve"]
+
+
+def test_both_answers_are_buttons_of_the_same_kind() -> None:
+    deny, approve = shown().all("button", name="decision")
+    assert "button" in deny.attributes["class"].split()
+    assert "button" in approve.attributes["class"].split()
+    assert "button-line" not in deny.attributes["class"] + approve.attributes["class"]
+
+
+def test_a_name_that_anyone_can_choose_is_marked_as_such() -> None:
+    warning = "Unverified: anyone can choose this name"
+    assert warning in shown().text
+    assert warning not in shown(client_is_verified=True).text
+
+
+def test_a_name_of_markup_and_turned_writing_stays_inside_its_own_element() -> None:
+    name = "<b>Claude</b>\N{RIGHT-TO-LEFT OVERRIDE}ved"
+    page = shown(client_name=name)
+    assert page.one("bdi").text == name
+    assert page.all("b") == []
+
+
+def test_each_scope_opens_to_exactly_the_tools_it_unlocks() -> None:
+    page = shown(scope_groups=[group("Read", choice("docs:read", "search_docs", "read_doc"))])
+    details = page.one("details")
+    assert details.one("summary").text == "Show the 2 tools it unlocks"
+    assert [code.text for code in details.all("code")] == ["search_docs", "read_doc"]
+
+
+def test_a_scope_that_unlocks_nothing_says_so_instead_of_opening() -> None:
+    page = shown(scope_groups=[group("Act", choice("actions:hubspot:*"))])
+    assert "Unlocks nothing today: nothing is connected." in page.text
+    assert page.all("details") == []
+
+
+def test_every_box_has_its_own_label_and_sentence() -> None:
+    page = shown()
+    labels = {label.attributes["for"] for label in page.all("label")}
+    ids = [element.attributes["id"] for element in page if "id" in element.attributes]
+    boxes = page.all("input", type="checkbox")
+    assert len(boxes) == 2
+    assert {box.attributes["id"] for box in boxes} <= labels
+    assert {box.attributes["aria-describedby"] for box in boxes} <= {*ids}
+    assert len(ids) == len({*ids})
+
+
+def test_destructive_actions_are_ruled_out_in_words() -> None:
+    assert "Never, whatever you tick: destructive actions" in shown().text
+
+
+def test_where_the_person_goes_afterwards_is_named() -> None:
+    assert "Afterwards you go back to claude.ai" in shown().text
+
+
+def test_an_answer_that_goes_to_this_computer_comes_with_a_warning() -> None:
+    local = SimpleNamespace(kind="loopback", display_host="a program on this computer")
+    warning = "Approve only if you started this yourself"
+    assert warning in shown(redirect=local).text
+    assert warning not in shown().text
+
+
+def test_a_request_for_nothing_can_only_be_cancelled() -> None:
+    page = shown(scope_groups=[])
+    assert decisions(page) == ["deny"]
+    assert page.one("button", name="decision").text == "Cancel"
+    assert "there is nothing to approve" in page.text
+
+
+def test_somebody_without_an_organization_can_only_cancel() -> None:
+    page = shown(organizations=[])
+    assert decisions(page) == ["deny"]
+    assert "You belong to no organization" in page.text
+
+
+def test_what_was_wrong_with_the_last_answer_is_announced() -> None:
+    page = shown(problem="Tick at least one thing.")
+    assert page.one("p", role="alert").text == "Tick at least one thing."
+    assert shown().all("p", role="alert") == []
