@@ -1,0 +1,104 @@
+"""The rules that no linter knows."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from tests.architecture import sources
+
+VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "service", "misc"}
+VAGUE |= {"services"}
+SIGNALS = ("django.db.models.signals", "django.core.signals", "django.dispatch", "celery.signals")
+# A person's home on any system, or a folder of one machine.
+HOMES = re.compile(r"/(?:home|Users)/\w+/|/(?:root|work)/|[A-Z]:\\(?:Users|Documents)")
+RULES = r"[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*"
+DIRECTIVE = re.compile(rf"# (?:noqa: (?P<rules>{RULES})|type: ignore\[(?P<codes>[a-z, -]+)\])")
+# Said once for the whole project, as the ignores in pyproject.toml are.
+STANDING = {
+    "ARG002": "a method that a framework calls has the framework's signature",
+    "type-arg": "Django's admin, form and query classes take no type arguments when they run",
+}
+
+
+def test_every_module_is_named_after_what_it_is() -> None:
+    vague = [
+        path
+        for path, _ in sources.texts()
+        if VAGUE & {part.partition(".")[0] for part in PurePosixPath(path).parts}
+    ]
+
+    assert vague == []
+
+
+def test_the_flow_is_visible_no_signal_is_received() -> None:
+    found = [
+        path
+        for path, tree in sources.modules().items()
+        if any(name.startswith(SIGNALS) for name in imported(tree))
+    ]
+
+    assert found == []
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_logic_hides_in_save() -> None:
+    hidden = [place for place, node in sources.functions() if node.name in {"save", "full_clean"}]
+
+    assert hidden == []
+
+
+def test_no_file_names_a_folder_of_a_developer_s_machine() -> None:
+    named = [path for path, text in sources.texts() if HOMES.search(text)]
+
+    assert named == []
+
+
+def test_every_exception_from_a_rule_gives_its_reason() -> None:
+    bare = [
+        f"{path}:{number} {line.strip()}"
+        for path, text in sources.texts()
+        if path.endswith(".py") and "/migrations/" not in path
+        for number, line in unreasoned(text.splitlines())
+    ]
+
+    assert bare == []
+
+
+def unreasoned(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines that turn a rule off without a word why.
+
+    A reason is text behind the directive, a comment in the lines directly above, or the reason
+    that the same file gave for the same rule at another place.
+    """
+    reasoned: set[str] = set(STANDING)
+    bare = []
+    for number, line in enumerate(lines, start=1):
+        for found in DIRECTIVE.finditer(line):
+            codes = {code.strip() for code in (found["rules"] or found["codes"]).split(",")}
+            if has_reason(line[found.end() :], lines[number - 2] if number > 1 else ""):
+                reasoned |= codes
+            else:
+                bare.append((number, line, codes))
+    yield from ((number, line) for number, line, codes in bare if not codes <= reasoned)
+
+
+def has_reason(behind: str, above: str) -> bool:
+    words = DIRECTIVE.sub("", behind).strip(" -#")
+    return bool(words) or (above.lstrip().startswith("#") and not DIRECTIVE.search(above))
+
+
+def test_a_directive_without_a_reason_would_be_seen() -> None:
+    off = "# no" + "qa: S608"
+
+    assert list(unreasoned([f"a = 1  {off}"])) == [(1, f"a = 1  {off}")]
+    assert list(unreasoned([f"a = 1  {off}  our own words"])) == []
+    assert list(unreasoned(["# Our own words.", f"a = 1  {off}"])) == []
+    assert list(unreasoned([f"a = 1  {off}", f"b = 1  {off}  our own words"])) == []

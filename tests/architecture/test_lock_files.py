@@ -1,0 +1,63 @@
+"""What is installed: exactly these files, from wherever the machine gets its packages."""
+
+import re
+import tomllib
+
+import pytest
+
+from tests.architecture import sources
+
+LOCKS = ("runtime", "dev")
+# A file of an index is named by its digest alone.
+DIGEST = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?==(\S+)")
+ELSEWHERE = re.compile(r"://|--\w*(?:index|links|host)|^-[ei] |@ |file:", re.MULTILINE)
+
+
+def text_of(lock: str) -> str:
+    return (sources.ROOT / "requirements" / f"{lock}.txt").read_text()
+
+
+def pinned(lock: str) -> dict[str, str]:
+    """Each package's name and version; asserts that its digests follow."""
+    found = {}
+    for entry in re.sub(r"\\\n", " ", text_of(lock)).splitlines():
+        if entry and not entry.lstrip().startswith("#"):
+            match = REQUIREMENT.match(entry)
+            assert match, entry
+            assert DIGEST.search(entry), f"{match[1]} has no digest"
+            found[plain(match[1])] = match[2]
+    return found
+
+
+def plain(name: str) -> str:
+    """A package's name as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_package_is_pinned_by_version_and_digest(lock: str) -> None:
+    assert len(pinned(lock)) > 20
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_lock_names_the_place_it_was_made_from(lock: str) -> None:
+    assert ELSEWHERE.findall(text_of(lock)) == []
+
+
+def test_the_development_lock_holds_the_runtime_one() -> None:
+    runtime, dev = pinned("runtime"), pinned("dev")
+
+    assert runtime.items() <= dev.items()
+
+
+def test_everything_that_the_project_asks_for_is_locked() -> None:
+    project = tomllib.loads((sources.ROOT / "pyproject.toml").read_text())
+    asked = {
+        "runtime": project["project"]["dependencies"],
+        "dev": project["dependency-groups"]["dev"],
+    }
+
+    for lock, requirements in asked.items():
+        names = {plain(re.split(r"[^A-Za-z0-9._-]", each)[0]) for each in requirements}
+        assert names <= pinned(lock).keys()

@@ -1,0 +1,92 @@
+"""Every path that answers, on one page: what is not listed here is not served."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+ADMIN = "admin/"
+PATHS = {
+    # MCP clients
+    "api/mcp",
+    "api/mcp/oauth/register",
+    "api/mcp/oauth/authorize",
+    "api/mcp/oauth/consent",
+    "api/mcp/oauth/token",
+    "api/mcp/oauth/revoke",
+    "api/mcp/.well-known/oauth-protected-resource",
+    ".well-known/oauth-authorization-server",
+    ".well-known/oauth-authorization-server/api/mcp",
+    ".well-known/oauth-protected-resource",
+    ".well-known/oauth-protected-resource/api/mcp",
+    "^.well-known/(.*)$",
+    # People
+    "",
+    "docs/",
+    "docs/<slug:slug>",
+    "signin",
+    "signin/inactive",
+    "signout",
+    # Operators
+    "health",
+}
+# What the packages underneath would serve if their URLs were mounted.
+OF_PACKAGES = [
+    "/o/authorize/",
+    "/o/token/",
+    "/o/introspect/",
+    "/o/revoke_token/",
+    "/o/applications/",
+    "/o/applications/register/",
+    "/o/authorized_tokens/",
+    "/o/device-authorization/",
+    "/o/userinfo/",
+    "/o/.well-known/jwks.json",
+    "/.well-known/openid-configuration",
+    "/.well-known/jwks.json",
+    "/api/mcp/oauth/introspect",
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/accounts/password/reset/",
+    "/signup",
+    "/api-auth/login/",
+    "/__debug__/",
+]
+
+
+def served(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every route with the module of what answers it."""
+    for entry in resolver.url_patterns:
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield route, entry.callback.__module__
+        else:
+            yield from served(entry, route)
+
+
+def test_exactly_these_paths_are_served() -> None:
+    outside_admin = [route for route, _ in served(get_resolver()) if not route.startswith(ADMIN)]
+
+    assert sorted(outside_admin) == sorted(PATHS)
+
+
+def test_nothing_of_the_oauth_toolkit_is_mounted() -> None:
+    modules = {module.partition(".")[0] for _, module in served(get_resolver())}
+
+    assert modules & {"oauth2_provider", "rest_framework"} == set()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", OF_PACKAGES)
+def test_a_path_of_the_packages_underneath_does_not_answer(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_every_path_can_be_read_in_the_one_file() -> None:
+    from halo_mcp import urls  # noqa: PLC0415  the resolver comes first
+
+    top = [str(entry.pattern) for entry in urls.urlpatterns]
+
+    assert sorted(top) == sorted([*PATHS, ADMIN])

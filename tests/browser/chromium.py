@@ -1,0 +1,105 @@
+"""Headless Chromium that talks to this machine only, and what a page did to be complained of."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests.drivers.server import EMAIL, PASSWORD
+
+PATIENCE_MILLISECONDS = 15_000
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# Nothing but loopback has an address, and no service of Chromium's own asks for one.
+ALONE = [
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-pings",
+]
+# Chromium's sandbox refuses to be root's.
+AS_ROOT = ["--no-sandbox"] if os.geteuid() == 0 else []
+REPORT_VIOLATIONS = """
+document.addEventListener('securitypolicyviolation', event =>
+    reportViolation(`${event.violatedDirective} stopped ${event.blockedURI}`))
+"""
+
+
+def find() -> str | None:
+    """Where Chromium is installed."""
+    usual = "/usr/bin/chromium"
+    return usual if Path(usual).exists() else shutil.which("chromium")
+
+
+@contextmanager
+def started(executable: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=ALONE + AS_ROOT)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visitor:
+    """One person's browser: its open page, and every problem that a page reported."""
+
+    page: Page
+    url: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """Open a path of the server, or a whole address."""
+        self.page.goto(path if "://" in path else self.url + path)
+
+    def sign_in(self) -> None:
+        """Fill in the sign-in form that is shown."""
+        self.page.get_by_label("Email").fill(EMAIL)
+        self.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        self.page.get_by_role("button", name="Sign in").click()
+
+    def signed_in(self) -> "Visitor":
+        self.open("/signin")
+        self.sign_in()
+        return self
+
+    def complain(self, problem: str) -> None:
+        self.problems.append(problem)
+
+    def listen(self, said: ConsoleMessage) -> None:
+        # That a page is an answer of 4xx is told as a failed load; tests look at statuses.
+        if said.type in {"error", "warning"} and "Failed to load resource" not in said.text:
+            self.complain(said.text)
+
+    @property
+    def too_wide_by(self) -> int:
+        """CSS pixels that the page can be scrolled sideways."""
+        by: int = self.page.evaluate(
+            "document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return by
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, **given: Any) -> Iterator[Visitor]:
+    """A browser profile of its own; `given` is what playwright takes for a context."""
+    context = browser.new_context(**{"viewport": DESKTOP} | given)
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
+    visitor = Visitor(context.new_page(), url)
+    context.expose_function("reportViolation", visitor.complain)
+    context.add_init_script(REPORT_VIOLATIONS)
+    visitor.page.on("console", visitor.listen)
+    visitor.page.on("pageerror", lambda error: visitor.complain(str(error)))
+    try:
+        yield visitor
+    finally:
+        context.close()

@@ -1,0 +1,44 @@
+"""Chromium for the tests of one file, and a visitor for each."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser import callback, chromium
+from tests.browser.callback import Callback
+from tests.browser.chromium import Visitor
+from tests.drivers.server import Server
+
+
+# For one file only: playwright's event loop runs in the thread of the tests for as long as it
+# lives, and neither Django's database nor asyncio.run work in a thread with a running loop.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = chromium.find()
+    if executable is None:
+        pytest.skip("no Chromium at /usr/bin/chromium or on the PATH")
+    with chromium.started(executable) as started:
+        yield started
+
+
+@pytest.fixture
+def visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """A visitor whose pages may break no policy and report no error."""
+    with chromium.visiting(browser, server.url) as visitor:
+        yield visitor
+        assert visitor.problems == []
+
+
+@pytest.fixture
+def program() -> Iterator[Callback]:
+    """A program on this computer that waits for the answer."""
+    with callback.waiting() as waiting:
+        yield waiting
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: a temporary folder, for people to look at."""
+    return tmp_path_factory.mktemp("pictures")

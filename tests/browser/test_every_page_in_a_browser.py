@@ -1,0 +1,145 @@
+"""Every page in a real browser: on a phone, at night, and within its own policy."""
+
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser import chromium, contrast
+from tests.browser.chromium import Visitor
+from tests.drivers.person import Person
+from tests.drivers.server import Server
+from tests.end_to_end.bare_client import BareClient
+
+pytestmark = [pytest.mark.browser, pytest.mark.process]
+
+CALLS = "/admin/audit/actionexecution/"
+FOR_ANYONE = [
+    "/",
+    "/docs/",
+    "/docs/scopes",
+    "/docs/?q=how+do+tokens+expire",
+    "/signin",
+    "/signin/inactive",
+    "/no-such-page",
+    "/api/mcp/oauth/authorize?client_id=unknown",
+    "/admin/login/",
+]
+SIGNED_IN = [
+    "/",
+    "/signout",
+    "/admin/",
+    CALLS,
+    f"{CALLS}?outcome__exact=success",
+    "/admin/audit/securityevent/",
+    "/admin/oauth/client/",
+    "/admin/oauth/authorization/",
+    "/admin/oauth/accesstoken/",
+    "/admin/workspace/user/",
+    "/admin/workspace/user/add/",
+    "/admin/workspace/organization/",
+    "/admin/workspace/membership/",
+    "/admin/tools_registry/integrationmode/",
+]
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> BareClient:
+    """A client that was approved and made one call."""
+    client = BareClient(server, "A client with a name of some length, as they have")
+    token = client.connect(Person())
+    call = {"name": "search_docs", "arguments": {"query": "how do scopes work"}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"Authorization": f"Bearer {token}"}
+    assert httpx2.post(server.mcp_url, json=sent, headers=headers).status_code == 200
+    return client
+
+
+@pytest.fixture(scope="module")
+def session(browser: Browser, server: Server, client: BareClient) -> Any:  # noqa: ARG001  its rows
+    """The cookies of an admin."""
+    with chromium.visiting(browser, server.url) as visitor:
+        return visitor.signed_in().page.context.storage_state()
+
+
+@pytest.fixture
+def stranger(browser: Browser, server: Server) -> Iterator[Visitor]:
+    with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
+        yield visitor
+        assert visitor.problems == []
+
+
+@pytest.fixture
+def admin(browser: Browser, server: Server, session: Any) -> Iterator[Visitor]:
+    given = {"viewport": chromium.PHONE, "storage_state": session}
+    with chromium.visiting(browser, server.url, **given) as visitor:
+        yield visitor
+        assert visitor.problems == []
+
+
+def assert_is_fit_to_be_seen(visitor: Visitor, pictures: Path) -> None:
+    """The page that is open can be used at 390 and at 1280 pixels, by day and by night."""
+    name = re.sub(r"\W+", "-", visitor.page.url.removeprefix(visitor.url)).strip("-")[:60] or "home"
+    for width, size in (("phone", chromium.PHONE), ("desktop", chromium.DESKTOP)):
+        visitor.page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme)
+            visitor.page.screenshot(
+                path=pictures / f"{name}-{width}-{scheme}.png",
+                full_page=True,
+                animations="disabled",
+            )
+            assert contrast.hard_to_read(visitor.page) == [], scheme
+        assert visitor.too_wide_by == 0, width
+
+
+@pytest.mark.parametrize("path", FOR_ANYONE)
+def test_a_page_for_anyone(stranger: Visitor, path: str, pictures: Path) -> None:
+    stranger.open(path)
+
+    assert_is_fit_to_be_seen(stranger, pictures)
+
+
+@pytest.mark.parametrize("path", SIGNED_IN)
+def test_a_page_for_an_admin(admin: Visitor, path: str, pictures: Path) -> None:
+    admin.open(path)
+
+    assert_is_fit_to_be_seen(admin, pictures)
+
+
+def test_the_consent_page(admin: Visitor, client: BareClient, pictures: Path) -> None:
+    admin.open(client.authorize_url)
+
+    expect(admin.page.get_by_role("button", name="Approve")).to_be_visible()
+    assert_is_fit_to_be_seen(admin, pictures)
+
+
+def test_night_is_dark_and_day_is_light(stranger: Visitor) -> None:
+    stranger.open("/")
+    seen = {}
+    for scheme in ("light", "dark"):
+        stranger.page.emulate_media(color_scheme=scheme)
+        grounds = [contrast.luminance(text.behind) for text in contrast.texts_on(stranger.page)]
+        seen[scheme] = statistics.median(grounds)
+
+    assert seen["dark"] < 0.1
+    assert seen["light"] > 0.7
+
+
+def test_an_admin_filters_the_calls_and_opens_one(admin: Visitor, client: BareClient) -> None:
+    admin.page.set_viewport_size(chromium.DESKTOP)
+    admin.open(CALLS)
+
+    admin.page.get_by_role("link", name="Success").click()
+    row = admin.page.get_by_role("row").filter(has_text=client.name)
+    expect(row).to_contain_text("search_docs")
+    row.get_by_role("link").first.click()
+
+    expect(admin.page.get_by_text("how do scopes work")).to_be_visible()
+    expect(admin.page.get_by_role("button", name="Save")).to_have_count(0)
+    expect(admin.page.get_by_role("link", name="Delete")).to_have_count(0)

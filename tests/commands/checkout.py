@@ -1,0 +1,98 @@
+"""A folder that looks like a clone to `./run`, with programs of our own on its PATH.
+
+Installing for real takes a network and a minute; what `./run` decides and says does not.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# All that `./run` itself calls; everything else has to be put on the PATH by the test.
+TOOLS = ("sh", "cat", "cksum", "dirname", "sed", "mkdir", "cp", "chmod", "touch")
+NEW_PYTHON = """
+case "$*" in
+    *sys.version_info*) exit 0 ;;
+    *"import venv"*) exit 0 ;;
+    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    *) printf '%s\\n' "$*" >> calls ;;
+esac
+"""
+
+
+@dataclass
+class Checkout:
+    """The folder, and what each program in it was called with."""
+
+    folder: Path
+    tools: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def program(self, name: str, script: str) -> None:
+        """Put a program on the PATH; `script` is its body in sh."""
+        write_program(self.tools / name, script)
+
+    def run(
+        self, *words: str, user: str | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "run", *words],
+            cwd="/",
+            env={"PATH": str(self.tools)} | dict(env or {}),
+            user=user,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    @property
+    def calls(self) -> list[str]:
+        """The command lines that reached a fake program, oldest first; read once."""
+        path = self.folder / "calls"
+        found = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return found
+
+
+def make(folder: Path) -> Checkout:
+    """A clone without an environment, and a PATH without a Python."""
+    clone, tools = folder / "a clone", folder / "tools"
+    tools.mkdir()
+    shutil.copytree(ROOT / "requirements", clone / "requirements")
+    shutil.copy2(ROOT / "run", clone / "run")
+    for name in TOOLS:
+        (tools / name).symlink_to(str(shutil.which(name)))
+    return Checkout(clone, tools)
+
+
+def write_program(path: Path, script: str) -> None:
+    path.write_text(f"#!{shutil.which('sh')}\n{script}\n")
+    path.chmod(0o755)
+
+
+def carrying(marker: str) -> dict[int, str]:
+    """The processes whose environment holds `marker`, with their command lines.
+
+    Found by what they inherited and not by their parent: an orphan counts.
+    """
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if marker.encode() in (entry / "environ").read_bytes():
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().decode()
+        except OSError:
+            continue  # ended meanwhile, or not ours to look at
+    return found
+
+
+def kill_what_is_left(marker: str) -> None:
+    for process in carrying(marker):
+        os.kill(process, signal.SIGKILL)

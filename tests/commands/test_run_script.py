@@ -1,0 +1,215 @@
+"""`./run` on machines that are not as it needs them: one clear line each, and nothing half-done."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands import checkout
+from tests.commands.checkout import Checkout
+
+pytestmark = pytest.mark.process
+
+OLD_PYTHON = 'case "$1" in --version) echo "Python 3.9.2" ;; *) exit 1 ;; esac'
+PYTHON_WITHOUT_VENV = 'case "$*" in *"import venv"*) exit 1 ;; *) exit 0 ;; esac'
+INSTALL_RUNTIME = "pip install --quiet --disable-pip-version-check --require-hashes -r requirements"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Checkout:
+    return checkout.make(tmp_path)
+
+
+@pytest.fixture
+def clone_for_anyone() -> Iterator[Checkout]:
+    """A clone below no private folder, so that another user can come to it."""
+    folder = Path(tempfile.mkdtemp(prefix="halo-clone-"))
+    folder.chmod(0o755)
+    try:
+        yield checkout.make(folder)
+    finally:
+        (folder / "a clone").chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_python_that_is_too_old_is_named(clone: Checkout) -> None:
+    clone.program("python3", OLD_PYTHON)
+
+    done = clone.run()
+
+    assert done.returncode == 1
+    assert done.stderr == "run: Python 3.11 or newer is needed; found Python 3.9.2.\n"
+    assert not (clone.folder / ".venv").exists()
+
+
+def test_a_machine_without_python_is_told_so(clone: Checkout) -> None:
+    done = clone.run()
+
+    assert done.returncode == 1
+    assert done.stderr == "run: Python 3.11 or newer is needed; found none.\n"
+
+
+def test_a_newer_python_beside_an_old_one_is_used(clone: Checkout) -> None:
+    clone.program("python3", OLD_PYTHON)
+    clone.program("python3.12", checkout.NEW_PYTHON)
+
+    assert clone.run().returncode == 0
+    assert (clone.folder / ".venv/bin/python").exists()
+
+
+def test_a_python_without_venv_is_told_what_to_install(clone: Checkout) -> None:
+    clone.program("python3", PYTHON_WITHOUT_VENV)
+
+    done = clone.run()
+
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == "run: python3 has no venv module (on Debian: apt-get install python3-venv).\n"
+    )
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_in_one_line(clone_for_anyone: Checkout) -> None:
+    clone_for_anyone.program("python3", checkout.NEW_PYTHON)
+    clone_for_anyone.folder.chmod(0o555)
+
+    # Root may write anywhere, so root asks as somebody else.
+    done = clone_for_anyone.run(user="nobody" if os.geteuid() == 0 else None)
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "run: this folder cannot be written to; .venv and var have to live in it.\n"
+    )
+
+
+def test_a_first_run_installs_the_runtime_lock_with_hashes_and_then_starts(
+    clone: Checkout,
+) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+
+    done = clone.run()
+
+    assert done.returncode == 0
+    assert clone.calls == [
+        "-m pip --version",
+        f"-m {INSTALL_RUNTIME}/runtime.txt",
+        "manage.py up",
+    ]
+
+
+def test_uv_installs_where_there_is_one(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+    clone.program("uv", 'printf "uv %s\\n" "$*" >> calls')
+
+    clone.run()
+
+    (installed, started) = clone.calls
+    assert installed.startswith("uv pip install ")
+    assert "--require-hashes" in installed
+    assert installed.endswith("-r requirements/runtime.txt")
+    assert started == "manage.py up"
+
+
+def test_a_second_run_installs_nothing(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+    clone.run()
+    assert clone.calls != []
+
+    done = clone.run()
+
+    assert clone.calls == ["manage.py up"]
+    assert done.stderr == ""
+
+
+def test_a_changed_lock_is_installed_again(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+    clone.run()
+    assert clone.calls != []
+
+    with (clone.folder / "requirements/runtime.txt").open("a") as lock:
+        lock.write("# another day\n")
+    clone.run()
+
+    assert f"-m {INSTALL_RUNTIME}/runtime.txt" in clone.calls
+
+
+def test_the_development_lock_serves_for_running_too(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+    clone.run("test")
+    assert f"-m {INSTALL_RUNTIME}/dev.txt" in clone.calls
+
+    clone.run()
+
+    assert clone.calls == ["manage.py up"]
+
+
+def test_an_installation_that_fails_is_tried_again_by_the_next_run(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+    clone.program("uv", "echo 'no route to host' >&2; exit 2")
+
+    failed = clone.run()
+
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1] == "run: could not install requirements/runtime.txt."
+    assert clone.calls == []
+
+    clone.program("uv", "printf 'uv\\n' >> calls")
+    clone.run()
+    assert clone.calls == ["uv", "manage.py up"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reached"),
+    [
+        ((), "manage.py up"),
+        (("up",), "manage.py up"),
+        (("manage", "shell", "-c", "print(1)"), "manage.py shell -c print(1)"),
+        (("test", "-k", "a name"), "-m pytest -n auto -k a name"),
+    ],
+)
+def test_each_word_reaches_its_program(
+    clone: Checkout, words: tuple[str, ...], reached: str
+) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+
+    clone.run(*words)
+
+    assert clone.calls[-1] == reached
+
+
+def test_the_number_of_test_processes_can_be_set(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+
+    clone.run("test", env={"HALO_TEST_PROCESSES": "2"})
+
+    assert clone.calls[-1] == "-m pytest -n 2"
+
+
+def test_an_unknown_word_is_answered_with_the_known_ones(clone: Checkout) -> None:
+    done = clone.run("deploy")
+
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert all(word in line for word in ("deploy", "./run test", "./run check", "./run manage"))
+
+
+def test_help_says_what_there_is(clone: Checkout) -> None:
+    done = clone.run("help")
+
+    assert done.returncode == 0
+    assert "./run test" in done.stdout
+
+
+@pytest.mark.parametrize("script", ["run", ".ci/run"])
+def test_the_scripts_pass_shellcheck(script: str) -> None:
+    shellcheck = shutil.which("shellcheck")
+    if shellcheck is None:
+        pytest.skip("no shellcheck on this machine")
+
+    done = subprocess.run([shellcheck, checkout.ROOT / script], stdout=subprocess.PIPE, check=False)
+
+    assert done.stdout.decode() == ""

@@ -1,0 +1,68 @@
+"""The real start: one line for what is wrong, and data that it leaves alone."""
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands.deployment import PATIENCE, Deployment, until
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc"),
+]
+
+
+def test_a_second_start_changes_no_data(deployment: Deployment) -> None:
+    for env in ({"HALO_ADMIN_PASSWORD": ""}, {}):
+        began = time.monotonic()
+        process = deployment.start(**env)
+        until(deployment.is_up)
+        print(f"up after {time.monotonic() - began:.1f} s")  # noqa: T201  for people, not judged
+        process.terminate()
+        process.wait(PATIENCE)
+        if env:
+            first, told = deployment.tables(), deployment.log.read_text()
+
+    assert "Password" in told
+    assert "Password" not in deployment.log.read_text()
+    assert deployment.tables() == first
+    assert len(first["workspace_user"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "eighty"),
+        ("HALO_RATE_TOOLS_CALL", "fast"),
+        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/halo"),
+        ("REDIS_URL", "redis://127.0.0.1:1"),
+        ("HALO_LOG_LEVEL", "loud"),
+    ],
+)
+def test_a_variable_that_is_wrong_is_named_in_one_line(
+    deployment: Deployment, name: str, value: str
+) -> None:
+    (line,) = deployment.refused(**{name: value})
+
+    assert line.startswith(f"halo: {name}: ")
+
+
+def test_a_data_folder_that_cannot_be_written_to_is_told_in_one_line(
+    deployment: Deployment,
+) -> None:
+    (deployment.folder / "file").touch()
+
+    (line,) = deployment.refused(HALO_DATA_DIR=str(deployment.folder / "file" / "data"))
+
+    assert line.startswith("halo: HALO_DATA_DIR: ")
+
+
+def test_a_busy_port_is_told_in_one_line_and_nothing_is_begun(deployment: Deployment) -> None:
+    with socket.create_server(("127.0.0.1", int(deployment.env["PORT"]))):
+        (line,) = deployment.refused()
+
+    assert f"Cannot listen on 127.0.0.1:{deployment.env['PORT']}" in line
+    assert "another PORT" in line
+    assert not (deployment.folder / "data" / "halo.sqlite3").exists()

@@ -1,0 +1,53 @@
+"""What every test stands on: an environment of its own, read before Django's settings are."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import django
+import pytest
+
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+DATA_DIR = Path(tempfile.mkdtemp(prefix="halo-tests-"))
+atexit.register(shutil.rmtree, DATA_DIR, ignore_errors=True)
+
+for name in [name for name in os.environ if name.startswith("HALO_") and "TEST" not in name]:
+    del os.environ[name]
+os.environ["HALO_DATA_DIR"] = str(DATA_DIR)
+os.environ["HOST"], os.environ["PORT"] = "127.0.0.1", "8000"
+if redis_url := os.environ.get("REDIS_URL"):
+    # A Redis database for each test process, away from 0, where somebody's own data may be.
+    os.environ["REDIS_URL"] = f"{redis_url.rstrip('/')}/{1 + int(WORKER) % 15}"
+# Named here and not in pyproject.toml: pytest-django would read the settings before this file.
+os.environ["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
+django.setup()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_counters() -> Iterator[None]:
+    """Every test starts with empty rate limits, wherever they are counted."""
+    from django.core.cache import cache  # noqa: PLC0415  settings first
+
+    from foundation import limits  # noqa: PLC0415
+
+    if os.environ.get("REDIS_URL"):
+        import redis  # noqa: PLC0415
+
+        redis.Redis.from_url(os.environ["REDIS_URL"]).flushdb()
+    cache.clear()
+    limits.reset_store()
+    yield
+    limits.reset_store()
+
+
+@pytest.fixture(autouse=True)
+def _cheap_passwords(settings: Any) -> None:
+    """The deployed hash costs a quarter of a second a person; no test is about its strength."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+pytest_plugins = ["tests.drivers.fixtures"]

@@ -1,0 +1,163 @@
+"""The pages that list things list exactly what there is."""
+
+import ast
+import inspect
+import re
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from audit.admin import ActionExecutionAdmin, SecurityEventAdmin
+from audit.models import ActionExecution, ActorKind, Outcome, SecurityEvent
+from mcp_protocol import errors, methods
+from mcp_protocol.revisions import REVISIONS
+from oauth import codes, tokens
+from oauth.scopes import ScopeSet, parse
+from tests.docs.reading import ROOT, page, section, table, words
+from tools_registry import call, gate, registry
+from tools_registry.gate import Integration, Switches
+from tools_registry.sources import docs, setup
+from tools_registry.types import Facts, Tool, ToolFailure
+
+CODES = sorted(
+    value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)
+)
+NATIVE = {tool.name: tool for toolset in (docs.TOOLSET, setup.TOOLSET) for tool in toolset.tools}
+
+
+def test_the_endpoint_page_says_which_method_each_revision_has() -> None:
+    said = {
+        (words([name])[0], revision)
+        for name, *cells in table("mcp-endpoint", "Protocol revisions and methods")
+        for revision, cell in zip(REVISIONS, cells, strict=True)
+        if cell == "yes"
+    }
+    kind = methods.MethodKind.REQUEST
+    assert said == {key for key, what in methods.METHODS.items() if what is kind}
+
+
+def test_the_endpoint_page_lists_every_error_code() -> None:
+    listed = [int(row[0]) for row in table("mcp-endpoint", "Error codes")]
+    assert sorted(listed) == [code for code in CODES if code < 0]
+
+
+def test_the_audit_page_lists_every_column_in_order_of_sense() -> None:
+    listed = [words([row[0]])[0] for row in table("audit-log", "Columns")]
+    assert sorted(listed) == sorted(field.attname for field in ActionExecution._meta.fields)
+
+
+def test_the_audit_page_lists_every_outcome() -> None:
+    assert words([row[0] for row in table("audit-log", "Outcomes")]) == Outcome.values
+
+
+def test_every_reason_on_the_audit_page_belongs_to_an_outcome() -> None:
+    outcomes = words([row[1] for row in table("audit-log", "Reasons")[:-1]])
+    assert outcomes
+    assert set(outcomes) <= set(Outcome.values)
+
+
+def test_the_audit_page_names_every_filter_of_the_admin() -> None:
+    text = section("audit-log", "Filter and search in the admin").lower()
+    for name in ActionExecutionAdmin.list_filter:
+        assert str(name).replace("_", " ").replace("started at", "start") in text
+    assert ActorKind.MCP_CLIENT.value in page("audit-log")
+
+
+def test_the_events_page_lists_every_column() -> None:
+    listed = words([row[0] for row in table("security-events", "One row a minute")])
+    fields = [field.attname for field in SecurityEvent._meta.fields if field.attname != "id"]
+    assert sorted(listed) == sorted(fields)
+    assert SecurityEventAdmin.list_filter == ("kind", "last_at")
+
+
+WRITE = Tool(
+    name="crm.write",
+    title="Write",
+    description="Write something down.",
+    input_schema={"type": "object"},
+    run=lambda _context, _arguments: Facts(None),
+    scope="actions:crm:write",
+    integration="crm",
+    action="write",
+)
+DELETE = replace(WRITE, destructive=True)
+
+
+def _switches(state: Integration) -> Switches:
+    return Switches(mcp_server_on=True, integrations={"crm": state})
+
+
+ENABLED = frozenset({"write"})
+# The one thing wrong in each case is what its layer looks at; all that comes after is wrong too.
+LAYERS = [
+    gate.decide(DELETE, ScopeSet(), Switches(mcp_server_on=False)),
+    gate.decide(DELETE, ScopeSet(), Switches()),
+    gate.decide(WRITE, ScopeSet(), Switches()),
+    gate.decide(WRITE, ScopeSet(), _switches(Integration(actions_on=False, connected=True))),
+    gate.decide(WRITE, ScopeSet(), _switches(Integration(actions_on=True, connected=True))),
+    gate.decide(WRITE, ScopeSet(), _switches(Integration(True, True, ENABLED))),
+    gate.decide(WRITE, parse("actions:crm:*"), _switches(Integration(True, True, ENABLED))),
+]
+
+
+def test_the_permissions_page_lists_the_layers_in_the_order_of_the_gate() -> None:
+    listed = [
+        tuple(words(row[1:3]))
+        for row in table("permissions", "Why a call is refused: the layers in order")
+    ]
+    assert listed == [(one.reason, one.layer) for one in LAYERS if not one.allowed]
+    assert LAYERS[-1].allowed
+
+
+def test_the_tokens_page_states_prefixes_and_length() -> None:
+    prefixes = words([row[1] for row in table("tokens", "Formats, and how long a token lives")])
+    assert prefixes == [tokens.ACCESS, tokens.REFRESH, codes.PREFIX]
+    assert f"{tokens.RANDOM_CHARACTERS} characters of base64url" in page("tokens")
+
+
+@pytest.mark.parametrize("tool", NATIVE.values(), ids=lambda tool: tool.name)
+def test_the_tools_page_lists_each_tool_with_its_scope(tool: Tool) -> None:
+    assert f"| `{tool.name}` | `{tool.scope}` |" in page("tools")
+
+
+def test_the_tools_page_lists_no_tool_that_is_not_there() -> None:
+    listed = re.findall(r"(?m)^\| `(\w+)` \| `\w+:read` \|", page("tools"))
+    built_in = [tool.name for toolset in registry.native_toolsets() for tool in toolset.tools]
+    assert sorted(listed) == sorted(NATIVE) == sorted(built_in)
+
+
+@pytest.mark.parametrize("tool", NATIVE.values(), ids=lambda tool: tool.name)
+def test_the_tools_page_lists_each_argument_of_a_tool(tool: Tool) -> None:
+    rows = [row[0] for row in table("tools", tool.name)]
+    assert words(rows) == list(tool.input_schema["properties"])
+
+
+def test_the_architecture_page_lists_the_floors_that_are_enforced() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (floors,) = (one for one in project["tool"]["importlinter"]["contracts"] if "layers" in one)
+    listed = [words([row[1]]) for row in table("architecture", "What it is made of")]
+    named = [" | ".join(word.rstrip("/") for word in row) for row in listed]
+    assert named == floors["layers"]
+
+
+def _kinds(failure: type[ToolFailure]) -> set[str]:
+    below = (_kinds(kind) for kind in failure.__subclasses__())
+    return {failure.kind}.union(*below)
+
+
+def _written_by_the_pipeline() -> set[str]:
+    """The second argument of `_ending(Outcome..., "reason")` where it is a text."""
+    tree = ast.parse(inspect.getsource(call))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    endings = (one for one in calls if getattr(one.func, "id", "") == "_ending")
+    given = (one.args[1] for one in endings)
+    return {str(reason.value) for reason in given if isinstance(reason, ast.Constant)}
+
+
+def test_the_audit_page_lists_every_reason() -> None:
+    listed = set(words([row[0] for row in table("audit-log", "Reasons")]))
+    refused = {one.reason for one in LAYERS if not one.allowed}
+    limits = {"rate_limited", "limits_unavailable"}
+    ours = _kinds(ToolFailure) | _written_by_the_pipeline() | refused | limits | {"interrupted"}
+    assert listed - {"rpc_", "rpc_32601"} == ours

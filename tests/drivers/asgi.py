@@ -1,0 +1,149 @@
+"""The raw ASGI application, called as a server calls it: chunks in, events out, and leaving early.
+
+The application's threads share the test's own database connection, so that they see its
+transaction.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from unittest.mock import patch
+
+from django.db import connections
+
+from tests.drivers.mcp import Reply, Transport
+from tools_registry import asgi as edge
+from tools_registry.asgi import USUAL, McpApplication, Patience
+
+RawHeaders: TypeAlias = Iterable[tuple[str, str]]
+
+
+@contextmanager
+def application(patience: Patience = USUAL) -> Iterator[McpApplication]:
+    """The endpoint's application for one test."""
+    shared = connections["default"]
+    shared.inc_thread_sharing()
+    app = McpApplication(patience)
+    app.close()
+    app._core = _sharing(shared)
+    app._streams = _sharing(shared)
+    try:
+        # A connection that stands in the test's transaction must not be taken for a stale one.
+        with patch.object(edge, "close_old_connections"):
+            yield app
+    finally:
+        app._core.shutdown()
+        app._streams.shutdown()
+        shared.dec_thread_sharing()
+
+
+def _sharing(connection: Any) -> ThreadPoolExecutor:
+    def share() -> None:
+        connections["default"] = connection
+
+    return ThreadPoolExecutor(1, initializer=share)
+
+
+def scope_of(
+    method: str, headers: RawHeaders, *, query: str = "", client: Any = ("127.0.0.1", 50000)
+) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": method,
+        "path": "/api/mcp",
+        "query_string": query.encode("latin-1"),
+        "headers": [
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+        ],
+        "client": client,
+    }
+
+
+@dataclass
+class Wire:
+    """Both ends of one request: what the server is given, and what it sent so far."""
+
+    chunks: list[bytes] = field(default_factory=lambda: [b""])
+    # Whether the last chunk ends the body; a body without an end leaves the server waiting.
+    ends: str = "whole"
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    taken: int = 0
+
+    def __post_init__(self) -> None:
+        self.gone = asyncio.Event()
+        self.changed = asyncio.Condition()
+
+    async def receive(self) -> dict[str, Any]:
+        if self.taken < len(self.chunks):
+            self.taken += 1
+            more = self.taken < len(self.chunks) or self.ends != "whole"
+            chunk = self.chunks[self.taken - 1]
+            return {"type": "http.request", "body": chunk, "more_body": more}
+        if self.ends == "gone":
+            return {"type": "http.disconnect"}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, event: Mapping[str, Any]) -> None:
+        async with self.changed:
+            if event["type"] == "http.response.start":
+                assert not self.status, "the answer began twice"
+                self.status = event["status"]
+                self.headers = {n.decode(): value.decode() for n, value in event["headers"]}
+            else:
+                self.body += event.get("body", b"")
+            self.changed.notify_all()
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait for the answer to come to a certain point."""
+        async with self.changed:
+            await asyncio.wait_for(self.changed.wait_for(true), 20)
+
+    @property
+    def reply(self) -> Reply:
+        return Reply(self.status, self.headers, self.body)
+
+
+App: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def exchange(
+    app: App,
+    scope: dict[str, Any],
+    chunks: Iterable[bytes] = (b"",),
+    *,
+    ends: str = "whole",
+) -> Wire:
+    """One request from its first chunk to the end of its answer."""
+
+    async def whole() -> Wire:
+        wire = Wire(list(chunks), ends)
+        await asyncio.wait_for(app(scope, wire.receive, wire.send), 30)
+        return wire
+
+    return asyncio.run(whole())
+
+
+@asynccontextmanager
+async def opened(app: App, scope: dict[str, Any], body: bytes) -> AsyncIterator[Wire]:
+    """A request whose answer is still coming; its end is awaited on leaving."""
+    wire = Wire([body])
+    running = asyncio.ensure_future(app(scope, wire.receive, wire.send))
+    try:
+        yield wire
+    finally:
+        await asyncio.wait_for(running, 30)
+
+
+def through(app: App) -> Transport:
+    """A transport for the driver of `tests/drivers/mcp.py`."""
+
+    def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        return exchange(app, scope_of(method, headers.items()), [body]).reply
+
+    return send

@@ -1,0 +1,105 @@
+"""The real server with the fixture tools in it, less patience and one token, in its own process.
+
+`laboratory` starts it and is what tests use; `main` is what runs in the process.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.drivers.server import (
+    ROOT,
+    Server,
+    database_of_its_own,
+    environment,
+    free_port,
+    wait_until_ready,
+)
+
+HANDED_OVER = "HALO_TEST_HANDED_OVER"
+BODY_SECONDS, KEEP_ALIVE_SECONDS = 1.0, 0.05
+RAISED = {f"HALO_RATE_{name}": "100000/m" for name in ("IP", "TOOLS_CALL", "OTHER", "TOOLS_LIST")}
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """A running server, a token for everything on it, and the environment to reach its database."""
+
+    server: Server
+    token: str
+    env: Mapping[str, str]
+
+    @property
+    def port(self) -> int:
+        return int(self.server.url.rpartition(":")[2])
+
+    def evaluate(self, code: str) -> str:
+        """What a few lines of Python print that have this server's database and settings."""
+        setup = "import django; django.setup()\n"
+        finished = subprocess.run(
+            [sys.executable, "-c", setup + code],
+            cwd=ROOT,
+            env={**self.env, "DJANGO_SETTINGS_MODULE": "halo_mcp.settings"},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=60,
+        )
+        return finished.stdout
+
+
+@contextmanager
+def laboratory(folder: Path) -> Iterator[Laboratory]:
+    """Start the server on a fresh database; stop it afterwards, unless a test has killed it."""
+    port, handed_over = free_port(), folder / "handed-over.json"
+    with database_of_its_own(port) as database:
+        env = environment(folder, port) | database | RAISED
+        env |= {HANDED_OVER: str(handed_over), "HALO_PUBLIC_URL": f"http://127.0.0.1:{port}"}
+        log = folder / "server.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.drivers.fixture_server"],
+                cwd=ROOT,
+                env=env,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        server = Server(f"http://127.0.0.1:{port}", log, process)
+        try:
+            wait_until_ready(server)
+            yield Laboratory(server, json.loads(handed_over.read_text())["token"], env)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def main() -> None:
+    """Prepare the database, put the fixture tools and a token in place, and serve."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
+    import django  # noqa: PLC0415  the environment first
+
+    django.setup()
+    from django.conf import settings  # noqa: PLC0415  settings are read now
+    from django.core.management import call_command  # noqa: PLC0415
+
+    from halo_mcp import asgi, launch  # noqa: PLC0415
+    from tests.drivers import grants, toolbox  # noqa: PLC0415
+    from tools_registry import registry  # noqa: PLC0415
+    from tools_registry.asgi import McpApplication, Patience  # noqa: PLC0415
+
+    call_command("migrate", verbosity=0)
+    token = grants.granted("actions:*").token()
+    Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
+    patience = Patience(body=BODY_SECONDS, keep_alive=KEEP_ALIVE_SECONDS)
+    asgi.application = asgi.Application(McpApplication(patience))
+    with registry.including(toolbox.CRM, toolbox.LAB):
+        launch.serve(launch.listen(settings.HOST, settings.PORT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The published schema of each revision, as a judge of what a client reads."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import (  # type: ignore[import-untyped]  # it comes without stubs
+    Draft7Validator,
+    Draft202012Validator,
+)
+
+from mcp_protocol.revisions import Revision
+
+SCHEMAS = Path(__file__).parents[1] / "fixtures" / "mcp-schema"
+
+
+def conforms(value: object, revision: Revision, definition: str) -> None:
+    """Raise ValidationError unless a JSON value is what the revision calls `definition`."""
+    _judge(revision, definition).validate(value)
+
+
+@cache
+def _judge(revision: Revision, definition: str) -> Any:
+    schema = _schema(revision)
+    names, validator = (
+        ("definitions", Draft7Validator)
+        if "definitions" in schema
+        else ("$defs", Draft202012Validator)
+    )
+    # A misspelt definition would otherwise judge nothing.
+    assert definition in schema[names]
+    return validator({"$ref": f"#/{names}/{definition}", names: schema[names]})
+
+
+@cache
+def _schema(revision: Revision) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((SCHEMAS / f"{revision}.json").read_text("utf-8"))
+    return schema

@@ -1,0 +1,103 @@
+"""The real server process, as `./run` starts it, on a port and data folder of its own."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+EMAIL, PASSWORD = "ada@example.com", "correct horse battery staple"
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def mcp_url(self) -> str:
+        return f"{self.url}/api/mcp"
+
+
+@contextmanager
+def running(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """Start the server on a fresh database and stop it, by its own process, afterwards."""
+    port = free_port()
+    with database_of_its_own(port) as database:
+        log = folder / "server.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=environment(folder, port) | database | dict(env or {}),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            server = Server(f"http://127.0.0.1:{port}", log, process)
+            wait_until_ready(server)
+            yield server
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def environment(folder: Path, port: int) -> dict[str, str]:
+    """The parent's environment with everything of ours replaced."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
+    return kept | {
+        "HALO_DATA_DIR": str(folder / "data"),
+        "HALO_ADMIN_EMAIL": EMAIL,
+        "HALO_ADMIN_PASSWORD": PASSWORD,
+        "HOST": "127.0.0.1",
+        "PORT": str(port),
+        "PYTHONWARNINGS": "ignore",
+    }
+
+
+@contextmanager
+def database_of_its_own(port: int) -> Iterator[dict[str, str]]:
+    """On PostgreSQL a scratch database beside the configured one; on SQLite nothing to do."""
+    url = os.environ.get("DATABASE_URL", "")
+    if not url.startswith("postgres"):
+        yield {}
+        return
+    name = sql.Identifier(f"halo_process_{port}")
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        try:
+            yield {"DATABASE_URL": f"{url.rsplit('/', 1)[0]}/halo_process_{port}"}
+        finally:
+            admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+
+
+def wait_until_ready(server: Server) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            pytest.fail(f"the server ended:\n{server.log.read_text()}")
+        with suppress(httpx2.TransportError):
+            if httpx2.get(f"{server.url}/health", timeout=2).status_code == 200:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"the server did not start:\n{server.log.read_text()}")
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port

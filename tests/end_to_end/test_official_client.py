@@ -1,0 +1,115 @@
+"""An unmodified official client signs in and works, against the real server process."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider, TokenStorage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+
+from tests.drivers.person import Person
+from tests.drivers.server import Server
+
+pytestmark = pytest.mark.process
+
+CALLBACK = "http://127.0.0.1:33418/callback"
+
+
+class KeyChain(TokenStorage):
+    """Keeps what the client is given, as a desktop client would."""
+
+    def __init__(self) -> None:
+        self.tokens: OAuthToken | None = None
+        self.client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Browser:
+    """What the client opens for consent, and where it waits for the answer."""
+
+    def __init__(self, person: Person) -> None:
+        self.person = person
+        self.answer = ""
+
+    async def redirect(self, url: str) -> None:
+        self.answer = await asyncio.to_thread(self.person.open, url)
+
+    async def callback(self) -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**dict(parse_qsl(urlsplit(self.answer).query)))
+
+
+@asynccontextmanager
+async def connected(server: Server, mode: str, person: Person) -> AsyncIterator[Client]:
+    browser = Browser(person)
+    sign_in = OAuthClientProvider(
+        server.mcp_url,
+        OAuthClientMetadata(
+            client_name="End to end",
+            redirect_uris=[CALLBACK],
+            grant_types=["authorization_code", "refresh_token"],
+            token_endpoint_auth_method="none",
+        ),
+        KeyChain(),
+        redirect_handler=browser.redirect,
+        callback_handler=browser.callback,
+    )
+    async with httpx2.AsyncClient(auth=sign_in, timeout=30) as http:
+        transport = streamable_http_client(server.mcp_url, http_client=http)
+        async with Client(transport, mode=mode) as client:
+            yield client
+    person.browser.close()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
+def test_a_client_signs_in_lists_tools_and_gets_ranked_documentation(
+    server: Server, mode: str
+) -> None:
+    async def session() -> tuple[list[str], dict[str, object]]:
+        async with connected(server, mode, Person()) as client:
+            tools = await client.list_tools()
+            found = await client.call_tool("search_docs", {"query": "how do scopes work"})
+            return [tool.name for tool in tools.tools], json.loads(found.content[0].text)
+
+    names, found = asyncio.run(session())
+
+    assert names == [
+        "read_doc",
+        "search_docs",
+        "setup_get_install_snippet",
+        "setup_get_jwt_sample",
+    ]
+    hits = found["results"]
+    assert isinstance(hits, list)
+    assert hits[0]["page"] == "scopes"
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+def test_what_the_person_unticks_is_missing_from_the_token(server: Server) -> None:
+    async def session() -> list[str]:
+        person = Person(untick=frozenset({"setup:read", "data:read"}))
+        async with connected(server, "legacy", person) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert asyncio.run(session()) == ["read_doc", "search_docs"]

@@ -1,0 +1,177 @@
+"""Reading the environment: a typed value, or a refusal that names the variable."""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from foundation.limits import Limit
+from halo_mcp import env
+
+NAME = "A_VARIABLE"
+NETWORKS = ["10.0.0.0/8", "192.0.2.7", "2001:db8::/32"]
+ORIGINS = ["https://a.example", "https://b.example"]
+Reader = Callable[[str], Any]
+
+READERS: dict[str, Reader] = {
+    "flag": lambda name: env.flag(name, default=False),
+    "integer": lambda name: env.integer(name, 5, least=1, most=9),
+    "choice": lambda name: env.choice(name, "tea", ("tea", "coffee")),
+    "rate": lambda name: env.rate(name, "120/m"),
+    "networks": env.networks,
+    "origin": lambda name: env.origin(name, "http://127.0.0.1:8000"),
+    "origins": env.origins,
+    "database": lambda name: env.database(name, "sqlite:////data/halo.sqlite3"),
+}
+
+
+@pytest.mark.parametrize(
+    ("reader", "value", "read"),
+    [
+        ("flag", "Yes", True),
+        ("flag", "0", False),
+        ("integer", " 7 ", 7),
+        ("integer", "1", 1),
+        ("integer", "9", 9),
+        ("choice", "coffee", "coffee"),
+        ("rate", "10/h", Limit(10, 3600)),
+        ("networks", "10.0.0.0/8,192.0.2.7 2001:db8::/32", NETWORKS),
+        ("origin", "https://mcp.example.com/", "https://mcp.example.com"),
+        ("origin", "http://[::1]:8000", "http://[::1]:8000"),
+        ("origins", "https://a.example, https://b.example/", ORIGINS),
+    ],
+)
+def test_a_good_value_is_read(
+    monkeypatch: pytest.MonkeyPatch, reader: str, value: str, read: object
+) -> None:
+    monkeypatch.setenv(NAME, value)
+
+    assert READERS[reader](NAME) == read
+
+
+@pytest.mark.parametrize(
+    ("reader", "default"),
+    [
+        ("flag", False),
+        ("integer", 5),
+        ("choice", "tea"),
+        ("rate", Limit(120, 60)),
+        ("networks", []),
+        ("origin", "http://127.0.0.1:8000"),
+        ("origins", []),
+    ],
+)
+def test_an_empty_variable_means_the_default(
+    monkeypatch: pytest.MonkeyPatch, reader: str, default: object
+) -> None:
+    monkeypatch.setenv(NAME, "  ")
+
+    assert READERS[reader](NAME) == default
+
+
+@pytest.mark.parametrize(
+    ("reader", "value"),
+    [
+        ("flag", "perhaps"),
+        ("integer", "seven"),
+        ("integer", "1.5"),
+        ("integer", "0"),
+        ("integer", "10"),
+        ("choice", "milk"),
+        ("rate", "120 per minute"),
+        ("rate", "0/m"),
+        ("networks", "10.0.0.0/33"),
+        ("networks", "10.0.0.0/8 proxy.internal"),
+        ("origin", "mcp.example.com"),
+        ("origin", "ftp://mcp.example.com"),
+        ("origin", "https://mcp.example.com/api"),
+        ("origin", "https://mcp.example.com?x=1"),
+        ("origin", "https://mcp.example.com#x"),
+        ("origin", "https://ada@mcp.example.com"),
+        ("origin", "https://mcp.example.com:port"),
+        ("origin", "https://mcp.example.com:99999"),
+        ("origin", "https://[mcp"),
+        ("origins", "https://a.example b.example"),
+        ("database", "mysql://db.internal/halo"),
+        ("database", "postgres://db.internal:port/halo"),
+        ("database", "postgres://db.internal"),
+        ("database", "sqlite://:memory:"),
+        ("database", "halo"),
+    ],
+)
+def test_a_bad_value_is_refused_with_the_variable_s_name(
+    monkeypatch: pytest.MonkeyPatch, reader: str, value: str
+) -> None:
+    monkeypatch.setenv(NAME, value)
+
+    with pytest.raises(ImproperlyConfigured, match=f"^{NAME}: "):
+        READERS[reader](NAME)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgress://ada:s3cret-word@db/halo", "postgres://ada:s3cret-word@db:port/halo"],
+)
+def test_a_database_url_that_is_refused_keeps_its_password(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], url: str
+) -> None:
+    monkeypatch.setenv(NAME, url)
+
+    with pytest.raises(ImproperlyConfigured) as refused:
+        READERS["database"](NAME)
+
+    assert "s3cret-word" not in str(refused.value)
+    assert "s3cret-word" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("folder", ["plain", "with space", "50%", "c#", "why?", "a+b", "münchen"])
+def test_a_database_file_may_live_in_a_folder_of_any_name(
+    monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.delenv(NAME, raising=False)
+    path = Path("/data") / folder / "halo.sqlite3"
+
+    assert env.database(NAME, env.sqlite_url(path))["NAME"] == str(path)
+
+
+def test_a_development_key_is_made_once_and_is_its_owner_s_alone(tmp_path: Path) -> None:
+    path = tmp_path / "var" / "secret-key"
+
+    made = env.kept_secret(path)
+
+    assert len(made) >= 40
+    assert env.kept_secret(path) == made
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [file.name for file in path.parent.iterdir()] == ["secret-key"]
+
+
+def test_two_deployments_get_different_development_keys(tmp_path: Path) -> None:
+    assert env.kept_secret(tmp_path / "one") != env.kept_secret(tmp_path / "two")
+
+
+def test_of_two_processes_that_make_the_key_at_once_both_use_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secret-key"
+    read_text = Path.read_text
+
+    def another_process_is_faster(self: Path) -> str:
+        if self == path and not path.exists():
+            path.write_text("made by the other process\n")
+            raise FileNotFoundError
+        return read_text(self)
+
+    monkeypatch.setattr(Path, "read_text", another_process_is_faster)
+
+    assert env.kept_secret(path) == "made by the other process"
+
+
+@pytest.mark.parametrize("place", ["key/under/a/file", "key"])
+def test_a_folder_that_cannot_hold_the_key_is_refused_by_name(tmp_path: Path, place: str) -> None:
+    (tmp_path / "key").mkdir() if place == "key" else (tmp_path / "key").touch()
+
+    with pytest.raises(ImproperlyConfigured, match=r"^HALO_DATA_DIR: cannot "):
+        env.kept_secret(tmp_path / place)

@@ -1,0 +1,121 @@
+"""What production must not be started with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage
+
+from halo_mcp import checks
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SAFE: dict[str, Any] = {
+    "HALO_PRODUCTION": True,
+    "DEBUG": False,
+    "SECRET_KEY_IS_GENERATED": False,
+    "SEALING_KEY_IS_GENERATED": False,
+    "REDIS_URL": "redis://127.0.0.1:6379",
+    "HALO_LIMIT_STORE": "redis://127.0.0.1:6379",
+    "HALO_PROCESSES": 4,
+    "IS_HTTPS": True,
+}
+
+
+@pytest.fixture
+def found(settings: Any) -> Any:
+    """The problems of a safe production deployment with some settings replaced."""
+
+    def ask(**replaced: Any) -> list[CheckMessage]:
+        for name, value in (SAFE | replaced).items():
+            setattr(settings, name, value)
+        return [*checks.production_is_safe(), *checks.counters_are_shared()]
+
+    return ask
+
+
+def test_a_safe_production_deployment_has_no_problem(found: Any) -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("replaced", "identifier", "mended_by"),
+    [
+        ({"DEBUG": True}, "halo.E001", "HALO_DEBUG"),
+        ({"SECRET_KEY_IS_GENERATED": True}, "halo.E002", "HALO_SECRET_KEY"),
+        ({"SEALING_KEY_IS_GENERATED": True}, "halo.E002", "HALO_SEALING_KEYS"),
+        ({"HALO_LIMIT_STORE": "memory"}, "halo.E003", "REDIS_URL"),
+        ({"REDIS_URL": ""}, "halo.E004", "REDIS_URL"),
+        ({"IS_HTTPS": False}, "halo.E005", "HALO_PUBLIC_URL"),
+    ],
+)
+def test_one_unsafe_setting_is_one_error_with_an_id_and_a_way_to_mend_it(
+    found: Any, replaced: dict[str, Any], identifier: str, mended_by: str
+) -> None:
+    (problem,) = found(**replaced)
+
+    assert problem.id == identifier
+    assert problem.is_serious()
+    assert mended_by in problem.hint
+
+
+def test_one_process_may_count_for_itself(found: Any) -> None:
+    assert found(HALO_PROCESSES=1, REDIS_URL="", HALO_LIMIT_STORE="memory") == []
+
+
+def test_a_laptop_may_be_as_unsafe_as_it_likes_but_not_count_in_two_places(found: Any) -> None:
+    laptop = {
+        "HALO_PRODUCTION": False,
+        "DEBUG": True,
+        "SECRET_KEY_IS_GENERATED": True,
+        "SEALING_KEY_IS_GENERATED": True,
+        "IS_HTTPS": False,
+        "REDIS_URL": "",
+        "HALO_LIMIT_STORE": "memory",
+    }
+
+    assert found(**laptop, HALO_PROCESSES=1) == []
+    assert [problem.id for problem in found(**laptop, HALO_PROCESSES=2)] == ["halo.E003"]
+
+
+PRODUCTION = {
+    "HALO_ENV": "production",
+    "HALO_PUBLIC_URL": "https://mcp.example.com",
+    "HALO_DATA_DIR": "/nonexistent",
+    "HALO_SECRET_KEY": "an-example-of-sixty-letters-and-digits-0123456789-abcdefghijklmnop",
+    "HALO_SEALING_KEYS": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    "DATABASE_URL": "postgres://example/example",
+    "REDIS_URL": "redis://example",
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("replaced", "told"),
+    [
+        ({}, ["no issues"]),
+        ({"HALO_DEBUG": "yes"}, ["halo.E001"]),
+        ({"HALO_PROCESSES": "3", "REDIS_URL": ""}, ["halo.E004", "HINT: Set REDIS_URL"]),
+    ],
+)
+def test_the_deployment_check_judges_the_settings_as_they_are_read(
+    replaced: dict[str, str], told: list[str]
+) -> None:
+    ours = ("HALO_", "DJANGO_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=ROOT,
+        env=kept | PRODUCTION | replaced,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode == 0) is (replaced == {}), done.stderr
+    assert all(words in done.stdout + done.stderr for words in told)
+    assert "Traceback" not in done.stderr
