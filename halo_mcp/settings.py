@@ -87,7 +87,11 @@ CACHES = {
             "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
         }
         if REDIS_URL
-        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+        else {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            # The page limits are counted here: at 300 entries, its default, they push each other out.
+            "OPTIONS": {"MAX_ENTRIES": 10_000},
+        }
     )
 }
 
@@ -122,6 +126,10 @@ HALO_APP_SCHEMES = frozenset(
         "cursor vscode vscode-insiders vscodium windsurf claude zed raycast warp jetbrains",
     )
 )
+# Whether a client may be known by the https URL of its description (docs/sign-in-and-consent.md).
+HALO_CIMD = env.flag("HALO_CIMD", default=True)
+# Hosts inside a private network that may publish one: host, or host:port where it is not 443.
+HALO_CIMD_PRIVATE_HOSTS = frozenset(word.lower() for word in env.words("HALO_CIMD_PRIVATE_HOSTS"))
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Grant"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105  a model's name

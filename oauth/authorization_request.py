@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from oauth import addresses, clients, pkce, redirects, scopes
+from oauth import addresses, cimd, clients, pkce, redirects, scopes
 from oauth.errors import (
     InteractionRequired,
     InvalidRequest,
@@ -58,9 +58,18 @@ class Asked:
     code_challenge: str
 
 
-def return_address(query: Query) -> ReturnAddress:
-    """Who asks and where answers go. Raises UnsafeRequest."""
-    client = _client(query)
+def must_fetch(query: Query) -> bool:
+    """Whether this server would have to fetch who asks: the client's metadata document."""
+    client_id = query.values.get("client_id")
+    return cimd.is_metadata_url(client_id) and cimd.needs_fetch(client_id)
+
+
+def return_address(query: Query, *, address: str) -> ReturnAddress:
+    """Who asks and where answers go; `address` is the browser's.
+
+    Raises UnsafeRequest; InvalidClient and ServerBusy for a client with a metadata document.
+    """
+    client = _client(query, address)
     redirect_uri = _redirect_uri(query, client)
     return ReturnAddress(client, redirect_uri, query.values.get("state"))
 
@@ -78,10 +87,13 @@ def read(query: Query, back: ReturnAddress) -> Asked:
     return Asked(back, _scope(query, back.client), _resource(query), challenge)
 
 
-def _client(query: Query) -> Client:
+def _client(query: Query, address: str) -> Client:
     if "client_id" in query.duplicated:
         raise UnsafeRequest("client_id was sent more than once.")
-    client = clients.find(query.values.get("client_id"))
+    client_id = query.values.get("client_id")
+    if cimd.is_metadata_url(client_id):
+        return cimd.resolve(client_id, address=address)
+    client = clients.find(client_id)
     if client is None:
         raise UnsafeRequest("unknown client")
     return client

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from audit import record
 from oauth import authorization_request, consent_page, forms, pages, replies
 from oauth.authorization_request import Asked, ReturnAddress, UnsafeRequest
-from oauth.errors import OAuthError
+from oauth.errors import InvalidClient, OAuthError, ServerBusy
 from oauth.models import AuthorizationRequest
 from oauth.page_limits import limited
 from workspace.models import User
@@ -30,7 +30,10 @@ def authorize(request: HttpRequest) -> HttpResponse:
     try:
         parameters = _parameters(request)
         query = forms.parse_query(parameters)
-        back = authorization_request.return_address(query)
+        # A stranger cannot make this server fetch anything: they sign in first.
+        if not isinstance(request.user, User) and authorization_request.must_fetch(query):
+            return _to_signin(request, parameters)
+        back = authorization_request.return_address(query, address=replies.address_of(request))
     except (UnsafeRequest, OAuthError) as problem:
         return _unsafe(request, problem)
     try:
@@ -73,6 +76,10 @@ def _unsafe(request: HttpRequest, problem: UnsafeRequest | OAuthError) -> HttpRe
         client_id=client.client_id if client else "",
         detail=str(problem),
     )
+    if isinstance(problem, InvalidClient):
+        return pages.unacceptable_client(request, problem.hint)
+    if isinstance(problem, ServerBusy):
+        return pages.busy(request)
     if isinstance(problem, OAuthError):
         return pages.unreadable_request(request)
     return pages.unregistered_redirect(request) if client else pages.unknown_client(request)

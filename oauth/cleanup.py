@@ -1,20 +1,34 @@
-"""The nightly clean-up: small batches, each its own transaction, safe to stop and to run twice."""
+"""The clean-up: small batches, each its own transaction, safe to stop and to run twice.
 
-from collections.abc import Callable, Iterator
+Two runs at once share the work: their batches take turns, and each looks anew for what is left.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from audit import record
 from oauth.models import AccessToken, Authorization, AuthorizationRequest, Client, Grant
 
-Row = TypeVar("Row", bound=Model)
+Rows: TypeAlias = Sequence[Any]
 
 BATCH: Final = 500
+TURN: Final = 0x68616C6F  # "halo": the advisory lock under which one batch at a time is deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """One kind of row that goes: its name, what is due at a moment, and what is put on record."""
+
+    name: str
+    due: Callable[[datetime], QuerySet[Any]]
+    record: Callable[[Rows], None]
 
 
 def prune_unused_clients() -> int:
@@ -22,18 +36,7 @@ def prune_unused_clients() -> int:
 
     Source: the scopes document, "Auto-cleanup". Clients that ever got a token stay for good.
     """
-    pruned = 0
-    for batch in _in_batches(_unused_clients):
-        pruned += len(batch)
-        for client in batch:
-            # Whoever asks later why a client is unknown finds its row under its id.
-            record.security_event(
-                "client_pruned",
-                address=client.registered_from,
-                subject=str(client.pk),
-                client_id=client.client_id,
-            )
-    return pruned
+    return sum(prune(UNUSED_CLIENTS))
 
 
 def prune_spent_credentials() -> int:
@@ -42,28 +45,58 @@ def prune_spent_credentials() -> int:
     Used refresh tokens stay with their chain: deleted, a replay would not be recognised
     (RFC 9700 section 4.14.2).
     """
-    finders: tuple[Callable[[datetime], QuerySet[Any]], ...] = (
-        _old_requests,
-        _old_codes,
-        _old_tokens,
-        _empty_roots,
-    )
-    return sum(len(batch) for find in finders for batch in _in_batches(find))
+    return sum(deleted for chore in SPENT_CREDENTIALS for deleted in prune(chore))
 
 
-def _in_batches(find: Callable[[datetime], QuerySet[Row]]) -> Iterator[list[Row]]:
-    """Delete what `find` selects, some rows at a time, and yield what each batch deleted."""
-    while batch := _delete_some(find(timezone.now())):
-        yield batch
+def prune(chore: Chore) -> Iterator[int]:
+    """Delete what is due, batch by batch, and yield the size of each once it is gone for good."""
+    while deleted := _delete_some(chore):
+        yield deleted
+
+
+def due() -> Mapping[str, int]:
+    """How many rows of each kind would go now; changes nothing.
+
+    A consent whose code is due as well is counted once that code is gone.
+    """
+    now = timezone.now()
+    return {chore.name: chore.due(now).count() for chore in CHORES}
 
 
 @transaction.atomic
-def _delete_some(rows: QuerySet[Row]) -> list[Row]:
+def _delete_some(chore: Chore) -> int:
+    _take_turn()
     # Locked before the deletion: a client that is getting its first token at this moment is
     # either read with it, and stays, or finds its chain gone and is told invalid_grant.
-    batch = list(rows.select_for_update(of=("self",), skip_locked=True)[:BATCH])
+    rows = chore.due(timezone.now()).select_for_update(of=("self",), skip_locked=True)
+    batch = list(rows[:BATCH])
     QuerySet(rows.model).filter(pk__in=[row.pk for row in batch]).delete()
-    return batch
+    chore.record(batch)
+    return len(batch)
+
+
+def _take_turn() -> None:
+    # Two runs would cascade into the same tables in different orders and wait for each other. The
+    # lock ends with the batch's transaction, however that ends. SQLite has one writer at a time
+    # anyway, and IMMEDIATE takes its place before the batch is read.
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [TURN])
+
+
+def _pruned(clients: Rows) -> None:
+    for client in clients:
+        # Whoever asks later why a client is unknown finds its row under its id.
+        record.security_event(
+            "client_pruned",
+            address=client.registered_from,
+            subject=str(client.pk),
+            client_id=client.client_id,
+        )
+
+
+def _unrecorded(rows: Rows) -> None:
+    """What nobody will ask for goes without a word."""
 
 
 def _unused_clients(now: datetime) -> QuerySet[Client]:
@@ -73,9 +106,19 @@ def _unused_clients(now: datetime) -> QuerySet[Client]:
     return Client.objects.filter(
         ~Exists(deciding),
         ~Exists(in_flight),
-        registration_source=Client.RegistrationSource.DCR,
+        Q(registration_source=Client.RegistrationSource.DCR) | _stale_document(now),
         first_token_at__isnull=True,
         created__lt=now - timedelta(days=settings.HALO_UNUSED_CLIENT_DAYS),
+    )
+
+
+def _stale_document(now: datetime) -> Q:
+    # Once its row is gone, a disabled client could come back enabled; and a row that is still
+    # fresh may be standing behind an authorization request at this moment.
+    return Q(
+        registration_source=Client.RegistrationSource.CIMD,
+        disabled_at__isnull=True,
+        cimd_expires_at__lt=now,
     )
 
 
@@ -97,3 +140,13 @@ def _empty_roots(now: datetime) -> QuerySet[Authorization]:
     """Consents whose code was never exchanged."""
     never_used = Q(refresh_tokens__isnull=True, access_tokens__isnull=True, grants__isnull=True)
     return Authorization.objects.filter(never_used, created_at__lt=now - timedelta(days=2))
+
+
+UNUSED_CLIENTS: Final = Chore("unused clients", _unused_clients, _pruned)
+SPENT_CREDENTIALS: Final = (
+    Chore("authorization requests", _old_requests, _unrecorded),
+    Chore("authorization codes", _old_codes, _unrecorded),
+    Chore("access tokens", _old_tokens, _unrecorded),
+    Chore("consents without tokens", _empty_roots, _unrecorded),
+)
+CHORES: Final = (UNUSED_CLIENTS, *SPENT_CREDENTIALS)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -116,6 +117,10 @@ def _page(asked: AuthorizationRequest, memberships: list[Membership], problem: s
 def _origin(client: Client) -> str:
     if client.registration_source == Client.RegistrationSource.MANUAL:
         return _("An admin registered it here.")
+    if client.registration_source == Client.RegistrationSource.CIMD:
+        # The one thing about it that is proven (draft-ietf-oauth-client-id-metadata-document-00,
+        # section 6.4).
+        return _("It describes itself at %(host)s.") % {"host": urlsplit(client.client_id).netloc}
     day = date_format(client.created, "DATE_FORMAT")
     return _("It registered itself on %(day)s.") % {"day": day}
 
@@ -123,7 +128,10 @@ def _origin(client: Client) -> str:
 def _destination(redirect_uri: str) -> RedirectDescription:
     described = redirects.describe(redirect_uri)
     if described.kind == "loopback":
-        return described._replace(display_host=_("a program on this computer"))
+        # The host is named as well: MCP authorization/security-considerations, "Localhost Redirect
+        # URI Risks".
+        words = _("a program on this computer (%(host)s)") % {"host": described.display_host}
+        return described._replace(display_host=words)
     if described.kind == "app":
         app = described.display_host.title()
         return described._replace(display_host=_("the %(app)s app") % {"app": app})

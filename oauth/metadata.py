@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses, replies
@@ -37,6 +38,7 @@ def authorization_server_document() -> dict[str, Any]:
         "token_endpoint_auth_methods_supported": list(AuthMethod.values),
         "revocation_endpoint_auth_methods_supported": list(AuthMethod.values),
         "code_challenge_methods_supported": ["S256"],
+        "client_id_metadata_document_supported": settings.HALO_CIMD,
         # RFC 9207: every authorization response, error or not, names the issuer.
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": addresses.url("/docs/"),

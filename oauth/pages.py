@@ -71,6 +71,23 @@ def unknown_client(request: HttpRequest) -> HttpResponse:
     )
 
 
+def unacceptable_client(request: HttpRequest, why: str) -> HttpResponse:
+    """For a client that describes itself at an address; `why` is in words of ours."""
+    return explain(
+        request,
+        title=_("We cannot accept this client"),
+        explanation=_(
+            "The program that sent you here names an address at which it describes itself, and "
+            "that description cannot be used. Nothing was shared."
+        ),
+        steps=[
+            _("Wait a minute, go back to your AI client and start connecting again."),
+            _("If this comes back, tell the makers of the client: %(why)s") % {"why": why},
+        ],
+        status=400,
+    )
+
+
 def no_organization(request: HttpRequest) -> HttpResponse:
     return explain(
         request,
