@@ -5,8 +5,9 @@ cannot be reached or read ends the start with that setting's name.
 """
 
 import secrets
-import shutil
+import sqlite3
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,10 +87,13 @@ def found_demo() -> FirstAdmin | None:
 def _copy_aside() -> None:
     # SQLite cannot undo a migration that was killed half-way.
     database = Path(str(settings.DATABASES["default"]["NAME"]))
-    if connection.vendor == "sqlite" and database.is_file() and database.stat().st_size:
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        shutil.copy2(database, database.with_suffix(".before-migration"))
+    if connection.vendor != "sqlite" or not database.is_file() or not database.stat().st_size:
+        return
+    connection.ensure_connection()
+    # SQLite's own backup, not a file copy: opening and closing the file beside the connection
+    # would drop this process's locks on it (sqlite.org/howtocorrupt.html, section 2.2).
+    with closing(sqlite3.connect(database.with_suffix(".before-migration"))) as copy:
+        connection.connection.backup(copy)
 
 
 def _index_documentation() -> None:

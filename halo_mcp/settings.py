@@ -89,7 +89,7 @@ CACHES = {
         if REDIS_URL
         else {
             "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-            # The page limits are counted here: at 300 entries, its default, they push each other out.
+            # Page limits are counted here; at 300 entries, the default, they evict each other.
             "OPTIONS": {"MAX_ENTRIES": 10_000},
         }
     )

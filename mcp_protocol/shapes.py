@@ -138,7 +138,8 @@ def discover_result(instructions: str = "") -> JsonObject:
     """
     result: JsonObject = {
         "supportedVersions": [revision.value for revision in reversed(REVISIONS)],
-        "capabilities": _capabilities(),
+        # Log messages go to those requests that name a level (server/utilities/logging).
+        "capabilities": _capabilities() | {"logging": {}},
         **({"instructions": instructions} if instructions else {}),
         **_DISCOVER_CACHE,
     }

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import django
 import pytest
@@ -20,8 +21,10 @@ for name in [name for name in os.environ if name.startswith("HALO_") and "TEST" 
 os.environ["HALO_DATA_DIR"] = str(DATA_DIR)
 os.environ["HOST"], os.environ["PORT"] = "127.0.0.1", "8000"
 if redis_url := os.environ.get("REDIS_URL"):
-    # A Redis database for each test process, away from 0, where somebody's own data may be.
-    os.environ["REDIS_URL"] = f"{redis_url.rstrip('/')}/{1 + int(WORKER) % 15}"
+    # A Redis database for each test process, away from 0, where somebody's own data may be. The
+    # path is replaced, for workers inherit the address that their parent has changed already.
+    own = urlsplit(redis_url)._replace(path=f"/{1 + int(WORKER) % 15}")
+    os.environ["REDIS_URL"] = own.geturl()
 # Named here and not in pyproject.toml: pytest-django would read the settings before this file.
 os.environ["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
 django.setup()

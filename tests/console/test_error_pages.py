@@ -60,7 +60,7 @@ def test_a_broken_server_answers_without_asking_who_is_there(rf: RequestFactory)
             raise RuntimeError
 
     request = rf.get("/somewhere")
-    request.user = Broken()  # type: ignore[assignment]
+    request.user = Broken()  # type: ignore[assignment]  # no user at all
     assert errors.server_error(request).status_code == 500
 
 

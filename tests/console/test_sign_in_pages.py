@@ -104,7 +104,7 @@ def test_somebody_on_the_way_to_connect_a_client_is_told_so(client: Client) -> N
 
 
 def test_nobody_can_sign_up() -> None:
-    assert not AccountAdapter().is_open_for_signup(None)  # type: ignore[arg-type]
+    assert not AccountAdapter().is_open_for_signup(None)  # type: ignore[arg-type]  # never looked at
 
 
 def test_an_account_that_is_switched_off_is_told_so(client: Client, ada: User) -> None:

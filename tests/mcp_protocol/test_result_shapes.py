@@ -91,7 +91,7 @@ def test_discovery_lists_what_is_spoken_and_may_be_kept_by_anybody(conforms: Con
             "2025-03-26",
             "2024-11-05",
         ],
-        "capabilities": {"tools": {"listChanged": False}},
+        "capabilities": {"tools": {"listChanged": False}, "logging": {}},
         "instructions": "Search before you write.",
         "ttlMs": 3_600_000,
         "cacheScope": "public",

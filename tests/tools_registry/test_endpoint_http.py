@@ -83,7 +83,15 @@ def test_a_program_sends_no_origin_and_is_told_none(mcp: McpClient) -> None:
 @pytest.mark.usefixtures("_page_allowed")
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "null", "", f"{PAGE}.evil.example", f"{PAGE}/", "http://127.0.0.1"],
+    [
+        "https://evil.example",
+        "null",
+        "",
+        f"{PAGE}.evil.example",
+        f"{PAGE}/",
+        "http://127.0.0.1",
+        "http://127.0.0.1:8000.evil.example",
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS"])

@@ -107,6 +107,15 @@ def test_unknown_tools_and_methods_are_no_free_probes(mcp: McpClient, settings: 
     refused(mcp.request("nope"))
 
 
+def test_an_organization_whose_flag_is_off_is_counted_all_the_same(
+    mcp: McpClient, grant: Grant, settings: Any
+) -> None:
+    settings.HALO_RATE_OTHER = Limit(1, 60)
+    grant.switch_off("mcp_server")
+    assert mcp.request("ping").status == 403
+    refused(mcp.request("ping"))
+
+
 def test_t02_a_refreshed_token_shares_the_budget_of_its_chain(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(2, 60)
     spent(McpClient(grant.token()), "ping", 1)

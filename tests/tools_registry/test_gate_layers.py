@@ -129,6 +129,14 @@ def without_flag(grant: Grant) -> None:
     grant.switch_off("mcp_server")
 
 
+def test_a_destructive_tool_is_refused_as_one_whatever_else_is_closed(
+    mcp: McpClient, grant: Grant
+) -> None:
+    narrow = McpClient(grant.token("docs:read"))
+    for client in (mcp, narrow):
+        refusal(client.call("crm.delete_contact"), "destructive_blocked", "destructive")
+
+
 @dataclass(frozen=True)
 class Layer:
     name: str

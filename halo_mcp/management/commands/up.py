@@ -11,7 +11,7 @@ from halo_mcp.bootstrap import FirstAdmin
 
 class Command(BaseCommand):
     help = "Prepare the database, then serve web and background worker until Ctrl-C."
-    requires_system_checks = ["security"]
+    requires_system_checks = ["security", "tools"]
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         launch.obey_signals()
