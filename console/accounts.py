@@ -7,6 +7,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from oauth import replies
+
 # Browsers drop tabs and line breaks from an address and take a backslash for a slash, so
 # "/<tab>/host" and "/\host" name another site (WHATWG URL 4.4).
 PATH: Final = re.compile(r"/(?![/\\])[^\x00-\x1f\x7f]*")
@@ -22,6 +24,10 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002  allauth's signature
         return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """The address that guesses are counted under: behind a proxy not the proxy's own."""
+        return replies.address_of(request)
 
     def is_safe_url(self, url: str) -> bool:
         """Accept a path of this site and nothing else: no scheme, no host, not even our own.

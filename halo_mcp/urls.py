@@ -9,7 +9,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import path, re_path
 
-from console import errors, views
+from console import connections, errors, views
 from halo_mcp.health import health
 from oauth import authorize, consent, metadata, registration, token_endpoint
 from oauth.page_limits import limited
@@ -38,6 +38,10 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("docs/", views.documentation_index, name="documentation_index"),
     path("docs/<slug:slug>", views.documentation, name="documentation"),
+    path("connections", connections.index, name="connections"),
+    path("connections/revoke", connections.revoke_all, name="connections_revoke"),
+    path("connections/<uuid:connection_id>", connections.connection, name="connection"),
+    path("connections/<uuid:connection_id>/revoke", connections.revoke, name="connection_revoke"),
     path("signin", limited("signin")(account.login), name="account_login"),
     path("signout", account.logout, name="account_logout"),
     path("signin/inactive", account.account_inactive, name="account_inactive"),

@@ -57,8 +57,8 @@ def require_resource(authorization: Authorization, given: str | None) -> None:
         raise InvalidTarget(hint="This authorization is for another resource.")
 
 
-def report(kind: str, authorization: Authorization, *, address: str) -> None:
-    """Put on record what befell a chain: a sign of theft, or its end."""
+def report(kind: str, authorization: Authorization, *, address: str, detail: str = "") -> None:
+    """Put on record what befell a chain: a sign of theft, a change, or its end."""
     record.security_event(
         kind,
         address=address,
@@ -66,4 +66,5 @@ def report(kind: str, authorization: Authorization, *, address: str) -> None:
         organization_id=str(authorization.organization_id),
         client_id=authorization.client.client_id,
         user_id=str(authorization.user_id),
+        detail=detail,
     )

@@ -1,9 +1,10 @@
 """The consent page: what is shown of a request, and nothing that the form could widen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +18,7 @@ from oauth import pages, ports, redirects, replies, scopes
 from oauth.models import AuthorizationRequest, Client
 from oauth.ports import UnlockedTool
 from oauth.redirects import RedirectDescription
-from oauth.scopes import Scope
+from oauth.scopes import Scope, ScopeSet
 from workspace.models import Membership, User
 
 
@@ -70,15 +71,37 @@ class ConsentPage:
     problem: str = ""
 
 
-def show(
-    request: HttpRequest, asked: AuthorizationRequest, *, problem: str = "", status: int = 200
-) -> HttpResponse:
-    """Ask the person. `problem` says what to mend when the last answer could not be taken."""
-    memberships = list(open_memberships(asked.user))
+def show(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
+    """Ask the person."""
+    memberships = open_memberships(asked.user)
     if not memberships:
         return pages.no_organization(request)
-    page = _page(asked, memberships, problem)
-    response = render(request, "oauth/consent.html", {"page": page}, status=status)
+    return _rendered(request, asked, _page(asked, memberships, memberships[0]))
+
+
+def show_again(request: HttpRequest, asked: AuthorizationRequest, *, problem: str) -> HttpResponse:
+    """Ask once more what to mend: with the organization they chose, and nothing ticked for them."""
+    memberships = open_memberships(asked.user)
+    if not memberships:
+        return pages.no_organization(request)
+    chosen = request.POST.get("organization")
+    same = (place for place in memberships if str(place.organization_id) == chosen)
+    page = _page(asked, memberships, next(same, memberships[0]))
+    response = _rendered(request, asked, _unticked(replace(page, problem=problem)))
+    response.status_code = 400
+    return response
+
+
+def _unticked(page: ConsentPage) -> ConsentPage:
+    groups = [
+        replace(group, choices=tuple(replace(choice, checked=False) for choice in group.choices))
+        for group in page.scope_groups
+    ]
+    return replace(page, scope_groups=tuple(groups))
+
+
+def _rendered(request: HttpRequest, asked: AuthorizationRequest, page: ConsentPage) -> HttpResponse:
+    response = render(request, "oauth/consent.html", {"page": page})
     targets = {"form-action": _form_targets(asked.redirect_uri)}
     response._csp_replace = targets  # type: ignore[attr-defined]  # django-csp reads it there
     response["Referrer-Policy"] = "no-referrer"
@@ -98,23 +121,30 @@ def _form_targets(redirect_uri: str) -> list[str]:
     return ["'self'", redirects.origin_for_csp(redirect_uri), *hops]
 
 
-def _page(asked: AuthorizationRequest, memberships: list[Membership], problem: str) -> ConsentPage:
+def _page(
+    asked: AuthorizationRequest, memberships: list[Membership], chosen: Membership
+) -> ConsentPage:
     return ConsentPage(
         request_id=str(asked.pk),
         client_name=asked.client.name,
-        client_is_verified=asked.client.registration_source == Client.RegistrationSource.MANUAL,
-        client_origin=_origin(asked.client),
+        client_is_verified=is_verified(asked.client),
+        client_origin=origin(asked.client),
         redirect=_destination(asked.redirect_uri),
         user_email=asked.user.email,
-        organizations=_organizations(memberships),
-        scope_groups=_groups(asked, memberships[0]),
+        organizations=_organizations(memberships, chosen),
+        scope_groups=scope_groups(scopes.parse(asked.scope), chosen.organization_id),
         access_lifetime=_lifetime(),
         form_action=reverse("oauth_consent"),
-        problem=problem,
     )
 
 
-def _origin(client: Client) -> str:
+def is_verified(client: Client) -> bool:
+    """Whether somebody here vouches for the name, or anyone could have chosen it."""
+    return client.registration_source == Client.RegistrationSource.MANUAL
+
+
+def origin(client: Client) -> str:
+    """How the client came to be known here, in a sentence."""
     if client.registration_source == Client.RegistrationSource.MANUAL:
         return _("An admin registered it here.")
     if client.registration_source == Client.RegistrationSource.CIMD:
@@ -138,23 +168,26 @@ def _destination(redirect_uri: str) -> RedirectDescription:
     return described
 
 
-def _organizations(memberships: list[Membership]) -> tuple[OrganizationChoice, ...]:
+def _organizations(
+    memberships: list[Membership], chosen: Membership
+) -> tuple[OrganizationChoice, ...]:
     return tuple(
         OrganizationChoice(
             id=str(place.organization_id),
             name=place.organization.name,
             role=place.get_role_display(),
-            selected=index == 0,
+            selected=place is chosen,
         )
-        for index, place in enumerate(memberships)
+        for place in memberships
     )
 
 
-def _groups(asked: AuthorizationRequest, place: Membership) -> tuple[ScopeGroup, ...]:
+def scope_groups(scope: ScopeSet, organization_id: UUID) -> tuple[ScopeGroup, ...]:
+    """Scopes in plain words, reading before acting, each with what it unlocks there today."""
     explainer = ports.scope_explainer()
-    unlocked = explainer.tools(scopes.parse(asked.scope), place.organization_id)
+    unlocked = explainer.tools(scope, organization_id)
     names = explainer.integration_names()
-    choices = [_choice(scope, tools, names) for scope, tools in unlocked.items()]
+    choices = [_choice(one, tools, names) for one, tools in unlocked.items()]
     choices.sort(key=lambda choice: choice.kind != "read")
     titles = {"read": _("Look things up"), "act": _("Act for you")}
     return tuple(

@@ -152,6 +152,9 @@ def _spend(token: RefreshToken, scope: ScopeSet) -> Pair | None:
 
 
 def _narrowed(token: RefreshToken, asked: str | None) -> ScopeSet:
-    # Unknown words are dropped, as at consent; asking for nothing keeps what is held.
-    held = scopes.parse(token.scope)
+    # Unknown words are dropped, as at consent; asking for nothing keeps what is held, less what
+    # the person has taken away since: a reply must name what it gives (RFC 6749 section 5.1).
+    held = scopes.parse(token.scope).intersect(scopes.parse(token.authorization.scope))
+    if not held:
+        raise InvalidGrant(hint=SPENT, debug=f"nothing is left of its scope, token={token.pk}")
     return held.narrow(scopes.parse(asked)) if asked else held

@@ -24,6 +24,10 @@ PATHS = {
     "^.well-known/(.*)$",
     # People
     "",
+    "connections",
+    "connections/revoke",
+    "connections/<uuid:connection_id>",
+    "connections/<uuid:connection_id>/revoke",
     "docs/",
     "docs/<slug:slug>",
     "signin",

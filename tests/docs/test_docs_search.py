@@ -21,6 +21,7 @@ QUESTIONS = [
     ("how long does an access token live", "tokens"),
     ("how do I revoke a token?", "tokens"),
     ("refresh token replay", "tokens"),
+    ("narrow what a client may do", "connections"),
     ("JSON-RPC error codes", "mcp-endpoint"),
     ("which protocol revisions are supported", "mcp-endpoint"),
     ("search_docs arguments", "tools"),
