@@ -14,6 +14,7 @@ from django.core.wsgi import get_wsgi_application
 
 django_application = get_wsgi_application()
 
+from halo_mcp.whole_requests import WholeRequests  # noqa: E402  apps first
 from tools_registry.asgi import McpApplication, Receive, Scope, Send  # noqa: E402  apps first
 
 MCP_PATH = "/api/mcp"
@@ -24,9 +25,13 @@ class Application:
 
     def __init__(self, mcp: McpApplication) -> None:
         self._mcp = mcp
-        self._django = WSGIMiddleware(
+        django = WSGIMiddleware(
             django_application,  # type: ignore[arg-type]  # the stubs call its iterable a response
             workers=settings.HALO_CORE_THREADS,
+        )
+        self._django = WholeRequests(
+            django,  # type: ignore[arg-type]  # its own names for the same types
+            most=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,7 +39,7 @@ class Application:
             case "http" if scope["path"] == MCP_PATH:
                 await self._mcp(scope, receive, send)
             case "http":
-                await self._django(scope, receive, send)  # type: ignore[arg-type]  # its own types
+                await self._django(scope, receive, send)
             case "lifespan":
                 await self._live(receive, send)
             case "websocket":

@@ -7,6 +7,7 @@ with one sentence instead of surfacing as a strange default hours later.
 import base64
 import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from foundation.limits import Limit
+from oauth import redirects, scopes
 
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -95,6 +98,23 @@ def origins(name: str) -> list[str]:
     for value in found:
         if not _is_origin(value):
             raise refuse(name, f"{value!r} is not an origin such as https://app.example.com")
+    return found
+
+
+def scope(name: str, default: str) -> str:
+    """Scopes of the grammar, separated by spaces."""
+    value = " ".join(text(name, default).split())
+    if str(scopes.parse(value)) != value:
+        raise refuse(name, f"{value!r} holds what is no scope, or repeats one")
+    return value
+
+
+def schemes(name: str, default: str) -> frozenset[str]:
+    """Private-use URI schemes of known apps (RFC 8252 section 7.1)."""
+    found = frozenset(words(name, default))
+    for scheme in sorted(found):
+        if scheme in redirects.FORBIDDEN_SCHEMES or not SCHEME.fullmatch(scheme):
+            raise refuse(name, f"{scheme!r} cannot be the scheme of an app")
     return found
 
 

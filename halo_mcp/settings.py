@@ -39,7 +39,7 @@ ALLOWED_HOSTS = [
 HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
 HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
 HALO_TRUSTED_PROXIES = env.networks("HALO_TRUSTED_PROXIES")
-HALO_ALLOWED_ORIGINS = env.words("HALO_ALLOWED_ORIGINS")
+HALO_ALLOWED_ORIGINS = env.origins("HALO_ALLOWED_ORIGINS")
 
 # --- Keys ---------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ SEALING_KEY_IS_GENERATED = not env.words("HALO_SEALING_KEYS")
 # --- Stores -------------------------------------------------------------------------------------
 
 REDIS_URL = env.text("REDIS_URL")
-DATABASE = env.database("DATABASE_URL", f"sqlite:///{HALO_DATA_DIR / 'halo.sqlite3'}")
+DATABASE = env.database("DATABASE_URL", env.sqlite_url(HALO_DATA_DIR / "halo.sqlite3"))
 ON_SQLITE = DATABASE["ENGINE"] == "django.db.backends.sqlite3"
 # IMMEDIATE: a deferred transaction that reads and then writes fails at once under concurrency.
 # FULL: a revocation must survive a power cut.
@@ -119,12 +119,10 @@ HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=10
 # --- The authorization server -------------------------------------------------------------------
 
 # What a client is told to ask for, and gets when it names nothing: reading, no acting.
-HALO_DEFAULT_SCOPE = env.text("HALO_DEFAULT_SCOPE", "docs:read setup:read data:read")
-HALO_APP_SCHEMES = frozenset(
-    env.words(
-        "HALO_APP_SCHEMES",
-        "cursor vscode vscode-insiders vscodium windsurf claude zed raycast warp jetbrains",
-    )
+HALO_DEFAULT_SCOPE = env.scope("HALO_DEFAULT_SCOPE", "docs:read setup:read data:read")
+HALO_APP_SCHEMES = env.schemes(
+    "HALO_APP_SCHEMES",
+    "cursor vscode vscode-insiders vscodium windsurf claude zed raycast warp jetbrains",
 )
 # Whether a client may be known by the https URL of its description (docs/sign-in-and-consent.md).
 HALO_CIMD = env.flag("HALO_CIMD", default=True)
@@ -309,7 +307,7 @@ CORS_EXPOSE_HEADERS = [
 ]
 RATELIMIT_USE_CACHE = "default"
 SILENCED_SYSTEM_CHECKS = [
-    # halo.W001 and halo.E003 speak of the process-local cache where it matters.
+    # halo.E003 and halo.E004 speak of the process-local cache where it matters.
     "django_ratelimit.E003",
     "django_ratelimit.W001",
     # The proxy redirects to https: a redirect here would lose a client's POST.

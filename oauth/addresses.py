@@ -37,6 +37,12 @@ def resource_as_reached(host: str) -> str:
     return f"{scheme}://{host}{MCP_PATH}" if reached and _is_here(reached) else resource()
 
 
+def metadata_as_reached(host: str) -> str:
+    """Where the metadata stands that names the resource as the person typed it (RFC 9728 3.1)."""
+    origin = resource_as_reached(host).removesuffix(MCP_PATH)
+    return f"{origin}/.well-known/oauth-protected-resource{MCP_PATH}"
+
+
 def canonical_resource(given: str | None) -> str:
     """The canonical form of a `resource` parameter; absent means this server.
 

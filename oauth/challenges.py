@@ -5,20 +5,23 @@ from django.conf import settings
 from oauth import addresses
 
 
-def unauthorized(error: str | None = None) -> str:
-    """The 401 challenge: where to learn how to sign in, and a narrow scope to ask for."""
-    return _challenge(error=error, scope=settings.HALO_DEFAULT_SCOPE)
+def unauthorized(error: str | None = None, *, host: str) -> str:
+    """The 401 challenge: where to learn how to sign in, and a narrow scope to ask for.
+
+    `host` is the one the request came to: SDKs compare the resource with the URL they were given.
+    """
+    return _challenge(error=error, scope=settings.HALO_DEFAULT_SCOPE, host=host)
 
 
-def insufficient_scope(scope: str) -> str:
+def insufficient_scope(scope: str, *, host: str) -> str:
     """The 403 challenge: all scopes that the operation needs."""
-    return _challenge(error="insufficient_scope", scope=scope)
+    return _challenge(error="insufficient_scope", scope=scope, host=host)
 
 
-def _challenge(*, error: str | None, scope: str) -> str:
+def _challenge(*, error: str | None, scope: str, host: str) -> str:
     members = {
         "realm": "halo-mcp",
-        "resource_metadata": addresses.url("/.well-known/oauth-protected-resource/api/mcp"),
+        "resource_metadata": addresses.metadata_as_reached(host),
         "as_uri": addresses.url("/.well-known/oauth-authorization-server"),
         "scope": scope,
         **({"error": error} if error else {}),

@@ -143,16 +143,14 @@ def _plain(text: str) -> str:
 
 
 def _grant_types(given: Mapping[str, object]) -> tuple[str, ...]:
-    # Every code is exchanged for a pair of tokens, so a client that names nothing gets both
-    # grants; RFC 7591 3.2.1 lets the server set what it registers.
+    # Every code is exchanged for a pair of tokens, so every client is registered for both grants,
+    # whichever it named; RFC 7591 3.2.1 lets the server set what it registers.
     grants = _texts(given, "grant_types")
-    if grants is None:
-        return GRANT_TYPES
-    if not {"authorization_code"} <= set(grants) <= set(GRANT_TYPES):
+    if grants is not None and not {"authorization_code"} <= set(grants) <= set(GRANT_TYPES):
         raise InvalidClientMetadata(
             "grant_types must hold authorization_code and may hold refresh_token, nothing else."
         )
-    return tuple(dict.fromkeys(grants))
+    return GRANT_TYPES
 
 
 def _response_types(given: Mapping[str, object]) -> tuple[str, ...]:

@@ -32,13 +32,13 @@ def consent(request: HttpRequest) -> HttpResponse:
         return _alarm(request, "consent_stale", pages.stale_decision(request))
     if request.POST.get("decision") != "approve":
         return _deny(request, asked)
-    ticked = request.POST.getlist("scope")
+    ticked = dict.fromkeys(request.POST.getlist("scope"))  # a box repeated is one box
     offered = scopes.parse(asked.scope)
     if not {*ticked} <= {str(scope) for scope in offered}:
         return _alarm(request, "consent_forged", pages.tampered_decision(request))
     if not ticked:
         problem = _("Tick at least one thing, or cancel.")
-        return consent_page.show(request, asked, problem=problem, status=400)
+        return consent_page.show_again(request, asked, problem=problem)
     return _approve(request, asked, scopes.parse(" ".join(ticked)))
 
 

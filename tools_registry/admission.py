@@ -71,10 +71,11 @@ def identify(request: HttpRequest) -> Principal:
     except Unauthenticated as problem:
         kind = "bearer_rejected" if problem.error else "bearer_missing"
         _count_stranger(request, kind, problem.error or "")
+        host = request.header("host") or ""
         raise ProtocolError(
             UNAUTHORIZED,
             "Sign in first: this endpoint needs a valid bearer token.",
-            headers=[("WWW-Authenticate", challenges.unauthorized(problem.error))],
+            headers=[("WWW-Authenticate", challenges.unauthorized(problem.error, host=host))],
         ) from problem
 
 

@@ -153,9 +153,15 @@ def _with_connection(function: Callable[..., T], *args: Any) -> T:
 
 async def _read(request: HttpRequest, receive: Receive) -> bytes:
     """The body, cut one byte behind the cap: no more of a larger one is read or kept."""
+    if not endpoint.wants_body(request):
+        return b""
+    return await read_body(receive, settings.HALO_MAX_BODY_BYTES + 1)
+
+
+async def read_body(receive: Receive, room: int) -> bytes:
+    """At most `room` bytes of a body. Raises Disconnected when its sender goes away."""
     chunks: list[bytes] = []
-    room = settings.HALO_MAX_BODY_BYTES + 1
-    more = endpoint.wants_body(request)
+    more = True
     while more and room > 0:
         event = await receive()
         if event["type"] == "http.disconnect":

@@ -78,6 +78,7 @@ class Call:
     arguments: Mapping[str, Any]
     meta: Mapping[str, Any]
     request_id: str
+    host: str = ""
     started_at: datetime = field(default_factory=timezone.now)
     clock: float = field(default_factory=time.perf_counter)
 
@@ -143,7 +144,8 @@ def _refused(call: Call, tool: Tool) -> Ended | None:
 
 def _denied(call: Call, answer: Decision) -> Ended:
     # Only a scope can be asked for again, so only its refusal carries a challenge and a 403.
-    challenge = challenges.insufficient_scope(answer.scope) if answer.scope else ""
+    needed = answer.scope
+    challenge = challenges.insufficient_scope(needed, host=call.host) if needed else ""
     error = failures.refusal(
         answer.reason,
         answer.layer,

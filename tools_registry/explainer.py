@@ -8,6 +8,7 @@ from oauth.scopes import Scope, ScopeSet
 from tools_registry import gate, registry
 from tools_registry.gate import Switches
 from tools_registry.types import Tool
+from workspace import flags, organizations
 
 
 class GateExplainer:
@@ -16,7 +17,8 @@ class GateExplainer:
     def tools(
         self, scopes: Iterable[Scope], organization_id: UUID
     ) -> Mapping[Scope, Sequence[UnlockedTool]]:
-        switches = gate.all_switches(organization_id)
+        is_on = organizations.flag(organization_id, flags.MCP_SERVER)
+        switches = gate.all_switches(organization_id, mcp_server_on=is_on)
         tools = registry.tools(organization_id)
         return {scope: _unlocked(scope, tools, switches) for scope in scopes}
 

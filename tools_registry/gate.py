@@ -78,7 +78,7 @@ def switches_for_tool(organization_id: UUID, tool: Tool, *, mcp_server_on: bool)
     return Switches(mcp_server_on, _read(ONE_INTEGRATION, organization_id, tool.integration))
 
 
-def all_switches(organization_id: UUID, *, mcp_server_on: bool = True) -> Switches:
+def all_switches(organization_id: UUID, *, mcp_server_on: bool) -> Switches:
     """The switches of all integrations of an organization, in one statement."""
     return Switches(mcp_server_on, _read(SWITCHES, organization_id))
 

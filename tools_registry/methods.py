@@ -91,6 +91,7 @@ def _call(exchange: Exchange) -> Call:
         arguments=_object(params, "arguments"),
         meta=_object(params, META),
         request_id=exchange.request_id,
+        host=exchange.headers("host") or "",
     )
 
 

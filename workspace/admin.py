@@ -14,13 +14,22 @@ from workspace import flags, organizations
 from workspace.models import Agent, FeatureFlag, Membership, Organization, User
 
 
-class UserForm(UserChangeForm):  # type: ignore[type-arg]
+class LowerCaseEmail:
+    """Addresses are stored in lower case, whatever an admin types: sign-in looks them up so."""
+
+    cleaned_data: dict[str, Any]
+
+    def clean_email(self) -> str:
+        return str(self.cleaned_data["email"]).strip().lower()
+
+
+class UserForm(LowerCaseEmail, UserChangeForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = "__all__"
 
 
-class NewUserForm(AdminUserCreationForm):  # type: ignore[type-arg]
+class NewUserForm(LowerCaseEmail, AdminUserCreationForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("email",)

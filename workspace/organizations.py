@@ -1,10 +1,13 @@
 """What is done to organizations and memberships, a function each."""
 
+from uuid import UUID
+
 from django.db import transaction
 from django.utils.text import slugify
 
 from foundation import ids, sealing
-from workspace.models import Agent, AgentKind, Membership, Organization, Role, User
+from workspace import flags
+from workspace.models import Agent, AgentKind, FeatureFlag, Membership, Organization, Role, User
 
 
 @transaction.atomic
@@ -27,6 +30,13 @@ def establish(organization: Organization) -> Organization:
 
 def join(organization: Organization, user: User, *, role: Role = Role.MEMBER) -> Membership:
     return Membership.objects.create(organization=organization, user=user, role=role)
+
+
+def flag(organization_id: UUID, name: str) -> bool:
+    """Whether a feature is on: the organization's own word, else the flag's default."""
+    chosen = FeatureFlag.objects.filter(organization=organization_id, name=name)
+    enabled = chosen.values_list("enabled", flat=True).first()
+    return flags.DEFAULTS[name] if enabled is None else enabled
 
 
 def seal_identity_secret(organization: Organization, secret: str) -> bytes:

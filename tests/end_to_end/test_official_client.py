@@ -61,10 +61,13 @@ class Browser:
 
 
 @asynccontextmanager
-async def connected(server: Server, mode: str, person: Person) -> AsyncIterator[Client]:
+async def connected(
+    server: Server, mode: str, person: Person, *, host: str = "127.0.0.1"
+) -> AsyncIterator[Client]:
     browser = Browser(person)
+    address = server.mcp_url.replace("127.0.0.1", host)
     sign_in = OAuthClientProvider(
-        server.mcp_url,
+        address,
         OAuthClientMetadata(
             client_name="End to end",
             redirect_uris=[CALLBACK],
@@ -76,7 +79,7 @@ async def connected(server: Server, mode: str, person: Person) -> AsyncIterator[
         callback_handler=browser.callback,
     )
     async with httpx2.AsyncClient(auth=sign_in, timeout=30) as http:
-        transport = streamable_http_client(server.mcp_url, http_client=http)
+        transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
     person.browser.close()
@@ -113,3 +116,11 @@ def test_what_the_person_unticks_is_missing_from_the_token(server: Server) -> No
             return [tool.name for tool in (await client.list_tools()).tools]
 
     assert asyncio.run(session()) == ["read_doc", "search_docs"]
+
+
+def test_a_person_who_typed_localhost_is_let_in_too(server: Server) -> None:
+    async def session() -> list[str]:
+        async with connected(server, "auto", Person(), host="localhost") as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert "search_docs" in asyncio.run(session())

@@ -24,6 +24,8 @@ READERS: dict[str, Reader] = {
     "networks": env.networks,
     "origin": lambda name: env.origin(name, "http://127.0.0.1:8000"),
     "origins": env.origins,
+    "scope": lambda name: env.scope(name, "docs:read"),
+    "schemes": lambda name: env.schemes(name, "cursor vscode"),
     "database": lambda name: env.database(name, "sqlite:////data/halo.sqlite3"),
 }
 
@@ -42,6 +44,8 @@ READERS: dict[str, Reader] = {
         ("origin", "https://mcp.example.com/", "https://mcp.example.com"),
         ("origin", "http://[::1]:8000", "http://[::1]:8000"),
         ("origins", "https://a.example, https://b.example/", ORIGINS),
+        ("scope", "docs:read  setup:read", "docs:read setup:read"),
+        ("schemes", "zed, com.example.app", frozenset({"zed", "com.example.app"})),
     ],
 )
 def test_a_good_value_is_read(
@@ -62,6 +66,8 @@ def test_a_good_value_is_read(
         ("networks", []),
         ("origin", "http://127.0.0.1:8000"),
         ("origins", []),
+        ("scope", "docs:read"),
+        ("schemes", frozenset({"cursor", "vscode"})),
     ],
 )
 def test_an_empty_variable_means_the_default(
@@ -95,6 +101,11 @@ def test_an_empty_variable_means_the_default(
         ("origin", "https://mcp.example.com:99999"),
         ("origin", "https://[mcp"),
         ("origins", "https://a.example b.example"),
+        ("scope", "docs:read admin:root"),
+        ("scope", 'docs:read"'),
+        ("schemes", "cursor javascript"),
+        ("schemes", "Cursor"),
+        ("schemes", "cursor:"),
         ("database", "mysql://db.internal/halo"),
         ("database", "postgres://db.internal:port/halo"),
         ("database", "postgres://db.internal"),

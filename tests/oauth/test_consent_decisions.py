@@ -166,7 +166,31 @@ def test_nothing_ticked_asks_again_and_takes_the_next_answer(
     assert again.status_code == 400
     assert "Tick at least one thing, or cancel." in again.content.decode()
     assert nothing_was_given()
-    assert set(answer(browser.decide(again))) == {"code", "state", "iss"}
+    assert "scope" not in fields_of(again)
+    assert set(answer(browser.decide(again, scope=["docs:read"]))) == {"code", "state", "iss"}
+
+
+def test_asking_again_keeps_the_organization_that_was_chosen(
+    page: Response, browser: Browser, ada: User, globex: Organization
+) -> None:
+    organizations.join(globex, ada)
+    again = browser.decide(page, scope=[], organization=str(globex.pk))
+    assert fields_of(again)["organization"] == [str(globex.pk)]
+
+
+def test_a_box_repeated_thousands_of_times_is_one_box(
+    page: Response, browser: Browser, oauth_client: OAuthClient
+) -> None:
+    code = answer(browser.decide(page, scope=["docs:read"] * 1_500))["code"]
+    assert read(oauth_client.exchange(code))["scope"] == "docs:read"
+
+
+def test_with_the_server_switched_off_no_scope_unlocks_anything(
+    oauth_client: OAuthClient, browser: Browser, acme: Organization
+) -> None:
+    acme.flags.create(name="mcp_server", enabled=False)
+    page = browser.open(oauth_client.authorize_address())
+    assert "search_docs" not in page.content.decode()
 
 
 @pytest.mark.parametrize("redirect", [pytest.param("https://app.example", id="C22")])
