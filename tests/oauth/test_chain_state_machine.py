@@ -1,0 +1,342 @@
+"""Whatever happens in whatever order, nothing lives under a dead root (RFC 9700 section 4.14.2).
+
+A machine plays clients, person and operator against the token endpoint and keeps a small model of
+what should be alive; after every step each bearer is held against the model, and each code and
+refresh token under a dead root is tried, in a savepoint that takes the trial back.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import hypothesis
+import pytest
+import time_machine
+from django.db import transaction
+from django.test import RequestFactory
+from django.urls import resolve
+from django.utils import timezone
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from foundation.limits import Limit
+from oauth import addresses, authorizations, cleanup, codes, scopes
+from oauth.models import Authorization, AuthorizationRequest, Client
+from oauth.principal import Principal, Unauthenticated, authenticate
+from oauth.scopes import ScopeSet
+from tests.drivers.oauth_client import CALLBACK, OAuthClient, Response, challenge_of, tokens_of
+from workspace import organizations
+from workspace.models import Membership, User
+
+WRITTEN = ("docs:read", "docs:read setup:read", "actions:crm:*", "actions:crm:note data:read")
+WIDEST = "docs:read setup:read data:read actions:*"
+PAUSES = {
+    "a moment": timedelta(seconds=20),
+    "until codes run out": timedelta(minutes=6),
+    "until bearers run out": timedelta(minutes=61),
+    "until codes are forgotten": timedelta(hours=26),
+    "until bearers are forgotten": timedelta(days=8),
+}
+CODE, HOUR, DAY, WEEK = (
+    timedelta(minutes=5),
+    timedelta(hours=1),
+    timedelta(days=1),
+    timedelta(days=7),
+)
+VERIFIER, WRONG = "v" * 43, "w" * 43
+BAD, MOST = 400, 4
+TWO = st.integers(min_value=0, max_value=1)
+
+
+@dataclass(eq=False)
+class Chain:
+    """One consent as the model sees it, with its code."""
+
+    client: OAuthClient
+    membership: Membership
+    root: Authorization
+    scope: ScopeSet
+    code: str
+    runs_out: datetime
+    code_spent: bool = False
+    code_gone: bool = False
+    ended: bool = False
+
+
+@dataclass(eq=False)
+class Pair:
+    """What one exchange or refresh gave."""
+
+    chain: Chain
+    access: str
+    refresh: str
+    scope: ScopeSet
+    runs_out: datetime
+    spent: bool = False
+    access_gone: bool = False
+
+
+class Direct(RequestFactory):
+    """The endpoints without the middleware around them, which costs more than they do."""
+
+    def request(self, **facts: Any) -> Response:
+        request = super().request(**facts)
+        return resolve(request.path).func(request)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """What happens inside is taken back, as a trial has to be and every example is."""
+    # A savepoint under the test's own transaction: the product's blocks nest within it.
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+class Chains(RuleBasedStateMachine):
+    chains = Bundle("chains")
+    pairs = Bundle("pairs")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.around = ExitStack()
+        self.clock = self.around.enter_context(
+            time_machine.travel(datetime(2026, 3, 1, tzinfo=UTC), tick=False)
+        )
+        self.around.enter_context(undone())
+        self.given: list[Chain] = []
+        self.issued: list[Pair] = []
+        self.disabled: set[str] = set()
+        self.suspended: set[Any] = set()
+        self._cast()
+
+    def _cast(self) -> None:
+        self.user = User.objects.create_user("ada@acme.example")
+        self.places = [organizations.found(name, owner=self.user) for name in ("Acme", "Bolt")]
+        http: Any = Direct(HTTP_HOST="127.0.0.1:8000")
+        self.clients = [OAuthClient(verifier=VERIFIER, http=http) for _ in range(2)]
+        for client in self.clients:
+            assert client.register().status_code == 201
+
+    def teardown(self) -> None:
+        self.around.close()
+
+    # --- What clients do -------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.given) < MOST)
+    @rule(target=chains, who=TWO, where=TWO, scope=st.sampled_from([*WRITTEN, WIDEST]))
+    def consent(self, who: int, where: int, scope: str) -> Any:
+        client = self.clients[who]
+        row = Client.objects.filter(client_id=client.client_id).first()
+        membership = self._membership(where)
+        if row is None or membership is None:
+            return multiple()
+        asked = AuthorizationRequest(
+            client=row,
+            redirect_uri=CALLBACK,
+            resource=addresses.resource(),
+            code_challenge=challenge_of(VERIFIER),
+        )
+        granted = scopes.parse(scope)
+        root = authorizations.give(asked, membership, granted)
+        code = codes.issue(root, asked)
+        chain = Chain(client, membership, root, granted, code, timezone.now() + CODE)
+        self.given.append(chain)
+        return chain
+
+    @rule(target=pairs, chain=chains)
+    def redeem(self, chain: Chain) -> Any:
+        works = self._code_works(chain)
+        answer = chain.client.exchange(chain.code)
+        self._replayed(chain, chain.code_spent and not chain.code_gone)
+        chain.code_spent |= works
+        return self._pair(chain, answer, expected=works, scope=chain.scope)
+
+    @rule(chain=chains)
+    def redeem_with_a_wrong_verifier(self, chain: Chain) -> None:
+        assert chain.client.exchange(chain.code, code_verifier=WRONG).status_code == 400
+        self._replayed(chain, chain.code_spent and not chain.code_gone)
+        # One guess: who holds a code without its verifier burns it.
+        chain.code_spent |= timezone.now() < chain.runs_out
+
+    @rule(target=pairs, pair=pairs)
+    def refresh(self, pair: Pair) -> Any:
+        return self._refreshed(pair, pair.scope)
+
+    @rule(target=pairs, pair=pairs, asked=st.sampled_from([*WRITTEN, WIDEST]))
+    def refresh_for(self, pair: Pair, asked: str) -> Any:
+        return self._refreshed(pair, scopes.parse(asked), scope=asked)
+
+    @rule(pair=pairs, field=st.sampled_from(["access", "refresh"]))
+    def revoke_by_the_client(self, pair: Pair, field: str) -> None:
+        assert pair.chain.client.revoke(getattr(pair, field)).status_code == 200
+        pair.chain.ended |= field == "refresh" or not pair.access_gone
+
+    @rule(pair=pairs, chain=chains)
+    def a_stranger_tries(self, pair: Pair, chain: Chain) -> None:
+        """Another client holds everything that was issued, and can neither use nor end it."""
+        assert self._other(pair.chain).refresh(pair.refresh).status_code >= BAD
+        assert self._other(pair.chain).revoke(pair.refresh).status_code == 200
+        assert self._other(chain).exchange(chain.code).status_code >= BAD
+
+    # --- What the person and operators do --------------------------------------------------------
+
+    @rule(chain=chains)
+    def revoke_by_an_admin(self, chain: Chain) -> None:
+        authorizations.revoke(chain.root.pk, reason="revoked_by_admin")
+        chain.ended = True
+
+    @rule()
+    def switch_the_person(self) -> None:
+        self.user.is_active = not self.user.is_active
+        self.user.save()
+
+    @rule(who=TWO)
+    def switch_a_client(self, who: int) -> None:
+        client_id = self.clients[who].client_id
+        self.disabled ^= {client_id}
+        moment = timezone.now() if client_id in self.disabled else None
+        Client.objects.filter(client_id=client_id).update(disabled_at=moment)
+
+    @rule(where=TWO)
+    def switch_an_organization(self, where: int) -> None:
+        place = self.places[where]
+        self.suspended ^= {place.pk}
+        place.suspended_at = timezone.now() if place.pk in self.suspended else None
+        place.save()
+
+    @rule(where=TWO)
+    def leave_or_come_back(self, where: int) -> None:
+        membership = self._membership(where)
+        if membership is None:
+            organizations.join(self.places[where], self.user)
+        else:
+            membership.delete()
+
+    @rule(pause=st.sampled_from(sorted(PAUSES)))
+    def time_passes(self, pause: str) -> None:
+        self.clock.shift(PAUSES[pause])
+
+    @rule()
+    def night_falls(self) -> None:
+        cleanup.prune_unused_clients()
+        cleanup.prune_spent_credentials()
+        now = timezone.now()
+        for chain in self.given:
+            chain.code_gone |= now > chain.runs_out + DAY
+        for pair in self.issued:
+            pair.access_gone |= now > pair.runs_out + WEEK
+
+    # --- What must hold after every step ---------------------------------------------------------
+
+    @invariant()
+    def a_bearer_works_exactly_while_its_chain_stands(self) -> None:
+        for pair in self.issued:
+            principal = self._principal(pair)
+            alive = self._stands(pair.chain) and timezone.now() < pair.runs_out
+            assert (principal is not None) is alive
+            assert principal is None or within(principal.scope, pair.scope)
+
+    @invariant()
+    def no_refresh_token_works_under_a_dead_root(self) -> None:
+        for pair in self.issued:
+            if not self._stands(pair.chain):
+                with undone():
+                    assert pair.chain.client.refresh(pair.refresh).status_code >= BAD
+
+    @invariant()
+    def no_code_works_under_a_dead_root(self) -> None:
+        for chain in self.given:
+            if not self._stands(chain):
+                with undone():
+                    assert chain.client.exchange(chain.code).status_code >= BAD
+
+    # --- The model -------------------------------------------------------------------------------
+
+    def _stands(self, chain: Chain) -> bool:
+        at_home = Membership.objects.filter(pk=chain.membership.pk).exists()
+        return (
+            not chain.ended
+            and self.user.is_active
+            and at_home
+            and chain.client.client_id not in self.disabled
+            and chain.membership.organization_id not in self.suspended
+        )
+
+    def _code_works(self, chain: Chain) -> bool:
+        fresh = not chain.code_spent and timezone.now() < chain.runs_out
+        return fresh and self._stands(chain)
+
+    def _refreshed(self, pair: Pair, asked: ScopeSet, **fields: str) -> Any:
+        works = not pair.spent and self._stands(pair.chain) and within(asked, pair.scope)
+        answer = pair.chain.client.refresh(pair.refresh, **fields)
+        self._replayed(pair.chain, pair.spent)
+        pair.spent |= works
+        return self._pair(pair.chain, answer, expected=works, scope=asked)
+
+    def _replayed(self, chain: Chain, spent: object) -> None:
+        """A spent credential came back: whatever else was wrong with it, its chain is over."""
+        if spent:
+            chain.ended = True
+            chain.root.refresh_from_db()
+            assert chain.root.revoked_at is not None
+
+    def _pair(self, chain: Chain, answer: Response, *, expected: bool, scope: ScopeSet) -> Any:
+        assert (answer.status_code == 200) is expected, answer.content
+        if not expected:
+            return multiple()
+        given = tokens_of(answer)
+        assert scopes.parse(given.scope) == scope
+        assert within(scope, chain.scope)
+        pair = Pair(chain, given.access, given.refresh, scope, timezone.now() + HOUR)
+        self.issued.append(pair)
+        return pair
+
+    def _membership(self, where: int) -> Membership | None:
+        return Membership.objects.filter(user=self.user, organization=self.places[where]).first()
+
+    def _other(self, chain: Chain) -> OAuthClient:
+        return self.clients[chain.client is self.clients[0]]
+
+    def _principal(self, pair: Pair) -> Principal | None:
+        try:
+            return authenticate(f"Bearer {pair.access}")
+        except Unauthenticated:
+            return None
+
+
+def within(narrow: ScopeSet, wide: ScopeSet) -> bool:
+    return bool(narrow) and all(wide.covers(scope) for scope in narrow)
+
+
+@pytest.fixture
+def raised(settings: Any) -> None:
+    for name in ("HALO_RATE_TOKEN", "HALO_RATE_IP", "HALO_RATE_REGISTER"):
+        setattr(settings, name, Limit(1_000_000, 1))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("raised")
+@pytest.mark.parametrize(
+    "machine", [pytest.param(Chains, id="codes-refreshes-revocations-and-departures")]
+)
+def test_nothing_lives_under_a_dead_root(machine: type[RuleBasedStateMachine]) -> None:
+    few = hypothesis.settings(
+        max_examples=20,
+        stateful_step_count=25,
+        deadline=None,
+        # No shrinking: it would play for minutes before it shows what it found.
+        phases=[hypothesis.Phase.reuse, hypothesis.Phase.generate],
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    run_state_machine_as_test(machine, settings=few)
