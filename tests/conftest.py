@@ -25,9 +25,11 @@ if redis_url := os.environ.get("REDIS_URL"):
     # path is replaced, for workers inherit the address that their parent has changed already.
     own = urlsplit(redis_url)._replace(path=f"/{1 + int(WORKER) % 15}")
     os.environ["REDIS_URL"] = own.geturl()
-# Named here and not in pyproject.toml: pytest-django would read the settings before this file.
+# Named here and not in pyproject.toml, and not left to the worker processes either: where it finds
+# the name, pytest-django reads the settings before this file has set the environment.
 os.environ["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
 django.setup()
+del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 @pytest.fixture(autouse=True)

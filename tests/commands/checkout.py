@@ -93,6 +93,16 @@ def carrying(marker: str) -> dict[int, str]:
     return found
 
 
+def parent_of(process: int) -> int:
+    """Its parent's number, or 0 when it has ended."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return 0
+    # The name in brackets may hold anything (proc_pid_stat(5)).
+    return int(state.rpartition(")")[2].split()[1])
+
+
 def kill_what_is_left(marker: str) -> None:
     for process in carrying(marker):
         os.kill(process, signal.SIGKILL)

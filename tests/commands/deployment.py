@@ -89,18 +89,27 @@ class Deployment:
         return checkout.carrying(self.marker)
 
     def workers(self) -> list[int]:
-        """The worker and the beat that it forks, oldest first; empty until both are there."""
+        """The worker and then the beat that it forked; empty until both are there."""
         found = [pid for pid, words in self.processes().items() if "\0worker\0" in words]
-        return sorted(found) if len(found) == 2 else []
+        if len(found) != 2:
+            return []
+        # Numbers begin anew at some point, so the younger one's may be the smaller.
+        return sorted(found, key=lambda pid: checkout.parent_of(pid) in found)
 
 
 def until(true: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE
+    """What `true` returns once it is something; fails the test when it never is."""
+    return within(PATIENCE, true) or pytest.fail(f"still not {true}")
+
+
+def within(seconds: float, true: Callable[[], Any]) -> Any:
+    """The same, and nothing when the time has passed."""
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := true():
             return found
         time.sleep(0.1)
-    pytest.fail(f"still not {true}")
+    return None
 
 
 def _rows_on_sqlite(folder: Path) -> dict[str, list[str]]:

@@ -69,18 +69,18 @@ def connected(page: Page, server: Server, name: str) -> McpClient:
 
 
 def test_a_person_narrows_and_then_disconnects_a_client(page: Page, server: Server) -> None:
-    client = connected(page, server, "My terminal")
+    client = connected(page, server, "Kitchen terminal")
     assert client.call("setup_get_install_snippet").status == 200
     page.goto(f"{server.url}/")
     page.get_by_role("link", name="Connections").click()
-    page.get_by_role("link", name="Change My terminal").click()
+    page.get_by_role("link", name="Change Kitchen terminal").click()
     page.get_by_label("Read the setup guide").uncheck()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("no longer use: Read the setup guide")
     assert client.call("setup_get_install_snippet").status == 403
     page.get_by_role("link", name="Disconnect").click()
     page.get_by_role("button", name="Disconnect").click()
-    expect(page.get_by_role("status")).to_contain_text("My terminal")
+    expect(page.get_by_role("status")).to_contain_text("Kitchen terminal")
     assert client.request("ping").status == 401
 
 
