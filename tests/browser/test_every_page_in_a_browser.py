@@ -32,6 +32,8 @@ FOR_ANYONE = [
 ]
 SIGNED_IN = [
     "/",
+    "/connections",
+    "/connections/revoke",
     "/signout",
     "/admin/",
     CALLS,
