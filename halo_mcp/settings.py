@@ -106,6 +106,8 @@ HALO_RATE_AUTHORIZE = env.rate("HALO_RATE_AUTHORIZE", "60/m")
 HALO_RATE_SIGNIN = env.rate("HALO_RATE_SIGNIN", "20/m")
 HALO_RATE_IP = env.rate("HALO_RATE_IP", "1200/m")
 HALO_ACCESS_TOKEN_SECONDS = env.integer("HALO_ACCESS_TOKEN_SECONDS", 3600, least=1)
+# For clients that lose the reply to a refresh; 0 ends the chain of every spent token that returns.
+HALO_REFRESH_REPLAY_SECONDS = env.integer("HALO_REFRESH_REPLAY_SECONDS", 0, most=60)
 HALO_CODE_SECONDS = env.integer("HALO_CODE_SECONDS", 300, least=1)
 # Consumed codes stay this long so that a replay is recognised (RFC 6749 4.1.2).
 HALO_CODE_KEEP_SECONDS = env.integer("HALO_CODE_KEEP_SECONDS", 86_400, least=300)

@@ -14,7 +14,14 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from audit import record
-from oauth.models import AccessToken, Authorization, AuthorizationRequest, Client, Grant
+from oauth.models import (
+    AccessToken,
+    Authorization,
+    AuthorizationRequest,
+    Client,
+    Grant,
+    RefreshToken,
+)
 
 Rows: TypeAlias = Sequence[Any]
 
@@ -24,11 +31,12 @@ TURN: Final = 0x68616C6F  # "halo": the advisory lock under which one batch at a
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """One kind of row that goes: its name, what is due at a moment, and what is put on record."""
+    """One kind of row: its name, what is due at a moment, what is put on record, how it goes."""
 
     name: str
     due: Callable[[datetime], QuerySet[Any]]
     record: Callable[[Rows], None]
+    end: Callable[[QuerySet[Any]], object] = QuerySet.delete
 
 
 def prune_unused_clients() -> int:
@@ -40,7 +48,7 @@ def prune_unused_clients() -> int:
 
 
 def prune_spent_credentials() -> int:
-    """Delete what has served its time; returns how many rows.
+    """Delete or empty what has served its time; returns how many rows.
 
     Used refresh tokens stay with their chain: deleted, a replay would not be recognised
     (RFC 9700 section 4.14.2).
@@ -70,7 +78,7 @@ def _delete_some(chore: Chore) -> int:
     # either read with it, and stays, or finds its chain gone and is told invalid_grant.
     rows = chore.due(timezone.now()).select_for_update(of=("self",), skip_locked=True)
     batch = list(rows[:BATCH])
-    QuerySet(rows.model).filter(pk__in=[row.pk for row in batch]).delete()
+    chore.end(QuerySet(rows.model).filter(pk__in=[row.pk for row in batch]))
     chore.record(batch)
     return len(batch)
 
@@ -142,11 +150,23 @@ def _empty_roots(now: datetime) -> QuerySet[Authorization]:
     return Authorization.objects.filter(never_used, created_at__lt=now - timedelta(days=2))
 
 
+def _old_replies(now: datetime) -> QuerySet[RefreshToken]:
+    """Tokens beside which a reply is kept that nobody may ask for any more."""
+    shut = now - timedelta(seconds=settings.HALO_REFRESH_REPLAY_SECONDS)
+    return RefreshToken.objects.filter(sealed_reply__isnull=False, used_at__lt=shut)
+
+
+def _forget_reply(tokens: QuerySet[RefreshToken]) -> None:
+    # The row itself stays: deleted, a replay would not be recognised.
+    tokens.update(sealed_reply=None)
+
+
 UNUSED_CLIENTS: Final = Chore("unused clients", _unused_clients, _pruned)
 SPENT_CREDENTIALS: Final = (
     Chore("authorization requests", _old_requests, _unrecorded),
     Chore("authorization codes", _old_codes, _unrecorded),
     Chore("access tokens", _old_tokens, _unrecorded),
     Chore("consents without tokens", _empty_roots, _unrecorded),
+    Chore("replies kept for the replay window", _old_replies, _unrecorded, _forget_reply),
 )
 CHORES: Final = (UNUSED_CLIENTS, *SPENT_CREDENTIALS)

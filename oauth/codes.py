@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from foundation import ids
-from oauth import authorizations, pkce, scopes, tokens
+from oauth import authorizations, pairs, pkce, scopes, tokens
 from oauth.errors import InvalidGrant
 from oauth.models import Authorization, AuthorizationRequest, Client, Grant
-from oauth.tokens import Pair
+from oauth.pairs import Pair
 
 PREFIX: Final = "halo_ac_"
 DEAD = "The authorization code is not valid. Start the authorization again."
@@ -58,7 +58,7 @@ def redeem(presented: str, *, client: Client, proof: Proof, address: str) -> Pai
 
 
 def _find(presented: str) -> Grant:
-    if not tokens.looks_like(PREFIX, presented):
+    if not pairs.looks_like(PREFIX, presented):
         raise InvalidGrant(hint=DEAD, debug="not of a code's shape")
     chain = Grant.objects.select_related("authorization__client")
     grant = chain.filter(code=ids.sha256_hex(presented)).first()

@@ -184,6 +184,8 @@ class RefreshToken(AbstractRefreshToken):
     authorization = models.ForeignKey(Authorization, models.CASCADE, related_name="refresh_tokens")
     scope = models.TextField(_("scope"))
     used_at = models.DateTimeField(_("used"), null=True, editable=False)
+    # The pair it was spent for, while the replay window keeps it (`oauth/replay_window.py`).
+    sealed_reply = models.BinaryField(null=True, editable=False)
 
     token = None
     user = None
@@ -197,6 +199,13 @@ class RefreshToken(AbstractRefreshToken):
     class Meta:
         verbose_name = _("refresh token")
         verbose_name_plural = _("refresh tokens")
+        indexes = [
+            models.Index(
+                fields=("used_at",),
+                condition=models.Q(sealed_reply__isnull=False),
+                name="oauth_refresh_sealed",
+            )
+        ]
 
 
 class IDToken(AbstractIDToken):

@@ -13,7 +13,7 @@ from oauth.codes import Proof
 from oauth.errors import InvalidRequest, OAuthError, ServerBusy, UnsupportedGrantType
 from oauth.forms import Form
 from oauth.models import Client
-from oauth.tokens import Pair
+from oauth.pairs import Pair
 
 MOST = 16_384  # bytes of a form
 

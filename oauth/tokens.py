@@ -4,67 +4,28 @@ No row is locked. Whoever wins the UPDATE ... WHERE used_at IS NULL has the righ
 everybody else has presented a spent token, and the chain dies (RFC 9700 section 4.14.2).
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import timedelta
-from typing import Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from foundation import ids
-from oauth import authorizations, scopes
-from oauth.errors import InvalidGrant
+from oauth import authorizations, pairs, replay_window, scopes
+from oauth.authorizations import STANDING
+from oauth.errors import InvalidGrant, OAuthError
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
+from oauth.pairs import ACCESS, REFRESH, Pair, looks_like
 from oauth.scopes import ScopeSet
-
-ACCESS: Final = "halo_at_"
-REFRESH: Final = "halo_rt_"
-RANDOM_CHARACTERS: Final = 43  # 256 bits, base64url without padding
 
 SPENT = "The refresh token is not valid. Start the authorization again."
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Pair:
-    """An access and a refresh token in clear text: seen once, by the client."""
-
-    access: str
-    refresh: str
-    scope: ScopeSet
-
-    def __repr__(self) -> str:
-        return f"<Pair {self.scope}>"
-
-    def body(self) -> dict[str, object]:
-        """The token endpoint's reply (RFC 6749 section 5.1)."""
-        return {
-            "access_token": self.access,
-            "token_type": "Bearer",
-            "expires_in": settings.HALO_ACCESS_TOKEN_SECONDS,
-            "refresh_token": self.refresh,
-            "scope": str(self.scope),
-        }
-
-
-def looks_like(prefix: str, value: str) -> bool:
-    """Prefix and exact length, before any look-up; a stored hash presented as a token fails."""
-    return value.startswith(prefix) and len(value) == len(prefix) + RANDOM_CHARACTERS
-
-
 def issue(authorization: Authorization, scope: ScopeSet) -> Pair:
     """A new pair under a root. Call inside the transaction that spent what it is given for."""
-    pair = Pair(ids.opaque(ACCESS), ids.opaque(REFRESH), scope)
-    now = timezone.now()
-    AccessToken.objects.create(
-        token_checksum=ids.sha256_hex(pair.access),
-        authorization=authorization,
-        scope=str(scope),
-        expires=now + timedelta(seconds=settings.HALO_ACCESS_TOKEN_SECONDS),
-    )
-    RefreshToken.objects.create(
-        token_checksum=ids.sha256_hex(pair.refresh), authorization=authorization, scope=str(scope)
-    )
+    pair = _draw(scope)
+    _write(authorization, pair)
     return pair
 
 
@@ -80,10 +41,15 @@ def rotate(
     if token.authorization.client_id != client.pk:
         authorizations.report("refresh_client_mismatch", token.authorization, address=address)
         raise InvalidGrant(hint=SPENT, debug=f"foreign client, token={token.pk}")
-    if token.used_at is not None:
-        raise replayed(token.authorization, "refresh_replay", SPENT, address=address)
-    authorizations.require_resource(token.authorization, resource)
-    return _exchange(token, _narrowed(token, scope), address=address)
+    if token.used_at is None:
+        authorizations.require_resource(token.authorization, resource)
+        pair = _exchange(token, presented, _narrowed(token, scope))
+        if pair is not None:
+            return pair
+        token = _find(presented)  # as whoever came first left it
+        if token.used_at is None:
+            raise InvalidGrant(hint=SPENT, debug=f"the chain does not stand, token={token.pk}")
+    return _repeated(token, presented, scope, resource, address=address)
 
 
 def replayed(authorization: Authorization, kind: str, hint: str, *, address: str) -> InvalidGrant:
@@ -110,7 +76,7 @@ def revoke(presented: str, *, client: Client, address: str) -> None:
 def _find(presented: str) -> RefreshToken:
     if not looks_like(REFRESH, presented):
         raise InvalidGrant(hint=SPENT, debug="not of a refresh token's shape")
-    chain = RefreshToken.objects.select_related("authorization__client")
+    chain = RefreshToken.objects.select_related("authorization")
     token = chain.filter(token_checksum=ids.sha256_hex(presented)).first()
     if token is None:
         raise InvalidGrant(hint=SPENT, debug="unknown refresh token")
@@ -129,26 +95,78 @@ def _either_kind(presented: str) -> AccessToken | RefreshToken | None:
     return chain.filter(token_checksum=ids.sha256_hex(presented)).first()
 
 
-def _exchange(token: RefreshToken, scope: ScopeSet, *, address: str) -> Pair:
+def _exchange(token: RefreshToken, presented: str, scope: ScopeSet) -> Pair | None:
+    """A new pair for the one caller who wins; None for all others."""
+    pair = _draw(scope)
     try:
         with transaction.atomic():
-            pair = _spend(token, scope)
+            return pair if _spend(token, presented, pair) else None
     except IntegrityError as error:  # the client was pruned under our feet
         raise InvalidGrant(hint=SPENT, debug="the chain is gone") from error
-    if pair is None:
-        # Raised outside the block: inside, the rollback would take the kill back.
+
+
+def _spend(token: RefreshToken, presented: str, pair: Pair) -> bool:
+    # One statement asks whether the token is unused and all that is behind it stands. A root that
+    # ends at this very moment is no matter: what is written under it is dead with it.
+    unused = RefreshToken.objects.filter(pk=token.pk, used_at__isnull=True, **STANDING)
+    sealed = replay_window.seal(pair, spent=presented)
+    if not unused.update(used_at=timezone.now(), sealed_reply=sealed):
+        return False
+    _write(token.authorization, pair)
+    return True
+
+
+def _repeated(
+    token: RefreshToken, presented: str, scope: str | None, resource: str | None, *, address: str
+) -> Pair:
+    """The pair that was given before, while the window is open; else the chain ends."""
+    pair = _given_before(token, presented)
+    if pair is None or not _asks_the_same(token, scope, resource, pair):
         raise replayed(token.authorization, "refresh_replay", SPENT, address=address)
+    authorizations.report("refresh_repeated", token.authorization, address=address)
     return pair
 
 
-def _spend(token: RefreshToken, scope: ScopeSet) -> Pair | None:
-    """A new pair for the one caller who wins; None for all others."""
-    unused = RefreshToken.objects.filter(pk=token.pk, used_at__isnull=True)
-    if not unused.update(used_at=timezone.now()):
+def _given_before(token: RefreshToken, presented: str) -> Pair | None:
+    if token.sealed_reply is None or token.used_at is None:
         return None
-    if not authorizations.stands(token):
-        raise InvalidGrant(hint=SPENT, debug=f"the chain does not stand, token={token.pk}")
-    return issue(token.authorization, scope)
+    sealed = bytes(token.sealed_reply)  # PostgreSQL hands out a view of it
+    pair = replay_window.reopen(sealed, spent=presented, used_at=token.used_at)
+    if pair is None:
+        return None
+    # Once its successor was used, the reply has arrived: whoever asks again is somebody else.
+    unused = RefreshToken.objects.filter(used_at__isnull=True, **STANDING)
+    if not unused.filter(token_checksum=ids.sha256_hex(pair.refresh)).exists():
+        return None
+    return replace(pair, scope=pair.scope.intersect(scopes.parse(token.authorization.scope)))
+
+
+def _asks_the_same(
+    token: RefreshToken, scope: str | None, resource: str | None, pair: Pair
+) -> bool:
+    """Whether it is the same request again: a mistake beside it does not excuse a replay."""
+    try:
+        authorizations.require_resource(token.authorization, resource)
+        return _narrowed(token, scope) == pair.scope
+    except OAuthError:
+        return False
+
+
+def _draw(scope: ScopeSet) -> Pair:
+    return pairs.draw(scope, expires_in=settings.HALO_ACCESS_TOKEN_SECONDS)
+
+
+def _write(authorization: Authorization, pair: Pair) -> None:
+    scope = str(pair.scope)
+    AccessToken.objects.create(
+        token_checksum=ids.sha256_hex(pair.access),
+        authorization=authorization,
+        scope=scope,
+        expires=timezone.now() + timedelta(seconds=pair.expires_in),
+    )
+    RefreshToken.objects.create(
+        token_checksum=ids.sha256_hex(pair.refresh), authorization=authorization, scope=scope
+    )
 
 
 def _narrowed(token: RefreshToken, asked: str | None) -> ScopeSet:

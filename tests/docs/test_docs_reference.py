@@ -12,7 +12,7 @@ from audit.admin import ActionExecutionAdmin, SecurityEventAdmin
 from audit.models import ActionExecution, ActorKind, Outcome, SecurityEvent
 from mcp_protocol import errors, methods
 from mcp_protocol.revisions import REVISIONS
-from oauth import codes, tokens
+from oauth import codes, pairs
 from oauth.scopes import ScopeSet, parse
 from tests.docs.reading import ROOT, page, section, table, words
 from tools_registry import call, gate, registry
@@ -113,8 +113,8 @@ def test_the_permissions_page_lists_the_layers_in_the_order_of_the_gate() -> Non
 
 def test_the_tokens_page_states_prefixes_and_length() -> None:
     prefixes = words([row[1] for row in table("tokens", "Formats, and how long a token lives")])
-    assert prefixes == [tokens.ACCESS, tokens.REFRESH, codes.PREFIX]
-    assert f"{tokens.RANDOM_CHARACTERS} characters of base64url" in page("tokens")
+    assert prefixes == [pairs.ACCESS, pairs.REFRESH, codes.PREFIX]
+    assert f"{pairs.RANDOM_CHARACTERS} characters of base64url" in page("tokens")
 
 
 @pytest.mark.parametrize("tool", NATIVE.values(), ids=lambda tool: tool.name)

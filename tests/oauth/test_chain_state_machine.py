@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
     RuleBasedStateMachine,
+    initialize,
     invariant,
     multiple,
     precondition,
@@ -84,6 +85,8 @@ class Pair:
     runs_out: datetime
     spent: bool = False
     access_gone: bool = False
+    spent_at: datetime | None = None
+    successor: "Pair | None" = None
 
 
 class Direct(RequestFactory):
@@ -104,6 +107,9 @@ def undone() -> Iterator[None]:
 
 
 class Chains(RuleBasedStateMachine):
+    window = timedelta(0)
+    """How long the answer to a refresh may be asked for again."""
+
     chains = Bundle("chains")
     pairs = Bundle("pairs")
 
@@ -130,6 +136,11 @@ class Chains(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.around.close()
+
+    @initialize(target=pairs, who=TWO, where=TWO)
+    def begin(self, who: int, where: int) -> Any:
+        """One pair to play with: left to chance, most games would end before they had any."""
+        return self.redeem(self.consent(who, where, WIDEST))
 
     # --- What clients do -------------------------------------------------------------------------
 
@@ -279,10 +290,25 @@ class Chains(RuleBasedStateMachine):
 
     def _refreshed(self, pair: Pair, asked: ScopeSet, **fields: str) -> Any:
         works = not pair.spent and self._stands(pair.chain) and within(asked, pair.scope)
+        successor = self._given_again(pair, asked)
         answer = pair.chain.client.refresh(pair.refresh, **fields)
+        if successor:
+            again = tokens_of(answer)
+            assert (again.access, again.refresh) == (successor.access, successor.refresh)
+            return multiple()
         self._replayed(pair.chain, pair.spent)
-        pair.spent |= works
-        return self._pair(pair.chain, answer, expected=works, scope=asked)
+        given = self._pair(pair.chain, answer, expected=works, scope=asked)
+        if works:
+            pair.spent, pair.spent_at, pair.successor = True, timezone.now(), given
+        return given
+
+    def _given_again(self, pair: Pair, asked: ScopeSet) -> Pair | None:
+        """The pair that a spent token is still good for."""
+        child, since = pair.successor, pair.spent_at
+        if child is None or since is None or timezone.now() >= since + self.window:
+            return None
+        same = not child.spent and child.scope == asked and self._stands(pair.chain)
+        return child if same else None
 
     def _replayed(self, chain: Chain, spent: object) -> None:
         """A spent credential came back: whatever else was wrong with it, its chain is over."""
@@ -315,6 +341,16 @@ class Chains(RuleBasedStateMachine):
             return None
 
 
+class ForgivingChains(Chains):
+    window = timedelta(seconds=30)
+
+    @rule(target=Chains.pairs, pair=Chains.pairs)
+    def refresh_and_lose_the_answer(self, pair: Pair) -> Any:
+        given = self._refreshed(pair, pair.scope)
+        self._refreshed(pair, pair.scope)
+        return given
+
+
 def within(narrow: ScopeSet, wide: ScopeSet) -> bool:
     return bool(narrow) and all(wide.covers(scope) for scope in narrow)
 
@@ -328,9 +364,14 @@ def raised(settings: Any) -> None:
 @pytest.mark.django_db
 @pytest.mark.usefixtures("raised")
 @pytest.mark.parametrize(
-    "machine", [pytest.param(Chains, id="codes-refreshes-revocations-and-departures")]
+    "machine",
+    [
+        pytest.param(Chains, id="codes-refreshes-revocations-and-departures"),
+        pytest.param(ForgivingChains, id="with-the-replay-window-open"),
+    ],
 )
-def test_nothing_lives_under_a_dead_root(machine: type[RuleBasedStateMachine]) -> None:
+def test_nothing_lives_under_a_dead_root(machine: type[Chains], settings: Any) -> None:
+    settings.HALO_REFRESH_REPLAY_SECONDS = int(machine.window.total_seconds())
     few = hypothesis.settings(
         max_examples=20,
         stateful_step_count=25,

@@ -25,6 +25,7 @@ NOTHING = {
     "authorization codes": 0,
     "access tokens": 0,
     "consents without tokens": 0,
+    "replies kept for the replay window": 0,
 }
 
 

@@ -121,6 +121,20 @@ def test_of_many_who_bring_one_refresh_token_one_wins_and_the_chain_dies(
     assert "level=error" not in server.log.read_text()
 
 
+@pytest.mark.parametrize("threads", [pytest.param(24, id="E04")])
+def test_while_the_replay_window_is_open_all_of_them_get_the_one_pair(
+    threads: int, person: Person, tmp_path: Path
+) -> None:
+    with running(tmp_path, {"HALO_REFRESH_REPLAY_SECONDS": "30"}) as forgiving:
+        client = RemoteClient(forgiving)
+        first = client.exchange(client.code(person)).json()
+        answers = at_once([partial(client.refresh, first["refresh_token"])] * threads)
+        assert [answer.status_code for answer in answers] == [200] * threads
+        (pair,) = {(a.json()["access_token"], a.json()["refresh_token"]) for a in answers}
+        assert client.call(pair[0]).status_code == 200
+        assert client.refresh(pair[1]).status_code == 200
+
+
 @pytest.mark.parametrize("error", [pytest.param("invalid_grant", id="V04")])
 def test_a_replayed_code_beside_a_refresh_leaves_nothing_alive(
     error: str, client: RemoteClient, person: Person
