@@ -1,0 +1,57 @@
+"""A strict client made of oauth4webapi: the script beside this file, in a process of node's."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import IO, Any
+
+from tests.clients.journey import ASKED, CALLBACK, NARROWED, Journey, Outcome, Refused
+from tests.drivers import node
+
+FOLDER = Path(__file__).parent
+# The first with the Web Cryptography API where the library looks for it.
+LEAST_NODE = 20
+
+
+def command() -> list[str]:
+    """The program and its script. Raises node.Unavailable, with what is lacking."""
+    if not (FOLDER / "node_modules" / "oauth4webapi").is_dir():
+        raise node.Unavailable("its packages are not installed: npm ci in tests/clients")
+    return [node.program(LEAST_NODE), str(FOLDER / "oauth4webapi.mjs")]
+
+
+def travel(journey: Journey) -> Outcome:
+    """Go the whole way. Raises Refused where the person says no or the library objects."""
+    words = [journey.mcp_url, journey.auth_method, journey.ending, CALLBACK, ASKED, NARROWED]
+    with subprocess.Popen(
+        [*command(), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=node.plain_environment(),
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        told = conversation(journey, process.stdout, process.stdin)
+        complaint = process.stderr.read()
+    assert told, complaint
+    if "refused" in told:
+        raise Refused(told["refused"])
+    return outcome(told["outcome"])
+
+
+def conversation(journey: Journey, said: IO[str], answers: IO[str]) -> dict[str, Any]:
+    """Open what the client wants opened until it has no more to say; returns its last words."""
+    told: dict[str, Any] = {}
+    for line in said:
+        told = json.loads(line)
+        if "open" in told:
+            print(journey.browser(told.pop("open")), file=answers, flush=True)
+    return told
+
+
+def outcome(told: dict[str, Any]) -> Outcome:
+    lists = {"scopes": tuple(told["scopes"]), "tools": tuple(told["tools"])}
+    return Outcome(**(told | lists))

