@@ -1,0 +1,58 @@
+"""The official conformance suite against this server, part by part.
+
+    python -m tests.conformance [PART ...]
+
+Ends with 0 only if every scenario passed, with 1 if one did not, and with 2 where the suite cannot
+be run. What the suite itself printed is shown for a part that did not pass.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.conformance import authorization, suite, verdict
+from tests.conformance.verdict import Report
+from tests.drivers.node import Unavailable
+
+Part = Callable[[Sequence[str], Path], Report]
+PARTS: Final[dict[str, Part]] = {"authorization": authorization.report}
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run conformance")
+    parser.add_argument("part", nargs="*", help=f"of these, or all: {', '.join(PARTS)}")
+    chosen = parser.parse_args(words).part or list(PARTS)
+    if unknown := set(chosen) - PARTS.keys():
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; there is: {', '.join(PARTS)}")
+    try:
+        command = suite.command()
+    except Unavailable as problem:
+        tell(f"conformance: {problem}")
+        return 2
+    return judged([reported(name, command) for name in chosen])
+
+
+def reported(name: str, command: Sequence[str]) -> Report:
+    tell(f"conformance: {name} ...")
+    with tempfile.TemporaryDirectory(prefix="halo-conformance-") as folder:
+        return PARTS[name](command, Path(folder))
+
+
+def judged(reports: Sequence[Report]) -> int:
+    for report in reports:
+        if not report.passed:
+            tell(report.output)
+    tell(verdict.table([scenario for report in reports for scenario in report.scenarios]))
+    return 0 if all(report.passed for report in reports) else 1
+
+
+def tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
