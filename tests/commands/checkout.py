@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # All that `./run` itself calls; everything else has to be put on the PATH by the test.
 TOOLS = ("sh", "cat", "cksum", "dirname", "sed", "mkdir", "cp", "chmod", "touch")
+NODE_FOLDERS = ("tests/clients", "tests/conformance")
 NEW_PYTHON = """
 case "$*" in
     *sys.version_info*) exit 0 ;;
@@ -66,6 +67,9 @@ def make(folder: Path) -> Checkout:
     tools.mkdir()
     shutil.copytree(ROOT / "requirements", clone / "requirements")
     shutil.copy2(ROOT / "run", clone / "run")
+    for packages in NODE_FOLDERS:
+        (clone / packages).mkdir(parents=True)
+        shutil.copy2(ROOT / packages / "package-lock.json", clone / packages)
     for name in TOOLS:
         (tools / name).symlink_to(str(shutil.which(name)))
     return Checkout(clone, tools)

@@ -18,6 +18,10 @@ OLD_PYTHON = 'case "$1" in --version) echo "Python 3.9.2" ;; *) exit 1 ;; esac'
 PYTHON_WITHOUT_VENV = 'case "$*" in *"import venv"*) exit 1 ;; *) exit 0 ;; esac'
 INSTALL_RUNTIME = "pip install --quiet --disable-pip-version-check --require-hashes -r requirements"
 
+# Tells from which folder it was called; what it installs is a folder.
+NPM = 'mkdir -p node_modules; printf "npm %s in %s\\n" "$*" "${PWD##*/}" >> ../../calls'
+NPM_CI = "npm ci --loglevel=error --no-progress in"
+
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Checkout:
@@ -189,19 +193,104 @@ def test_the_number_of_test_processes_can_be_set(clone: Checkout) -> None:
     assert clone.calls[-1] == "-m pytest -n 2"
 
 
+@pytest.fixture
+def with_npm(clone: Checkout) -> Checkout:
+    clone.program("python3", checkout.NEW_PYTHON)
+    clone.program("npm", NPM)
+    clone.program("node", "echo 22")
+    return clone
+
+
+def test_the_strict_clients_are_run_from_their_own_packages(with_npm: Checkout) -> None:
+    assert with_npm.run("clients", "-x").returncode == 0
+
+    _pip, python_packages, node_packages, reached = with_npm.calls
+    assert python_packages == f"-m {INSTALL_RUNTIME}/dev.txt"
+    assert node_packages == f"{NPM_CI} clients"
+    assert reached == (
+        "-m pytest -n 0 -v -p tests.drivers.no_skips"
+        " tests/clients tests/end_to_end/test_strict_clients.py -x"
+    )
+
+
+def test_where_node_is_old_the_strict_clients_are_brought_a_newer_one(with_npm: Checkout) -> None:
+    with_npm.program("node", "echo 18")
+
+    with_npm.run("clients")
+
+    assert with_npm.calls[-3:-1] == [f"{NPM_CI} clients", f"{NPM_CI} conformance"]
+
+
+def test_the_official_suite_is_run_from_its_own_packages(with_npm: Checkout) -> None:
+    assert with_npm.run("conformance", "authorization").returncode == 0
+
+    assert with_npm.calls[-2:] == [
+        f"{NPM_CI} conformance",
+        "-m tests.conformance authorization",
+    ]
+
+
+def test_node_packages_are_installed_once_and_again_when_their_lock_changed(
+    with_npm: Checkout,
+) -> None:
+    with_npm.run("conformance")
+    assert with_npm.calls != []
+
+    with_npm.run("conformance")
+    assert with_npm.calls == ["-m tests.conformance"]
+
+    with (with_npm.folder / "tests/conformance/package-lock.json").open("a") as lock:
+        lock.write("\n")
+    with_npm.run("conformance")
+    assert with_npm.calls == [f"{NPM_CI} conformance", "-m tests.conformance"]
+
+
+@pytest.mark.parametrize("word", ["clients", "conformance"])
+def test_a_machine_without_npm_is_told_what_to_install(clone: Checkout, word: str) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+
+    done = clone.run(word)
+
+    assert done.returncode == 1
+    assert done.stderr == ("run: npm is needed for this (on Debian: apt-get install nodejs npm).\n")
+    assert clone.calls == []
+
+
+@pytest.mark.parametrize("word", ["clients", "conformance"])
+def test_node_packages_that_cannot_be_had_are_tried_for_again(
+    with_npm: Checkout, word: str
+) -> None:
+    with_npm.program("npm", "echo 'no route to host' >&2; mkdir -p node_modules; exit 1")
+
+    failed = with_npm.run(word)
+
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-2:] == [
+        "no route to host",
+        f"run: could not install tests/{word}/package-lock.json.",
+    ]
+    assert not any("tests." in call for call in with_npm.calls)
+
+    with_npm.program("npm", NPM)
+    with_npm.run(word)
+    assert f"{NPM_CI} {word}" in with_npm.calls
+
+
 def test_an_unknown_word_is_answered_with_the_known_ones(clone: Checkout) -> None:
     done = clone.run("deploy")
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert all(word in line for word in ("deploy", "./run test", "./run check", "./run manage"))
+    words = ("deploy", "./run test", "./run check", "./run clients", "./run conformance")
+    assert all(word in line for word in (*words, "./run manage"))
 
 
 def test_help_says_what_there_is(clone: Checkout) -> None:
     done = clone.run("help")
 
     assert done.returncode == 0
-    assert "./run test" in done.stdout
+    assert all(f"./run {word}" in done.stdout for word in ("test", "conformance", "manage"))
+    assert "npm as well" in done.stdout
 
 
 @pytest.mark.parametrize("script", ["run", ".ci/run"])
