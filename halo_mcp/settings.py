@@ -78,6 +78,8 @@ DATABASES = {
 HALO_LIMIT_STORE = env.text(
     "HALO_LIMIT_STORE", REDIS_URL or ("memory" if ON_SQLITE else "postgresql")
 )
+# How a process tells the others that something is different now (foundation/notices).
+HALO_NOTICES = REDIS_URL or (str(HALO_DATA_DIR / "notices") if ON_SQLITE else "postgresql")
 CACHES = {
     "default": (
         {

@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import close_old_connections, connections
 
 from foundation import ids, peer
+from foundation.notices import Board, Listener
 from mcp_protocol import sse
 from tools_registry import endpoint
 from tools_registry.exchange import Answer, Complete, Headers, HttpRequest, Stream
@@ -70,6 +71,7 @@ class McpApplication:
         self._patience = patience
         self._core = ThreadPoolExecutor(settings.HALO_CORE_THREADS, thread_name_prefix="core")
         self._streams = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
+        self._board = Board()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -84,6 +86,7 @@ class McpApplication:
     def close(self) -> None:
         for pool in (self._core, self._streams):
             pool.shutdown(wait=False, cancel_futures=True)
+        self._board.close()
 
     async def _answer(self, request: HttpRequest, receive: Receive) -> Answer:
         try:
@@ -94,16 +97,23 @@ class McpApplication:
 
     async def _send_stream(self, stream: Stream, receive: Receive, send: Send) -> None:
         events = Events()
-        work = asyncio.ensure_future(_in(self._streams, stream.run, events.emit))
-        work.add_done_callback(lambda _done: events.end())
-        watch = asyncio.ensure_future(_watch(receive, stream))
-        try:
-            await _start(send, stream.status, stream.headers)
-            await _pump(events, send, self._patience.keep_alive)
-        finally:
-            watch.cancel()
-            # The work is never abandoned: its audit row has to be finished.
-            await asyncio.shield(work)
+        with self._board.listener() as listener:
+            work = asyncio.ensure_future(self._work(stream, events, listener))
+            work.add_done_callback(lambda _done: events.end())
+            watch = asyncio.ensure_future(_watch(receive, stream, listener))
+            try:
+                await _start(send, stream.status, stream.headers)
+                await _pump(events, send, self._patience.keep_alive)
+            finally:
+                watch.cancel()
+                # The work is never abandoned: its audit row has to be finished.
+                await asyncio.shield(work)
+
+    async def _work(self, stream: Stream, events: "Events", listener: Listener) -> None:
+        pause = await _in(self._streams, stream.run, events.emit)
+        while pause is not None:
+            await listener.wait(pause.topics, pause.seconds)
+            pause = await _in(self._streams, pause.resume, events.emit)
 
 
 class Events:
@@ -216,8 +226,9 @@ async def _pump(events: Events, send: Send, keep_alive: float) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _watch(receive: Receive, stream: Stream) -> None:
-    """Tell the stream when the client goes away."""
+async def _watch(receive: Receive, stream: Stream, listener: Listener) -> None:
+    """Tell the stream, and the work that waits for a notice, when the client goes away."""
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.on_close()
+    listener.ring()

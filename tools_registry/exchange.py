@@ -68,6 +68,24 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Work that can go on only later; the edge waits meanwhile and holds no thread.
+
+    It calls `resume` in a thread, once: when a notice on one of `topics` comes, after `seconds`, or
+    when the client has gone. It may come for nothing, so `resume` looks for itself, and answers
+    with another Pause as long as there is nothing to do.
+    """
+
+    topics: frozenset[str]
+    seconds: float
+    resume: "Step" = field(repr=False)
+
+
+# A part of a stream's work. None: it is over, and all has been emitted.
+Step: TypeAlias = Callable[[Emit], Pause | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
     """An answer in events: the edge calls `run` in a thread and sends what it emits.
 
@@ -76,7 +94,7 @@ class Stream:
     """
 
     headers: Headers
-    run: Callable[[Emit], None] = field(repr=False)
+    run: Step = field(repr=False)
     on_close: Callable[[], None] = field(repr=False)
     status: int = 200
 

@@ -1,0 +1,119 @@
+"""Waiting for notices, a coroutine at a time, without a thread for each."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import structlog
+from django.conf import settings
+
+from foundation.notices.posting import build_carrier
+
+TRIES_AGAIN_AFTER: Final = 1.0  # seconds
+
+log = structlog.get_logger(__name__)
+
+
+class Listener:
+    """One coroutine's ear. Use it from the loop it was made in."""
+
+    def __init__(self, board: "Board") -> None:
+        self._board = board
+        self._topics: frozenset[str] = frozenset()
+        self._rung = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    async def wait(self, topics: frozenset[str], seconds: float) -> None:
+        """Return once a notice on one of the topics has come, or after so many seconds.
+
+        What came since the last wait counts. Topics that are new to this listener return at once:
+        something may have happened before it listened.
+        """
+        if not topics <= self._topics:
+            self._board.move(self, self._topics, topics)
+            self._topics = topics
+            return
+        if not self._rung:
+            await self._sleep(seconds)
+        self._rung = False
+
+    def ring(self) -> None:
+        """Wake whoever waits here."""
+        self._rung = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def leave(self) -> None:
+        """Hear nothing any more."""
+        self._board.move(self, self._topics, frozenset())
+        self._topics = frozenset()
+
+    async def _sleep(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(seconds, self.ring)
+        try:
+            await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+
+class Board:
+    """Everybody in this process who waits for a notice, by topic; one thread brings the notices."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[Listener]] = {}
+        self._stopping = threading.Event()
+        self._receiving = False
+
+    @contextmanager
+    def listener(self) -> Iterator[Listener]:
+        """A listener for as long as the block runs."""
+        listener = Listener(self)
+        try:
+            yield listener
+        finally:
+            listener.leave()
+
+    def move(self, listener: Listener, before: frozenset[str], after: frozenset[str]) -> None:
+        """Have a listener hear other topics than it did."""
+        for topic in before - after:
+            self._listeners[topic].discard(listener)
+            if not self._listeners[topic]:
+                del self._listeners[topic]
+        for topic in after - before:
+            self._listeners.setdefault(topic, set()).add(listener)
+        if after and not self._receiving:
+            self._receiving = True
+            self._start(asyncio.get_running_loop())
+
+    def close(self) -> None:
+        """End the thread, soon."""
+        self._stopping.set()
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        receive = threading.Thread(target=self._receive, args=(loop,), name="notices", daemon=True)
+        receive.start()
+
+    def _receive(self, loop: asyncio.AbstractEventLoop) -> None:
+        def deliver(topic: str | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._ring, topic)
+
+        while not self._stopping.is_set():
+            try:
+                build_carrier(settings.HALO_NOTICES).receive(deliver, self._stopping)
+            except Exception as error:  # noqa: BLE001  whatever the carrier's library raises
+                log.warning("notices_interrupted", error=type(error).__name__)
+                self._stopping.wait(TRIES_AGAIN_AFTER)
+
+    def _ring(self, topic: str | None) -> None:
+        if topic is None:
+            heard = {listener for all_of in self._listeners.values() for listener in all_of}
+        else:
+            heard = set(self._listeners.get(topic, ()))
+        for listener in heard:
+            listener.ring()
