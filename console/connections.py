@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from audit import usage
 from audit.usage import Usage
@@ -114,6 +114,16 @@ def revoke(request: HttpRequest, user: User, connection_id: UUID) -> HttpRespons
     text = _("%(client)s is disconnected. Its access ended at once.")
     messages.success(request, text % {"client": _isolated(was.client_name)})
     return redirect("connections")
+
+
+@require_POST
+@_for_its_person
+def ask_again(request: HttpRequest, user: User, connection_id: UUID) -> HttpResponse:
+    """Forget “don't ask again” of one connection, which goes on as it is."""
+    now = connections.ask_again(user, connection_id, address=replies.address_of(request))
+    text = _("%(client)s will ask again before it connects anew.")
+    messages.success(request, text % {"client": _isolated(now.client_name)})
+    return redirect("connection", connection_id)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -114,6 +114,8 @@ HALO_CODE_SECONDS = env.integer("HALO_CODE_SECONDS", 300, least=1)
 # Consumed codes stay this long so that a replay is recognised (RFC 6749 4.1.2).
 HALO_CODE_KEEP_SECONDS = env.integer("HALO_CODE_KEEP_SECONDS", 86_400, least=300)
 HALO_CONSENT_SECONDS = env.integer("HALO_CONSENT_SECONDS", 600, least=30)
+# How long “don't ask again” holds; 0: it is not offered, and what was remembered holds no longer.
+HALO_REMEMBER_CONSENT_DAYS = env.integer("HALO_REMEMBER_CONSENT_DAYS", 30, most=365)
 HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1)
 HALO_AUDIT_INTERRUPTED_SECONDS = env.integer("HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60)
 HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)

@@ -41,6 +41,11 @@ urlpatterns = [
     path("connections", connections.index, name="connections"),
     path("connections/revoke", connections.revoke_all, name="connections_revoke"),
     path("connections/<uuid:connection_id>", connections.connection, name="connection"),
+    path(
+        "connections/<uuid:connection_id>/ask-again",
+        connections.ask_again,
+        name="connection_ask_again",
+    ),
     path("connections/<uuid:connection_id>/revoke", connections.revoke, name="connection_revoke"),
     path("signin", limited("signin")(account.login), name="account_login"),
     path("signout", account.logout, name="account_logout"),

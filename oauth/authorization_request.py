@@ -10,7 +10,6 @@ from django.conf import settings
 
 from oauth import addresses, cimd, clients, pkce, redirects, scopes
 from oauth.errors import (
-    InteractionRequired,
     InvalidRequest,
     InvalidScope,
     InvalidTarget,
@@ -56,6 +55,21 @@ class Asked:
     scope: ScopeSet
     resource: str
     code_challenge: str
+    prompt: frozenset[str]
+
+    @property
+    def must_not_ask(self) -> bool:
+        """Whether the client wants an answer without any page (OpenID Connect Core 3.1.2.1)."""
+        return self.prompt == {"none"}
+
+    @property
+    def must_ask(self) -> bool:
+        """Whether the client wants the person asked: to consent, or who they are.
+
+        The page does for `consent`, `login` and `select_account` alike, since it names the account
+        and lets somebody else sign in. A value unknown here asks too.
+        """
+        return bool(self.prompt - {"none"})
 
 
 def must_fetch(query: Query) -> bool:
@@ -84,7 +98,8 @@ def read(query: Query, back: ReturnAddress) -> Asked:
     challenge = pkce.check_challenge(
         query.once("code_challenge"), query.once("code_challenge_method")
     )
-    return Asked(back, _scope(query, back.client), _resource(query), challenge)
+    prompt = _prompt(query)
+    return Asked(back, _scope(query, back.client), _resource(query), challenge, prompt)
 
 
 def _client(query: Query, address: str) -> Client:
@@ -122,8 +137,13 @@ def _require_code_flow(query: Query) -> None:
         raise UnsupportedResponseType("The only response type is code.")
     if query.once("response_mode") not in {None, "query"}:
         raise InvalidRequest("The only response mode is query.")
-    if query.once("prompt") == "none":
-        raise InteractionRequired("Consent is asked every time.")
+
+
+def _prompt(query: Query) -> frozenset[str]:
+    prompt = frozenset((query.once("prompt") or "").split(" ")) - {""}
+    if "none" in prompt and len(prompt) > 1:  # OpenID Connect Core 3.1.2.1
+        raise InvalidRequest("prompt=none goes with no other value.")
+    return prompt
 
 
 def _scope(query: Query, client: Client) -> ScopeSet:

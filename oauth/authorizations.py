@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from audit import record
 from oauth import addresses
 from oauth.errors import InvalidTarget
-from oauth.models import Authorization, AuthorizationRequest, Grant, RefreshToken
+from oauth.models import Authorization, AuthorizationRequest, Client, Grant, RefreshToken
 from oauth.scopes import ScopeSet
 from workspace.models import Membership
 
@@ -34,6 +35,12 @@ def give(request: AuthorizationRequest, membership: Membership, scope: ScopeSet)
         scope=str(scope),
         resource=request.resource,
     )
+
+
+def living(client: Client, membership: Membership) -> QuerySet[Authorization]:
+    """What a person has let a client do in one organization and not ended, newest first."""
+    rows = Authorization.objects.filter(client=client, membership=membership)
+    return rows.filter(revoked_at__isnull=True).order_by("-pk")
 
 
 def revoke(authorization_id: UUID, *, reason: str) -> bool:

@@ -1,4 +1,10 @@
-"""GET /api/mcp/oauth/authorize: from a client's request to the page that asks the person."""
+"""GET /api/mcp/oauth/authorize: from a client's request to the page that asks the person.
+
+Or, where the person said that they need not be asked for exactly this again, straight to a code.
+That is a change by a GET, and no harm: what a forged link brings about is a code at the client's
+own redirect address, which the client refuses for its `state` and cannot redeem without its
+verifier (RFC 9700 section 4.7).
+"""
 
 import hashlib
 from datetime import timedelta
@@ -6,23 +12,33 @@ from typing import Final
 from urllib.parse import quote
 
 from django.conf import settings
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from audit import record
-from oauth import authorization_request, consent_page, forms, pages, replies
+from oauth import (
+    authorization_request,
+    authorizations,
+    codes,
+    consent_page,
+    forms,
+    pages,
+    remembered,
+    replies,
+)
 from oauth.authorization_request import Asked, ReturnAddress, UnsafeRequest
-from oauth.errors import InvalidClient, OAuthError, ServerBusy
-from oauth.models import AuthorizationRequest
+from oauth.errors import InteractionRequired, InvalidClient, OAuthError, ServerBusy
+from oauth.models import Authorization, AuthorizationRequest
 from oauth.page_limits import limited
 from workspace.models import User
 
 MOST: Final = 16_384  # bytes of a request sent by POST
 
 
-@csrf_exempt  # only shows a page; the decision is guarded (RFC 6749 section 3.1 wants POST too)
+@csrf_exempt  # RFC 6749 section 3.1 wants POST too, and it does no more than a GET
 @require_http_methods(["GET", "POST"])
 @limited("authorize")
 def authorize(request: HttpRequest) -> HttpResponse:
@@ -40,9 +56,9 @@ def authorize(request: HttpRequest) -> HttpResponse:
         asked = authorization_request.read(query, back)
     except OAuthError as problem:
         return send_back(request, back, problem)
-    if not isinstance(request.user, User):
-        return _to_signin(request, parameters)
-    return consent_page.show(request, _remember(request, asked, request.user))
+    if isinstance(request.user, User):
+        return _answer(request, asked, request.user)
+    return _needs_a_page(request, asked) or _to_signin(request, parameters)
 
 
 def send_back(request: HttpRequest, back: ReturnAddress, problem: OAuthError) -> HttpResponse:
@@ -92,8 +108,40 @@ def _to_signin(request: HttpRequest, parameters: str) -> HttpResponse:
     return replies.redirect(f"{settings.LOGIN_URL}?next={back_here}")
 
 
-def _remember(request: HttpRequest, asked: Asked, user: User) -> AuthorizationRequest:
-    return AuthorizationRequest.objects.create(
+def _answer(request: HttpRequest, asked: Asked, user: User) -> HttpResponse:
+    wanted = _put_down(request, asked, user)
+    root = None if asked.must_ask else remembered.find(wanted)
+    code = _silent_code(request, root, wanted) if root else None
+    if code is not None:
+        return replies.redirect(asked.back.location([("code", code)]))
+    refusal = _needs_a_page(request, asked)
+    if refusal is not None:
+        return refusal
+    wanted.save(force_insert=True)
+    return consent_page.show(request, wanted)
+
+
+def _needs_a_page(request: HttpRequest, asked: Asked) -> HttpResponse | None:
+    if not asked.must_not_ask:
+        return None
+    return send_back(request, asked.back, InteractionRequired("The person has to be asked."))
+
+
+def _silent_code(
+    request: HttpRequest, root: Authorization, wanted: AuthorizationRequest
+) -> str | None:
+    """A code under a remembered consent, and a row that says so; None if it went meanwhile."""
+    try:
+        with transaction.atomic():
+            code = codes.issue(root, wanted)
+            authorizations.report("consent_reused", root, address=replies.address_of(request))
+    except IntegrityError:
+        return None
+    return code
+
+
+def _put_down(request: HttpRequest, asked: Asked, user: User) -> AuthorizationRequest:
+    return AuthorizationRequest(
         client=asked.back.client,
         user=user,
         session_sha256=session_digest(request),

@@ -21,6 +21,7 @@ from oauth.models import (
     Client,
     Grant,
     RefreshToken,
+    RememberedConsent,
 )
 
 Rows: TypeAlias = Sequence[Any]
@@ -134,6 +135,10 @@ def _old_requests(now: datetime) -> QuerySet[AuthorizationRequest]:
     return AuthorizationRequest.objects.filter(expires_at__lt=now - timedelta(hours=1))
 
 
+def _old_memories(now: datetime) -> QuerySet[RememberedConsent]:
+    return RememberedConsent.objects.filter(expires_at__lt=now)
+
+
 def _old_codes(now: datetime) -> QuerySet[Grant]:
     return Grant.objects.filter(
         expires__lt=now - timedelta(seconds=settings.HALO_CODE_KEEP_SECONDS)
@@ -164,6 +169,7 @@ def _forget_reply(tokens: QuerySet[RefreshToken]) -> None:
 UNUSED_CLIENTS: Final = Chore("unused clients", _unused_clients, _pruned)
 SPENT_CREDENTIALS: Final = (
     Chore("authorization requests", _old_requests, _unrecorded),
+    Chore("remembered consents", _old_memories, _unrecorded),
     Chore("authorization codes", _old_codes, _unrecorded),
     Chore("access tokens", _old_tokens, _unrecorded),
     Chore("consents without tokens", _empty_roots, _unrecorded),

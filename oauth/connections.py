@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from oauth import authorizations, consent_page, scopes
+from oauth import authorizations, consent_page, remembered, scopes
 from oauth.models import Authorization
 from oauth.scopes import ScopeSet
 from workspace.models import User
@@ -57,6 +57,7 @@ class Connection:
     organization_name: str
     scope: ScopeSet
     given_at: datetime
+    silent_until: datetime | None  # until then its client need not ask; None where it asks
     pause: str
 
 
@@ -119,6 +120,15 @@ def revoke(user: User, connection_id: UUID, *, address: str) -> Connection:
     return _connection(row)
 
 
+def ask_again(user: User, connection_id: UUID, *, address: str) -> Connection:
+    """Have the client ask before it connects anew, whatever was remembered; raises as `mine`."""
+    row = _require(_of(user), connection_id)
+    with transaction.atomic():
+        if remembered.drop(row):
+            authorizations.report("connection_asks_again", row, address=address)
+    return _connection(_require(_of(user), connection_id))
+
+
 @transaction.atomic
 def revoke_all(user: User, *, address: str) -> int:
     """End every living connection; returns how many there were."""
@@ -126,7 +136,8 @@ def revoke_all(user: User, *, address: str) -> int:
 
 
 def _of(user: User) -> QuerySet[Authorization]:
-    return Authorization.objects.filter(user=user).select_related("client", "organization")
+    rows = Authorization.objects.filter(user=user)
+    return rows.select_related("client", "organization", "user", "remembered")
 
 
 def _living(user: User) -> QuerySet[Authorization]:
@@ -182,6 +193,7 @@ def _connection(row: Authorization) -> Connection:
         organization_name=row.organization.name,
         scope=scopes.parse(row.scope),
         given_at=row.created_at,
+        silent_until=remembered.until(row),
         pause=_pause(row),
     )
 

@@ -1,10 +1,12 @@
 """POST /api/mcp/oauth/consent: the person's decision.
 
-The form carries a request id, an organization and the scopes left ticked. Everything else comes
-from the row that was written when the page was shown, so nothing in the form can widen it.
+The form carries a request id, an organization, the scopes left ticked and whether to remember it.
+Everything else comes from the row that was written when the page was shown, so nothing in the form
+can widen it.
 """
 
 import uuid
+from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
@@ -13,14 +15,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from audit import record
-from oauth import authorizations, codes, consent_page, pages, replies, scopes
+from oauth import authorizations, codes, consent_page, pages, remembered, replies, scopes
 from oauth.authorization_request import ReturnAddress
 from oauth.authorize import session_digest
+from oauth.consent_page import Answer
 from oauth.errors import AccessDenied
-from oauth.models import AuthorizationRequest
+from oauth.models import Authorization, AuthorizationRequest
 from oauth.page_limits import limited
 from oauth.scopes import ScopeSet
 from workspace.models import Membership
+
+SWITCH: Final = "switch"  # show what would be unlocked in the organization that is chosen
+APPROVE: Final = "approve"
 
 
 @require_http_methods(["POST"])
@@ -30,16 +36,16 @@ def consent(request: HttpRequest) -> HttpResponse:
     asked = _open_request(request)
     if asked is None:
         return _alarm(request, "consent_stale", pages.stale_decision(request))
-    if request.POST.get("decision") != "approve":
-        return _deny(request, asked)
-    ticked = dict.fromkeys(request.POST.getlist("scope"))  # a box repeated is one box
-    offered = scopes.parse(asked.scope)
-    if not {*ticked} <= {str(scope) for scope in offered}:
+    # Whatever is neither of these gives nothing away.
+    if request.POST.get("decision") not in {APPROVE, SWITCH}:
+        return _cancel(request, asked)
+    ticked = frozenset(request.POST.getlist("scope"))
+    if not ticked <= {str(scope) for scope in scopes.parse(asked.scope)}:
         return _alarm(request, "consent_forged", pages.tampered_decision(request))
-    if not ticked:
-        problem = _("Tick at least one thing, or cancel.")
-        return consent_page.show_again(request, asked, problem=problem)
-    return _approve(request, asked, scopes.parse(" ".join(ticked)))
+    place = _membership(request, asked)
+    if place is None:
+        return _alarm(request, "consent_forged", pages.foreign_organization(request))
+    return _answer(request, asked, Answer(place, ticked, "remember" in request.POST))
 
 
 def _open_request(request: HttpRequest) -> AuthorizationRequest | None:
@@ -58,15 +64,34 @@ def _open_request(request: HttpRequest) -> AuthorizationRequest | None:
     ).first()
 
 
+def _answer(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> HttpResponse:
+    if request.POST.get("decision") == SWITCH:
+        return consent_page.show_again(request, asked, answer, notice=_now_showing(answer))
+    if not answer.ticked:
+        problem = _("Tick at least one thing, or cancel.")
+        return consent_page.show_again(request, asked, answer, problem=problem)
+    if request.POST.get("shown") != str(answer.place.organization_id):
+        # They would approve what they have not seen: the tools of another organization.
+        notice = " ".join([_now_showing(answer), _("Approve once more.")])
+        return consent_page.show_again(request, asked, answer, notice=notice)
+    return _approve(request, asked, answer)
+
+
+def _now_showing(answer: Answer) -> str:
+    name = answer.place.organization.name
+    return _("This page now shows what it unlocks at %(name)s.") % {"name": name}
+
+
 def _close(asked: AuthorizationRequest) -> bool:
     """Mark the request decided; False for the second of two clicks."""
     fresh = AuthorizationRequest.objects.filter(pk=asked.pk, decided_at__isnull=True)
     return bool(fresh.update(decided_at=timezone.now()))
 
 
-def _deny(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
+def _cancel(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
     if not _close(asked):
         return pages.stale_decision(request)
+    remembered.forget(asked)
     record.security_event(
         "consent_denied",
         address=replies.address_of(request),
@@ -77,25 +102,39 @@ def _deny(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
     return replies.redirect(_back(asked).location(list(denied.body().items())))
 
 
-def _approve(request: HttpRequest, asked: AuthorizationRequest, scope: ScopeSet) -> HttpResponse:
-    membership = _membership(request, asked)
-    if membership is None:
-        return _alarm(request, "consent_forged", pages.foreign_organization(request))
-    code = _issue(asked, membership, scope)
+def _approve(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> HttpResponse:
+    code = _issue(asked, answer, replies.address_of(request))
     if code is None:
         return pages.stale_decision(request)
     return replies.redirect(_back(asked).location([("code", code)]))
 
 
-def _issue(asked: AuthorizationRequest, membership: Membership, scope: ScopeSet) -> str | None:
+def _issue(asked: AuthorizationRequest, answer: Answer, address: str) -> str | None:
     """A code for the one decision that came first; None for all others."""
     try:
         with transaction.atomic():
             if not _close(asked):
                 return None
-            return codes.issue(authorizations.give(asked, membership, scope), asked)
+            root = authorizations.give(asked, answer.place, _left(asked, answer))
+            _remember(root, asked, answer, address)
+            return codes.issue(root, asked)
     except IntegrityError:  # the client or the membership went while the person was deciding
         return None
+
+
+def _left(asked: AuthorizationRequest, answer: Answer) -> ScopeSet:
+    offered = scopes.parse(asked.scope)
+    return ScopeSet(tuple(scope for scope in offered if str(scope) in answer.ticked))
+
+
+def _remember(
+    root: Authorization, asked: AuthorizationRequest, answer: Answer, address: str
+) -> None:
+    # An earlier decision on the same request, maybe for more, must not outlive this one.
+    remembered.forget(asked)
+    if answer.remember and remembered.may_be_kept(asked.client, asked.redirect_uri):
+        remembered.keep(root, asked)
+        authorizations.report("consent_remembered", root, address=address)
 
 
 def _membership(request: HttpRequest, asked: AuthorizationRequest) -> Membership | None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from itertools import groupby
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -14,7 +15,16 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from oauth import pages, ports, redirects, replies, scopes
+from oauth import (
+    authorizations,
+    durations,
+    pages,
+    ports,
+    redirects,
+    remembered,
+    replies,
+    scopes,
+)
 from oauth.models import AuthorizationRequest, Client
 from oauth.ports import UnlockedTool
 from oauth.redirects import RedirectDescription
@@ -55,6 +65,23 @@ class ScopeGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What the form says so far: it is kept when the page has to be shown again."""
+
+    place: Membership
+    ticked: frozenset[str]
+    remember: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RememberChoice:
+    """The box “don't ask again”, and in a sentence what it would and would not do."""
+
+    sentence: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ConsentPage:
     """Everything `templates/oauth/consent.html` shows."""
 
@@ -65,39 +92,45 @@ class ConsentPage:
     redirect: RedirectDescription
     user_email: str
     organizations: tuple[OrganizationChoice, ...]
+    earlier: str
     scope_groups: tuple[ScopeGroup, ...]
     access_lifetime: str
+    time_to_answer: str
+    remember: RememberChoice | None
     form_action: str
+    same_request: str
+    notice: str = ""
     problem: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The organization whose tools are listed; the form says it back."""
+        return next((place.id for place in self.organizations if place.selected), "")
 
 
 def show(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
-    """Ask the person."""
+    """Ask the person, everything ticked that the client asks for."""
     memberships = open_memberships(asked.user)
     if not memberships:
         return pages.no_organization(request)
-    return _rendered(request, asked, _page(asked, memberships, memberships[0]))
+    everything = frozenset(map(str, scopes.parse(asked.scope)))
+    page = _page(asked, memberships, Answer(memberships[0], everything, remember=False))
+    return _rendered(request, asked, page)
 
 
-def show_again(request: HttpRequest, asked: AuthorizationRequest, *, problem: str) -> HttpResponse:
-    """Ask once more what to mend: with the organization they chose, and nothing ticked for them."""
-    memberships = open_memberships(asked.user)
-    if not memberships:
-        return pages.no_organization(request)
-    chosen = request.POST.get("organization")
-    same = (place for place in memberships if str(place.organization_id) == chosen)
-    page = _page(asked, memberships, next(same, memberships[0]))
-    response = _rendered(request, asked, _unticked(replace(page, problem=problem)))
-    response.status_code = 400
+def show_again(
+    request: HttpRequest,
+    asked: AuthorizationRequest,
+    answer: Answer,
+    *,
+    notice: str = "",
+    problem: str = "",
+) -> HttpResponse:
+    """Ask once more with the form as it was left: what is new on it, or what is to be mended."""
+    page = _page(asked, open_memberships(asked.user), answer)
+    response = _rendered(request, asked, replace(page, notice=notice, problem=problem))
+    response.status_code = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return response
-
-
-def _unticked(page: ConsentPage) -> ConsentPage:
-    groups = [
-        replace(group, choices=tuple(replace(choice, checked=False) for choice in group.choices))
-        for group in page.scope_groups
-    ]
-    return replace(page, scope_groups=tuple(groups))
 
 
 def _rendered(request: HttpRequest, asked: AuthorizationRequest, page: ConsentPage) -> HttpResponse:
@@ -122,8 +155,9 @@ def _form_targets(redirect_uri: str) -> list[str]:
 
 
 def _page(
-    asked: AuthorizationRequest, memberships: list[Membership], chosen: Membership
+    asked: AuthorizationRequest, memberships: list[Membership], answer: Answer
 ) -> ConsentPage:
+    groups = scope_groups(scopes.parse(asked.scope), answer.place.organization_id)
     return ConsentPage(
         request_id=str(asked.pk),
         client_name=asked.client.name,
@@ -131,11 +165,66 @@ def _page(
         client_origin=origin(asked.client),
         redirect=_destination(asked.redirect_uri),
         user_email=asked.user.email,
-        organizations=_organizations(memberships, chosen),
-        scope_groups=scope_groups(scopes.parse(asked.scope), chosen.organization_id),
+        organizations=_organizations(memberships, answer.place),
+        earlier=_earlier(asked.client, answer.place),
+        scope_groups=tuple(_as_left(group, answer.ticked) for group in groups),
         access_lifetime=_lifetime(),
+        time_to_answer=_time_to_answer(),
+        remember=_remember_choice(asked, answer),
         form_action=reverse("oauth_consent"),
+        same_request=_same_request(asked),
     )
+
+
+def _same_request(asked: AuthorizationRequest) -> str:
+    """The request once more, for whoever signs in after the person who is not the right one."""
+    parameters = {
+        "response_type": "code",
+        "client_id": asked.client.client_id,
+        "redirect_uri": asked.redirect_uri,
+        "scope": asked.scope,
+        "resource": asked.resource,
+        "code_challenge": asked.code_challenge,
+        "code_challenge_method": "S256",
+        "prompt": "consent",  # this page was to be shown, whatever is remembered
+        **({} if asked.state is None else {"state": asked.state}),
+    }
+    return f"{reverse('oauth_authorize')}?{urlencode(parameters)}"
+
+
+def _as_left(group: ScopeGroup, ticked: frozenset[str]) -> ScopeGroup:
+    choices = (replace(choice, checked=choice.value in ticked) for choice in group.choices)
+    return replace(group, choices=tuple(choices))
+
+
+def _earlier(client: Client, place: Membership) -> str:
+    """What this client has there already, which an approval neither widens nor replaces."""
+    living = list(authorizations.living(client, place).values_list("created_at", flat=True))
+    if not living:
+        return ""
+    words = ngettext(
+        "You connected it there on %(day)s already. Approving adds a second connection and leaves "
+        "that one as it is.",
+        "It has %(n)d connections there already, the latest since %(day)s. Approving adds another "
+        "and leaves those as they are.",
+        len(living),
+    )
+    return words % {"n": len(living), "day": date_format(living[0], "DATE_FORMAT")}
+
+
+def _remember_choice(asked: AuthorizationRequest, answer: Answer) -> RememberChoice | None:
+    if not remembered.may_be_kept(asked.client, asked.redirect_uri):
+        return None
+    days = settings.HALO_REMEMBER_CONSENT_DAYS
+    words = ngettext(
+        "For %(n)d day it gets this access again without asking you, if it asks for exactly this "
+        "and the answer goes to %(host)s. Under Connections you can have it ask again.",
+        "For %(n)d days it gets this access again without asking you, if it asks for exactly this "
+        "and the answer goes to %(host)s. Under Connections you can have it ask again.",
+        days,
+    )
+    host = redirects.describe(asked.redirect_uri).display_host
+    return RememberChoice(words % {"n": days, "host": host}, answer.remember)
 
 
 def is_verified(client: Client) -> bool:
@@ -176,7 +265,7 @@ def _organizations(
             id=str(place.organization_id),
             name=place.organization.name,
             role=place.get_role_display(),
-            selected=place is chosen,
+            selected=place.pk == chosen.pk,
         )
         for place in memberships
     )
@@ -210,12 +299,12 @@ def _choice(scope: Scope, tools: Sequence[UnlockedTool], names: Mapping[str, str
 
 
 def _lifetime() -> str:
-    minutes = max(1, settings.HALO_ACCESS_TOKEN_SECONDS // 60)
-    hours, rest = divmod(minutes, 60)
-    if rest:
-        span = ngettext("%(n)d minute", "%(n)d minutes", minutes) % {"n": minutes}
-    else:
-        span = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours}
+    span = durations.in_words(settings.HALO_ACCESS_TOKEN_SECONDS)
     return _("Access lasts %(span)s at a time and renews itself until you revoke it.") % {
         "span": span
     }
+
+
+def _time_to_answer() -> str:
+    span = durations.in_words(settings.HALO_CONSENT_SECONDS)
+    return _("This page can be answered for %(span)s.") % {"span": span}

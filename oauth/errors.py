@@ -79,7 +79,11 @@ class AccessDenied(OAuthError):
 
 
 class InteractionRequired(OAuthError):
-    """`prompt=none` cannot be honoured: consent is always asked (OpenID Connect Core 3.1.2.6)."""
+    """`prompt=none` cannot be honoured (OpenID Connect Core 3.1.2.6).
+
+    Never `login_required` or `consent_required`: anybody may register a client, and the difference
+    would tell any web site whether its visitor is signed in here.
+    """
 
     code = "interaction_required"
 

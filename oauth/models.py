@@ -104,6 +104,29 @@ class Authorization(models.Model):
         return f"{self.client} for {self.user}"
 
 
+class RememberedConsent(models.Model):
+    """“Don't ask again for exactly this”, said when an authorization was given."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    authorization = models.OneToOneField(
+        Authorization, models.CASCADE, related_name="remembered", editable=False
+    )
+    # What was asked, not what was left ticked: the next request has to ask for the same again.
+    redirect_uri = models.TextField(editable=False)
+    scope = models.TextField(editable=False)
+    # SHA-256 of all that must be as it was then: the client, the person's password, the scope.
+    circumstances_sha256 = models.CharField(max_length=64, editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        verbose_name = _("remembered consent")
+        verbose_name_plural = _("remembered consents")
+        indexes = [models.Index(fields=("expires_at",), name="oauth_remembered_expiry")]
+
+    def __str__(self) -> str:
+        return f"remembered under {self.authorization_id}"
+
+
 class AuthorizationRequest(models.Model):
     """What a client asked for, kept here while the person decides: the form can only narrow it."""
 

@@ -1,12 +1,13 @@
 """The pages of the authorization server that only explain."""
 
 import structlog
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from foundation import ids
-from oauth import replies
+from oauth import durations, replies
 
 log = structlog.get_logger(__name__)
 
@@ -113,9 +114,10 @@ def stale_decision(request: HttpRequest) -> HttpResponse:
         request,
         title=_("This request is no longer open"),
         explanation=_(
-            "It was answered already, it is older than ten minutes, or it was opened in another "
+            "It was answered already, it is older than %(span)s, or it was opened in another "
             "browser. Nothing was shared."
-        ),
+        )
+        % {"span": durations.in_words(settings.HALO_CONSENT_SECONDS)},
         steps=[_("Go back to your AI client and start connecting again.")],
         status=400,
     )

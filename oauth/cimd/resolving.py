@@ -123,7 +123,7 @@ def _store(client_id: str, found: Document, address: str) -> None:
     # Where a person registered the URL meanwhile, their word stands and not the document's.
     if is_new or client.registration_source != Client.RegistrationSource.CIMD:
         return
-    if client.redirect_uris != said["redirect_uris"]:
+    if (client.redirect_uris, client.name) != (said["redirect_uris"], said["name"]):
         _close_open_requests(client)
     Client.objects.filter(pk=client.pk).update(**said, updated=timezone.now())
 
@@ -142,7 +142,7 @@ def _columns(found: Document) -> dict[str, object]:
 
 
 def _close_open_requests(client: Client) -> None:
-    # A consent page that is open promises an address that may no longer be the client's.
+    # A consent page that is open promises a name and an address that may no longer be the client's.
     open_ones = AuthorizationRequest.objects.filter(client=client, decided_at__isnull=True)
     open_ones.update(decided_at=timezone.now())
 

@@ -27,6 +27,7 @@ PATHS = {
     "connections",
     "connections/revoke",
     "connections/<uuid:connection_id>",
+    "connections/<uuid:connection_id>/ask-again",
     "connections/<uuid:connection_id>/revoke",
     "docs/",
     "docs/<slug:slug>",

@@ -48,13 +48,13 @@ def test_what_was_unticked_is_not_granted(
     assert client.redeem(program.arrival())["scope"] == "docs:read"
 
 
-def test_denying_sends_the_browser_back_without_a_code(
+def test_cancelling_sends_the_browser_back_without_a_code(
     visitor: Visitor, server: Server, program: Callback
 ) -> None:
     client = BareClient(server, redirect_uri=program.url)
     asked_for_consent(visitor, client)
 
-    visitor.page.get_by_role("button", name="Deny").click()
+    visitor.page.get_by_role("button", name="Cancel").click()
 
     answer = parse_qs(urlsplit(program.arrival()).query)
     assert answer["error"] == ["access_denied"]

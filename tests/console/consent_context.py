@@ -22,8 +22,14 @@ def page(**changed: Any) -> SimpleNamespace:
             group("Look things up", choice("docs:read", "search_docs")),
             group("Act for you", choice("actions:hubspot:*", checked=False)),
         ],
+        "shown": "id-of-Acme Rockets",
+        "earlier": "",
         "access_lifetime": "Access lasts 1 hour at a time.",
+        "time_to_answer": "This page can be answered for 10 minutes.",
+        "remember": None,
         "form_action": "/api/mcp/oauth/consent",
+        "same_request": "/api/mcp/oauth/authorize?client_id=claude",
+        "notice": "",
         "problem": "",
     }
     return SimpleNamespace(**(given | changed))
@@ -35,6 +41,10 @@ def organization(name: str, *, selected: bool = False) -> SimpleNamespace:
 
 def group(title: str, *choices: SimpleNamespace) -> SimpleNamespace:
     return SimpleNamespace(title=title, choices=choices)
+
+
+def remember(*, checked: bool = False) -> SimpleNamespace:
+    return SimpleNamespace(sentence="For 30 days, to app.example.", checked=checked)
 
 
 def choice(value: str, *tools: str, checked: bool = True) -> SimpleNamespace:

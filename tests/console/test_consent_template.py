@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from tests.console.consent_context import choice, group, organization, shown
+from tests.console.consent_context import choice, group, organization, remember, shown
 from tests.console.markup import Element
 
 
@@ -20,6 +20,7 @@ def test_the_form_sends_the_request_the_organization_and_what_was_left_ticked() 
     assert sent == {
         ("request", "018f-request"),
         ("organization", "id-of-Acme Rockets"),
+        ("shown", "id-of-Acme Rockets"),
         ("scope", "docs:read"),
     }
 
@@ -33,15 +34,34 @@ def test_several_organizations_are_a_choice_of_one_with_the_first_proposed() -> 
     assert page.all("input", type="hidden", name="organization") == []
 
 
-def test_deny_comes_before_approve_so_that_the_enter_key_gives_nothing_away() -> None:
-    assert decisions(shown()) == ["deny", "approve"]
+def test_cancel_comes_before_approve_so_that_the_enter_key_gives_nothing_away() -> None:
+    assert decisions(shown()) == ["cancel", "approve"]
+
+
+def test_with_several_organizations_the_enter_key_only_shows_what_is_unlocked_there() -> None:
+    several = shown(organizations=[organization("Acme", selected=True), organization("Globex")])
+    assert decisions(several) == ["switch", "cancel", "approve"]
+    assert "formnovalidate" in several.all("button", value="switch")[0].attributes
+
+
+def test_the_box_that_remembers_is_there_when_offered_and_as_it_was_left() -> None:
+    assert shown().all("input", name="remember") == []
+    unticked = shown(remember=remember()).one("input", name="remember")
+    ticked = shown(remember=remember(checked=True)).one("input", name="remember")
+    assert ["checked" in box.attributes for box in (unticked, ticked)] == [False, True]
+
+
+def test_what_is_new_on_the_page_is_announced() -> None:
+    notice = "This page now shows what it unlocks at Globex."
+    assert shown(notice=notice).one("p", role="status").text == notice
+    assert shown().all("p", role="status") == []
 
 
 def test_both_answers_are_buttons_of_the_same_kind() -> None:
-    deny, approve = shown().all("button", name="decision")
-    assert "button" in deny.attributes["class"].split()
+    cancel, approve = shown().all("button", name="decision")
+    assert "button" in cancel.attributes["class"].split()
     assert "button" in approve.attributes["class"].split()
-    assert "button-line" not in deny.attributes["class"] + approve.attributes["class"]
+    assert "button-line" not in cancel.attributes["class"] + approve.attributes["class"]
 
 
 def test_a_name_that_anyone_can_choose_is_marked_as_such() -> None:
@@ -98,14 +118,14 @@ def test_an_answer_that_goes_to_this_computer_comes_with_a_warning() -> None:
 
 def test_a_request_for_nothing_can_only_be_cancelled() -> None:
     page = shown(scope_groups=[])
-    assert decisions(page) == ["deny"]
+    assert decisions(page) == ["cancel"]
     assert page.one("button", name="decision").text == "Cancel"
     assert "there is nothing to approve" in page.text
 
 
 def test_somebody_without_an_organization_can_only_cancel() -> None:
     page = shown(organizations=[])
-    assert decisions(page) == ["deny"]
+    assert decisions(page) == ["cancel"]
     assert "You belong to no organization" in page.text
 
 

@@ -74,6 +74,8 @@ def consent() -> bytes:
         client_name="Client" * 12,
         user_email="a.very.long.address.of.somebody@a-company-with-a-long-name.example",
         organizations=[consent_context.organization("Acme " * 9, selected=True)] * 2,
+        remember=consent_context.remember(),
+        notice="This page now shows what it unlocks at " + "Acme " * 9,
     )
     return render_to_string("oauth/consent.html", {"page": long}).encode()
 

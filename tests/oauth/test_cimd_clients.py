@@ -140,10 +140,11 @@ def asked(client: Client, person: User) -> AuthorizationRequest:
     [
         pytest.param({"redirect_uris": ["https://app.example/other"]}, 1, id="B08-moved"),
         pytest.param({"redirect_uris": [CALLBACK, "https://app.example/other"]}, 1, id="B08-more"),
-        pytest.param({"client_name": "Renamed"}, 0, id="B08-renamed"),
+        pytest.param({"client_name": "Renamed"}, 1, id="B08-renamed"),
+        pytest.param({"contacts": ["ada@app.example"]}, 0, id="B08-not-shown"),
     ],
 )
-def test_consent_pages_are_closed_when_the_redirects_they_promised_changed(
+def test_consent_pages_are_closed_when_what_they_promised_changed(
     changes: dict[str, Any],
     closed_ones: int,
     site: MetadataSite,

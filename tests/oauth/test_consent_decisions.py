@@ -205,8 +205,8 @@ def test_the_page_cannot_be_framed_kept_or_sent_elsewhere(redirect: str, page: R
     assert page["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("decision", [pytest.param("deny", id="C23"), "", "APPROVE", "x"])
-def test_whatever_is_no_approval_denies(
+@pytest.mark.parametrize("decision", [pytest.param("cancel", id="C23"), "", "APPROVE", "x"])
+def test_whatever_is_no_approval_cancels(
     decision: str, page: Response, browser: Browser, ada: User
 ) -> None:
     sent = answer(browser.decide(page, decision))
@@ -217,8 +217,8 @@ def test_whatever_is_no_approval_denies(
     assert (event.kind, event.user_id) == ("consent_denied", str(ada.pk))
 
 
-@pytest.mark.parametrize("second", ["approve", "deny"])
-@pytest.mark.parametrize("first", ["approve", "deny"])
+@pytest.mark.parametrize("second", ["approve", "cancel"])
+@pytest.mark.parametrize("first", ["approve", "cancel"])
 def test_a_second_click_changes_nothing(
     first: str, second: str, page: Response, browser: Browser
 ) -> None:
@@ -234,7 +234,7 @@ def test_a_request_that_was_answered_is_not_asked_again(page: Response, browser:
     assert "This request is no longer open" in again.content.decode()
 
 
-@pytest.mark.parametrize("decision", ["approve", "deny"])
+@pytest.mark.parametrize("decision", ["approve", "cancel"])
 def test_of_two_clicks_at_once_one_counts(
     decision: str, page: Response, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,7 +333,7 @@ def test_the_chosen_organization_is_the_one_that_counts(
 ) -> None:
     second = organizations.found("Second", owner=ada)
     page = browser.open(oauth_client.authorize_address())
-    browser.decide(page, organization=str(second.pk))
+    browser.decide(page, organization=str(second.pk), shown=str(second.pk))
     assert Authorization.objects.get().organization == second
 
 

@@ -22,6 +22,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOTHING = {
     "unused clients": 0,
     "authorization requests": 0,
+    "remembered consents": 0,
     "authorization codes": 0,
     "access tokens": 0,
     "consents without tokens": 0,

@@ -1,0 +1,229 @@
+"""The page shown more than once for one request: for another place, and to who connected before."""
+
+from typing import Any
+
+import pytest
+
+from audit.models import SecurityEvent
+from oauth import connections
+from oauth.models import Authorization, AuthorizationRequest
+from tests.console import markup
+from tests.console.markup import Element
+from tests.drivers.oauth_client import ORIGIN, Browser, OAuthClient, Response, answer, read
+from tests.oauth.remembered_cast import registered
+from workspace import organizations
+from workspace.models import Organization, User
+
+
+@pytest.fixture
+def quiet(ada: User, acme: Organization) -> Organization:  # noqa: ARG001  acme comes first
+    """Ada's second organization, where no scope unlocks anything today."""
+    organization = organizations.found("Quiet", owner=ada)
+    organization.flags.create(name="mcp_server", enabled=False)
+    return organization
+
+
+@pytest.fixture
+def page(quiet: Organization, browser: Browser) -> Response:  # noqa: ARG001  it exists by then
+    return browser.open(registered().authorize_address())
+
+
+def boxes(response: Response) -> dict[str, bool]:
+    """Every box of the consent form, and whether it is ticked."""
+    form = markup.read(response.content).one("form", action="/api/mcp/oauth/consent")
+    ticks = form.all("input", type="checkbox")
+    return {box.attributes["value"]: "checked" in box.attributes for box in ticks}
+
+
+def chosen(response: Response) -> list[str]:
+    radios = markup.read(response.content).all("input", type="radio", name="organization")
+    return [one.attributes["value"] for one in radios if "checked" in one.attributes]
+
+
+def told(response: Response) -> str:
+    status: Element = markup.read(response.content).one("p", role="status")
+    return status.text
+
+
+def unlocks(response: Response) -> bool:
+    return "search_docs" in response.content.decode()
+
+
+def test_switching_shows_what_is_unlocked_there_and_keeps_every_tick(
+    page: Response, browser: Browser, quiet: Organization
+) -> None:
+    assert unlocks(page)
+    sent = {"organization": str(quiet.pk), "scope": ["setup:read"], "remember": "yes"}
+    shown = browser.decide(page, "switch", **sent)
+    assert shown.status_code == 200
+    assert not unlocks(shown)
+    assert chosen(shown) == [str(quiet.pk)]
+    assert boxes(shown) == {"docs:read": False, "setup:read": True, "yes": True}
+    assert told(shown) == "This page now shows what it unlocks at Quiet."
+
+
+def test_the_page_shown_again_obeys_the_policy_of_the_first(
+    page: Response, browser: Browser, quiet: Organization
+) -> None:
+    shown = browser.decide(page, "switch", organization=str(quiet.pk))
+    for header in ("Content-Security-Policy", "Cache-Control", "Referrer-Policy"):
+        assert shown[header] == page[header]
+
+
+def test_switching_to_and_fro_leaves_the_request_open(
+    page: Response, browser: Browser, quiet: Organization, acme: Organization
+) -> None:
+    there = browser.decide(page, "switch", organization=str(quiet.pk))
+    back = browser.decide(there, "switch", organization=str(acme.pk))
+    assert unlocks(back)
+    assert boxes(back) == boxes(page)
+    assert AuthorizationRequest.objects.get().decided_at is None
+    assert "code" in answer(browser.decide(back))
+    assert Authorization.objects.get().organization == acme
+
+
+def test_approving_for_an_organization_that_was_not_shown_shows_it_first(
+    page: Response, browser: Browser, quiet: Organization
+) -> None:
+    sent = {"organization": str(quiet.pk), "scope": ["docs:read"]}
+    shown = browser.decide(page, **sent)
+    assert shown.status_code == 200
+    assert told(shown) == "This page now shows what it unlocks at Quiet. Approve once more."
+    assert (unlocks(shown), chosen(shown)) == (False, [str(quiet.pk)])
+    assert not Authorization.objects.exists()
+    assert "code" in answer(browser.decide(shown))
+    given = Authorization.objects.get()
+    assert (given.organization, given.scope) == (quiet, "docs:read")
+
+
+@pytest.mark.parametrize("shown", [None, "", "x", "\0"])
+def test_a_form_that_does_not_say_what_it_showed_is_shown_again(
+    shown: str | None, page: Response, browser: Browser
+) -> None:
+    assert "Approve once more." in told(browser.decide(page, shown=shown))
+    assert not Authorization.objects.exists()
+
+
+def test_cancelling_needs_no_second_look(
+    page: Response, browser: Browser, quiet: Organization
+) -> None:
+    sent = answer(browser.decide(page, "cancel", organization=str(quiet.pk)))
+    assert sent["error"] == "access_denied"
+
+
+@pytest.mark.parametrize("decision", ["switch", "approve"])
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        pytest.param({"scope": ["docs:read", "actions:*"]}, 400, id="C20"),
+        pytest.param({"organization": "globex"}, 403, id="C26"),
+    ],
+)
+def test_showing_it_again_offers_nothing_that_was_not_there(
+    changes: dict[str, Any], status: int, decision: str, page: Response, browser: Browser
+) -> None:
+    globex = organizations.found("Globex", owner=User.objects.create_user("boss@globex.example"))
+    if "organization" in changes:
+        changes = {"organization": str(globex.pk)}
+    refused = browser.decide(page, decision, **changes)
+    assert refused.status_code == status
+    assert "Globex" not in refused.content.decode()
+    assert SecurityEvent.objects.get().kind == "consent_forged"
+
+
+def test_with_nothing_ticked_the_other_organization_is_shown_all_the_same(
+    page: Response, browser: Browser, quiet: Organization
+) -> None:
+    again = browser.decide(page, scope=[], organization=str(quiet.pk), remember="yes")
+    assert again.status_code == 400
+    assert (unlocks(again), chosen(again)) == (False, [str(quiet.pk)])
+    assert boxes(again) == {"docs:read": False, "setup:read": False, "yes": True}
+
+
+@pytest.mark.parametrize("state", [None, "a b&c=d%+/?#\u00e9"])
+def test_whoever_signs_in_instead_is_asked_the_same_and_is_always_asked(
+    state: str | None, browser: Browser, quiet: Organization, acme: Organization
+) -> None:
+    client = registered()
+    page = browser.open(client.authorize_address(state=state))
+    shown = browser.decide(page, "switch", organization=str(quiet.pk))
+    away = browser.submit(shown, "next")
+    eve = User.objects.create_user("eve@acme.example")
+    organizations.join(acme, eve)
+    elsewhere = Browser(eve)
+    instead = elsewhere.open(away["Location"])
+    sent = answer(elsewhere.decide(instead, remember="yes"))
+    assert sent.pop("code")
+    assert sent == {"iss": ORIGIN} | ({} if state is None else {"state": state})
+    again = elsewhere.open(away["Location"])
+    assert "asks to connect" in earlier(again)
+
+
+def test_with_one_organization_there_is_nothing_to_switch(
+    oauth_client: OAuthClient, browser: Browser
+) -> None:
+    text = browser.open(oauth_client.authorize_address()).content.decode()
+    assert "Show what it unlocks there" not in text
+
+
+def earlier(response: Response) -> str:
+    return " ".join(markup.read(response.content).one("main").text.split())
+
+
+def test_who_connected_the_client_before_is_told_what_another_approval_does(
+    oauth_client: OAuthClient, browser: Browser
+) -> None:
+    address = oauth_client.authorize_address()
+    assert "already" not in earlier(browser.open(address))
+    first = oauth_client.connect(browser)
+    Authorization.objects.update(created_at="2026-03-01T12:00Z")
+    assert (
+        "You connected it there on March 1, 2026 already. Approving adds a second connection and "
+        "leaves that one as it is." in earlier(browser.open(address))
+    )
+    second = oauth_client.connect(browser)
+    assert "It has 2 connections there already, the latest since" in earlier(browser.open(address))
+    assert [oauth_client.ping(one.access) for one in (first, second)] == [200, 200]
+
+
+def test_connections_that_ended_or_are_elsewhere_or_of_others_are_not_counted(
+    oauth_client: OAuthClient, stranger: OAuthClient, browser: Browser, ada: User
+) -> None:
+    stranger.connect(browser)
+    oauth_client.connect(browser)
+    root = Authorization.objects.get(client__client_id=oauth_client.client_id)
+    connections.revoke(ada, root.pk, address="198.51.100.7")
+    assert "already" not in earlier(browser.open(oauth_client.authorize_address()))
+
+
+def test_switching_says_what_the_client_has_in_that_organization(
+    page: Response, browser: Browser, quiet: Organization
+) -> None:
+    assert "code" in answer(browser.decide(page))
+    page = browser.open(OAuthClient(client_id="by-hand").authorize_address())
+    assert "You connected it there" in earlier(page)
+    shown = browser.decide(page, "switch", organization=str(quiet.pk))
+    assert "You connected it there" not in earlier(shown)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (30, "30 seconds"),
+        (60, "1 minute"),
+        (90, "90 seconds"),
+        (600, "10 minutes"),
+        (3600, "1 hour"),
+        (86_400, "1 day"),
+    ],
+)
+def test_every_text_on_time_follows_its_setting(
+    seconds: int, words: str, oauth_client: OAuthClient, browser: Browser, settings: Any
+) -> None:
+    settings.HALO_CONSENT_SECONDS = settings.HALO_ACCESS_TOKEN_SECONDS = seconds
+    page = browser.open(oauth_client.authorize_address())
+    assert f"This page can be answered for {words}." in earlier(page)
+    assert f"Access lasts {words} at a time" in earlier(page)
+    code = answer(browser.decide(page))["code"]
+    assert read(oauth_client.exchange(code))["expires_in"] == seconds
+    assert f"it is older than {words}" in earlier(browser.decide(page))
