@@ -1,5 +1,6 @@
 """The audit trail as admins read it: every filter, no way to change a row."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
@@ -32,6 +33,11 @@ class RecentValuesFilter(admin.AllValuesFieldListFilter):
         newest = rows.values_list(field_path, flat=True)
         values = sorted({*newest[: self.ROWS]})[: self.VALUES]
         self.lookup_choices = values  # type: ignore[assignment]  # only ever walked through
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Rows may hold no value at all, and a link has to have a name."""
+        for choice in super().choices(changelist):
+            yield choice | {"display": choice["display"] or _("none")}
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]

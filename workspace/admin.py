@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.widgets import AdminSplitDateTime
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.db.models import Model
@@ -80,8 +81,25 @@ class AgentInline(admin.TabularInline):  # type: ignore[type-arg]
         return False
 
 
+class SuspendedWidget(AdminSplitDateTime):
+    """Django's two boxes, each with a name of its own for those who cannot see the words beside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for box, name in zip(
+            self.widgets, (_("Suspended, date"), _("Suspended, time")), strict=True
+        ):
+            box.attrs["aria-label"] = name
+
+
+class OrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        widgets = {"suspended_at": SuspendedWidget()}
+
+
 @admin.register(Organization)
 class OrganizationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = OrganizationForm
     list_display = ("name", "slug", "created_at", "suspended_at")
     list_filter = (("suspended_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "slug")

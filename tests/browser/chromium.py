@@ -61,15 +61,15 @@ class Visitor:
         """Open a path of the server, or a whole address."""
         self.page.goto(path if "://" in path else self.url + path)
 
-    def sign_in(self) -> None:
+    def sign_in(self, email: str = EMAIL, password: str = PASSWORD) -> None:
         """Fill in the sign-in form that is shown."""
-        self.page.get_by_label("Email").fill(EMAIL)
-        self.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        self.page.get_by_label("Email").fill(email)
+        self.page.get_by_label("Password", exact=True).fill(password)
         self.page.get_by_role("button", name="Sign in").click()
 
-    def signed_in(self) -> "Visitor":
+    def signed_in(self, email: str = EMAIL, password: str = PASSWORD) -> "Visitor":
         self.open("/signin")
-        self.sign_in()
+        self.sign_in(email, password)
         return self
 
     def complain(self, problem: str) -> None:

@@ -38,8 +38,16 @@ class Forms(HTMLParser):
 class Person:
     """Signs in when asked, and approves what the page shows unless told to untick."""
 
-    def __init__(self, *, untick: frozenset[str] = frozenset(), decision: str = "approve") -> None:
+    def __init__(
+        self,
+        *,
+        untick: frozenset[str] = frozenset(),
+        decision: str = "approve",
+        email: str = EMAIL,
+        password: str = PASSWORD,
+    ) -> None:
         self.browser = httpx2.Client(timeout=30)
+        self.email, self.password = email, password
         self.untick = untick
         self.decision = decision
         self.consent_page = ""
@@ -57,7 +65,7 @@ class Person:
     def _sign_in(self, url: str) -> httpx2.Response:
         page = self.browser.get(url)
         form = form_with(page.text, "login")
-        sent = dict(form.fields) | {"login": EMAIL, "password": PASSWORD}
+        sent = dict(form.fields) | {"login": self.email, "password": self.password}
         response = self.browser.post(urljoin(url, form.action), data=sent)
         assert response.status_code == 302, response.text
         return response
