@@ -4,9 +4,20 @@
 import os
 import sys
 
+INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
+    try:
+        execute()
+    except KeyboardInterrupt:
+        # Ctrl-C at any moment, also while modules are being read, is nobody's mistake.
+        sys.exit(INTERRUPTED)
+
+
+def execute() -> None:
+    """Run the command that was given; a wrong variable is told in one line that names it."""
     # Settings are read on the first of these imports.
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
     from django.core.management import execute_from_command_line  # noqa: PLC0415
@@ -14,7 +25,6 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        # A wrong variable is told in one line that names it, not in forty lines of traceback.
         sys.exit(f"halo: {error}")
 
 

@@ -92,6 +92,11 @@ def origin(name: str, default: str) -> str:
     return value
 
 
+def bracketed(host: str) -> str:
+    """A host as addresses hold it: IPv6 between brackets (RFC 3986 section 3.2.2)."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 def origins(name: str) -> list[str]:
     """Origins as a browser sends them in `Origin`, separated by commas or spaces."""
     found = [word.rstrip("/") for word in words(name)]
@@ -134,6 +139,8 @@ def database(name: str, default: str) -> dict[str, Any]:
         raise refuse(name, "is not a URL that can be read") from error
     if config["NAME"] in {"", ":memory:"}:
         raise refuse(name, "names no database")
+    if url.startswith("sqlite:") and config.get("OPTIONS"):
+        raise refuse(name, "a sqlite:// URL takes no options")
     return config
 
 

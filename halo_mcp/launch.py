@@ -15,6 +15,8 @@ import uvicorn
 from django.conf import settings
 from uvicorn.supervisors import Multiprocess
 
+from halo_mcp import env
+
 log = structlog.get_logger(__name__)
 
 WORKER_GRACE_SECONDS = 10
@@ -53,7 +55,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise PortTaken(
-            f"Cannot listen on {host}:{port} ({error.strerror}). "
+            f"Cannot listen on {env.bracketed(host)}:{port} ({error.strerror}). "
             "Stop what runs there, or choose another PORT."
         ) from error
     sock.set_inheritable(True)

@@ -24,12 +24,13 @@ HALO_PRODUCTION = (
 )
 DEBUG = env.flag("HALO_DEBUG", default=False)
 HOST = env.text("HOST", "127.0.0.1")
-PORT = env.integer("PORT", 8000, least=1)
+PORT = env.integer("PORT", 8000, least=1, most=65_535)
 # The one address that tokens, metadata and links name (RFC 8414 issuer, RFC 9728 resource).
-HALO_PUBLIC_URL = env.origin("HALO_PUBLIC_URL", f"http://{HOST}:{PORT}")
+HALO_PUBLIC_URL = env.origin("HALO_PUBLIC_URL", f"http://{env.bracketed(HOST)}:{PORT}")
 LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-PUBLIC_HOST = str(urlsplit(HALO_PUBLIC_URL).hostname)
-IS_LOOPBACK = PUBLIC_HOST in {"localhost", "127.0.0.1", "::1"}
+# With its brackets, as the Host header carries it.
+PUBLIC_HOST = env.bracketed(str(urlsplit(HALO_PUBLIC_URL).hostname))
+IS_LOOPBACK = PUBLIC_HOST in LOOPBACK_HOSTS
 IS_HTTPS = HALO_PUBLIC_URL.startswith("https://")
 ALLOWED_HOSTS = [
     *(LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]),
@@ -68,7 +69,9 @@ POSTGRESQL_OPTIONS = {"server_side_binding": True, "prepare_threshold": 5}
 DATABASES = {
     "default": {
         **DATABASE,
-        "OPTIONS": SQLITE_OPTIONS if ON_SQLITE else POSTGRESQL_OPTIONS,
+        # The address may carry its own, above all sslmode: dropped, a link would not be encrypted.
+        "OPTIONS": DATABASE.get("OPTIONS", {})
+        | (SQLITE_OPTIONS if ON_SQLITE else POSTGRESQL_OPTIONS),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": not ON_SQLITE,
         # A file even in tests: in memory, SQLite locks differently from what is deployed.

@@ -1,11 +1,14 @@
 """The real start: one line for what is wrong, and data that it leaves alone."""
 
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.commands import checkout
 from tests.commands.deployment import PATIENCE, Deployment, until
 
 pytestmark = [
@@ -35,6 +38,8 @@ def test_a_second_start_changes_no_data(deployment: Deployment) -> None:
     ("name", "value"),
     [
         ("PORT", "eighty"),
+        ("PORT", "0"),
+        ("PORT", "65536"),
         ("HALO_RATE_TOOLS_CALL", "fast"),
         ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/halo"),
         ("REDIS_URL", "redis://127.0.0.1:1"),
@@ -66,3 +71,34 @@ def test_a_busy_port_is_told_in_one_line_and_nothing_is_begun(deployment: Deploy
     assert f"Cannot listen on 127.0.0.1:{deployment.env['PORT']}" in line
     assert "another PORT" in line
     assert not (deployment.folder / "data" / "halo.sqlite3").exists()
+
+
+INTERRUPTED = "raise KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        pytest.param("django.py", ["check"], id="while-modules-are-read"),
+        pytest.param("interrupted.py", ["check"], id="while-settings-are-read"),
+        pytest.param("unread.py", ["shell", "--no-imports", "-c", INTERRUPTED], id="at-work"),
+    ],
+)
+def test_an_interrupted_command_ends_without_a_traceback(
+    deployment: Deployment, at: str, words: list[str]
+) -> None:
+    (deployment.folder / at).write_text(INTERRUPTED)
+    settings = "interrupted" if at == "interrupted.py" else "halo_mcp.settings"
+    own = {"PYTHONPATH": str(deployment.folder), "DJANGO_SETTINGS_MODULE": settings}
+
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=checkout.ROOT,
+        env=deployment.env | own,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (130, "")

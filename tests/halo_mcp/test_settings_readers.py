@@ -111,6 +111,7 @@ def test_an_empty_variable_means_the_default(
         ("database", "postgres://db.internal"),
         ("database", "sqlite://:memory:"),
         ("database", "halo"),
+        ("database", "sqlite:////data/halo.sqlite3?timeout=1"),
     ],
 )
 def test_a_bad_value_is_refused_with_the_variable_s_name(
