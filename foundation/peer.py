@@ -31,6 +31,15 @@ def client_address(remote: str, forwarded_for: str | None) -> str:
     return peel(remote, forwarded_for, _trusted(tuple(settings.HALO_TRUSTED_PROXIES)))
 
 
+def is_trusted(remote: str) -> bool:
+    """Tell whether the socket's peer is a proxy of HALO_TRUSTED_PROXIES.
+
+    Raises ImproperlyConfigured if the setting holds no networks.
+    """
+    known = _parse(remote)
+    return known is not None and _among(known, _trusted(tuple(settings.HALO_TRUSTED_PROXIES)))
+
+
 def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
     """Walk X-Forwarded-For from the right and return the first address no trusted proxy has.
 

@@ -19,7 +19,7 @@ BROKER_FOLDERS = ("data_folder_in", "data_folder_out", "control_folder")
 
 def work() -> None:
     """Run the worker and its schedule in this process until SIGTERM."""
-    _make_broker_folders()
+    make_broker_folders()
     # Who may run this is the operator's decision; messages are JSON, which runs no code.
     warnings.simplefilter("ignore", SecurityWarning)
     options = {
@@ -33,8 +33,8 @@ def work() -> None:
     app.worker_main(["--quiet", "worker", "--beat", *words, *quiet])
 
 
-def _make_broker_folders() -> None:
-    # Without Redis, messages are files here; the transport makes only some of its folders.
+def make_broker_folders() -> None:
+    """Without Redis, messages are files here; the transport makes only some of its folders."""
     for name in BROKER_FOLDERS:
         folder = settings.CELERY_BROKER_TRANSPORT_OPTIONS.get(name)
         if folder:

@@ -200,13 +200,14 @@ INSTALLED_APPS = [
     "halo_mcp",
 ]
 MIDDLEWARE = [
+    "halo_mcp.edge.believed_scheme",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "halo_mcp.edge.KnownHost",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -286,7 +287,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = False  # the proxy in front does this; /api/mcp must never redirect
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = IS_HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HALO_TRUSTED_PROXIES else None
+# From others than HALO_TRUSTED_PROXIES it does not get this far (halo_mcp/edge.py).
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
