@@ -15,7 +15,8 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
-from audit.models import ActionExecution, ActorKind, Outcome, SecurityEvent
+from audit.models import ActionExecution, SecurityEvent
+from audit.outcomes import ActorKind, Outcome
 from foundation import peer
 from foundation.storable import escape_unstorable
 

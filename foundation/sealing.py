@@ -79,14 +79,6 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         raise SealBroken("The value or its context was changed.") from None
 
 
-def needs_resealing(sealed: bytes) -> bool:
-    """Tell whether the value was sealed with another key than the one that seals now.
-
-    Raises SealBroken if no configured key could open it.
-    """
-    return _key_of(sealed) != _ring()[0]
-
-
 def new_key() -> str:
     """Return a fresh key for HALO_SEALING_KEYS: 32 random bytes in base64, 44 characters."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()

@@ -57,7 +57,7 @@ def _counters() -> list[CheckMessage]:
         return []
     return [
         Error(
-            "Sign-in limits and sessions of several processes need a shared cache.",
+            "Limits on sign-in and consent pages, of several processes, need a shared cache.",
             hint="Set REDIS_URL.",
             id="halo.E004",
         )

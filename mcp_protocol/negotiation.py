@@ -14,9 +14,16 @@ from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, answer_to_initialize, find
 from mcp_protocol.strict_json import JsonObject
 
-# RFC 5424, section 6.2.1, as the specification spells them.
-LOG_LEVELS: Final = frozenset(
-    {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+# RFC 5424, section 6.2.1, as the specification spells them, least severe first.
+LOG_LEVELS: Final = (
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
 )
 
 # The one revision that has batches; the most messages of one of them.

@@ -62,10 +62,6 @@ class InvalidTarget(OAuthError):
     code = "invalid_target"
 
 
-class UnauthorizedClient(OAuthError):
-    code = "unauthorized_client"
-
-
 class UnsupportedGrantType(OAuthError):
     code = "unsupported_grant_type"
 

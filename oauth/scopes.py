@@ -109,10 +109,6 @@ class ScopeSet:
                 raise ScopeNotCovered(scope)
         return requested
 
-    def minimal(self) -> "ScopeSet":
-        """Return the set without the members that another member implies."""
-        return ScopeSet(tuple(s for s in self if self._lookup & s.granted_by() == {s}))
-
 
 def parse(text: str) -> ScopeSet:
     """Read a `scope` parameter; what the grammar does not know is dropped without an error.

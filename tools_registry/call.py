@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from audit import record
-from audit.models import Outcome
+from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
 from mcp_protocol import failures, shapes
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError

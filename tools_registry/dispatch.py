@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from audit import record
-from audit.models import Outcome
+from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
 from mcp_protocol import envelope, failures, headers, methods, negotiation
 from mcp_protocol.envelope import Malformed, Message, Notification, Request, RequestId, Response

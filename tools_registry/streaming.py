@@ -8,7 +8,7 @@ import structlog
 
 from mcp_protocol import envelope
 from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
-from mcp_protocol.negotiation import Terms
+from mcp_protocol.negotiation import LOG_LEVELS, Terms
 from mcp_protocol.revisions import Revision, since
 from tools_registry import dispatch
 from tools_registry.dispatch import Answered, Runnable
@@ -17,17 +17,6 @@ from tools_registry.types import Json
 
 log = structlog.get_logger(__name__)
 
-# RFC 5424 section 6.2.1, least severe first.
-LEVELS: Final = (
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-)
 # Closing the stream is the cancellation from here on (MCP 2026-07-28, basic/transports/
 # streamable-http, Cancellation). Before, "disconnection SHOULD NOT be interpreted as the client
 # cancelling its request" (MCP 2025-03-26 to 2025-11-25, basic/transports, Sending Messages).
@@ -89,7 +78,7 @@ class StreamChannel:
 
     def log(self, level: str, data: Json) -> None:
         least = self._terms.log_level
-        if least is not None and LEVELS.index(level) >= LEVELS.index(least):
+        if least is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(least):
             self._notify("notifications/message", {"level": level, "data": data})
 
     def is_cancelled(self) -> bool:

@@ -20,7 +20,6 @@ ALLOWED = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]*")  # RFC 6749 5.2
         (errors.InvalidGrant, "invalid_grant", 400),
         (errors.InvalidScope, "invalid_scope", 400),
         (errors.InvalidTarget, "invalid_target", 400),
-        (errors.UnauthorizedClient, "unauthorized_client", 400),
         (errors.UnsupportedGrantType, "unsupported_grant_type", 400),
         (errors.UnsupportedResponseType, "unsupported_response_type", 400),
         (errors.AccessDenied, "access_denied", 400),

@@ -165,18 +165,6 @@ def test_narrowing_to_nothing_known_is_an_invalid_scope() -> None:
         scopes.parse("actions:*").narrow(scopes.parse("actions:hub*"))
 
 
-@pytest.mark.parametrize(
-    ("written", "minimal"),
-    [
-        ("actions:* data:read actions:hubspot:*", "actions:*"),
-        ("actions:hubspot:create_deal actions:hubspot:* docs:read", "actions:hubspot:* docs:read"),
-        ("docs:read data:read", "docs:read data:read"),
-    ],
-)
-def test_the_minimal_set_drops_what_another_member_implies(written: str, minimal: str) -> None:
-    assert str(scopes.parse(written).minimal()) == minimal
-
-
 def test_the_scope_of_an_action_is_built_from_its_two_names() -> None:
     assert str(scopes.for_action("hubspot", "create_deal")) == "actions:hubspot:create_deal"
     assert scopes.for_action("mcp.crm", "listUsers").integration == "mcp.crm"

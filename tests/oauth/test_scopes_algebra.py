@@ -87,16 +87,6 @@ def test_narrowing_never_widens_and_refuses_only_what_goes_beyond(
 
 @at_any_pace
 @given(sets_of_scopes)
-def test_the_minimal_set_means_the_same_and_has_no_member_to_spare(held: ScopeSet) -> None:
-    minimal = held.minimal()
-    assert permitted(minimal) == permitted(held)
-    for scope in minimal:
-        rest = ScopeSet(tuple(other for other in minimal if other != scope))
-        assert not rest.covers(scope)
-
-
-@at_any_pace
-@given(sets_of_scopes)
 def test_canonical_text_reads_back_as_the_same_set(held: ScopeSet) -> None:
     assert scopes.parse(str(held)) == held
 
