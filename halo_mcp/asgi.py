@@ -5,6 +5,7 @@ Django's ASGI handler costs about a millisecond a request and holds a thread per
 """
 
 import os
+from asyncio import to_thread
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
@@ -14,6 +15,7 @@ from django.core.wsgi import get_wsgi_application
 
 django_application = get_wsgi_application()
 
+from halo_mcp import checks  # noqa: E402  apps first
 from halo_mcp.whole_requests import WholeRequests  # noqa: E402  apps first
 from tools_registry.asgi import McpApplication, Receive, Scope, Send  # noqa: E402  apps first
 
@@ -47,6 +49,11 @@ class Application:
                 await send({"type": "websocket.close", "code": 1000})
 
     async def _live(self, receive: Receive, send: Send) -> None:
+        # A server that is started by itself would serve what `./run` refuses to.
+        if problems := await to_thread(checks.problems):
+            await receive()
+            await send({"type": "lifespan.startup.failed", "message": "\n".join(problems)})
+            return
         while (await receive())["type"] != "lifespan.shutdown":
             await send({"type": "lifespan.startup.complete"})
         self._mcp.close()

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, register, run_checks
+from django.db import DEFAULT_DB_ALIAS
+
+# What has to hold before a process takes work, however it was started.
+BEFORE_SERVING = (Tags.security, Tags.database, "tools")
+DATABASES = (DEFAULT_DB_ALIAS,)
+
+
+def problems() -> list[str]:
+    """What forbids this process to serve, a line each; for starts that no command checks."""
+    found = run_checks(tags=BEFORE_SERVING, databases=DATABASES)
+    return [str(each) for each in found if each.is_serious() and not each.is_silenced()]
 
 
 @register(Tags.security)

@@ -119,3 +119,31 @@ def test_the_deployment_check_judges_the_settings_as_they_are_read(
     assert (done.returncode == 0) is (replaced == {}), done.stderr
     assert all(words in done.stdout + done.stderr for words in told)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["manage.py", "worker"], id="worker"),
+        pytest.param(["manage.py", "up"], id="up"),
+        pytest.param(["-m", "uvicorn", "halo_mcp.asgi:application", "--port", "0"], id="uvicorn"),
+    ],
+)
+def test_nothing_takes_work_in_an_unsafe_production(words: list[str]) -> None:
+    ours = ("HALO_", "DJANGO_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=kept | PRODUCTION | {"HALO_DEBUG": "yes", "PORT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert "halo.E001" in done.stderr
+    assert "HINT: Unset HALO_DEBUG." in done.stderr
+    assert "Traceback" not in done.stderr

@@ -5,15 +5,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from halo_mcp import bootstrap, launch
+from halo_mcp import bootstrap, checks, launch
 from halo_mcp.bootstrap import FirstAdmin
 
 
 class Command(BaseCommand):
     help = "Prepare the database, then serve web and background worker until Ctrl-C."
-    requires_system_checks = ["security", "tools"]
+    requires_system_checks = []  # made below, so that no option skips them
 
     def handle(self, *_args: Any, **_options: Any) -> None:
+        self.check(tags=checks.BEFORE_SERVING, databases=checks.DATABASES)
         launch.obey_signals()
         try:
             self._run()

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from halo_mcp import celery
+from halo_mcp import celery, checks
 
 STDIN = 0
 
 
 class Command(BaseCommand):
     help = "Run the background worker and its schedule until SIGTERM."
-    requires_system_checks = []
+    requires_system_checks = []  # made below, so that no option skips them
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -24,6 +24,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        self.check(tags=checks.BEFORE_SERVING, databases=checks.DATABASES)
         if options["until_stdin_closes"]:
             threading.Thread(target=_end_with_stdin, daemon=True).start()
         celery.work()
