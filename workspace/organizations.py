@@ -22,7 +22,7 @@ def found(name: str, *, owner: User) -> Organization:
 def establish(organization: Organization) -> Organization:
     """Save a new organization together with what every organization has: keys and an agent."""
     organization.widget_key = ids.opaque("ab_live_")
-    organization.identity_secret = seal_identity_secret(organization, ids.opaque("ha_secret_"))
+    organization.identity_secret = _sealed(organization, ids.opaque("ha_secret_"))
     organization.save(force_insert=True)
     Agent.objects.create(organization=organization, kind=AgentKind.ASK_AI, name="Ask AI")
     return organization
@@ -39,10 +39,32 @@ def flag(organization_id: UUID, name: str) -> bool:
     return flags.DEFAULTS[name] if enabled is None else enabled
 
 
-def seal_identity_secret(organization: Organization, secret: str) -> bytes:
-    """The secret sealed to this organization's row: moved to another row, it does not open."""
-    context = f"workspace.organization:{organization.id}:identity_secret"
-    return sealing.seal(secret.encode(), context=context.encode())
+def identity_secret(organization: Organization) -> str | None:
+    """What signs the organization's identity tokens; None where none was made.
+
+    Raises SealBroken if no configured key opens it, or it belongs to another row.
+    """
+    sealed = organization.identity_secret
+    if sealed is None:
+        return None
+    return sealing.unseal(bytes(sealed), context=_place(organization)).decode()
+
+
+def rotate_identity_secret(organization: Organization) -> str:
+    """Put a new secret in the place of the old one, which signs nothing from now on."""
+    secret = ids.opaque("ha_secret_")
+    organization.identity_secret = _sealed(organization, secret)
+    organization.save(update_fields=["identity_secret"])
+    return secret
+
+
+def _sealed(organization: Organization, secret: str) -> bytes:
+    return sealing.seal(secret.encode(), context=_place(organization))
+
+
+def _place(organization: Organization) -> bytes:
+    # Moved to another row, the secret does not open.
+    return f"workspace.organization:{organization.id}:identity_secret".encode()
 
 
 def _free_slug(name: str) -> str:
