@@ -10,13 +10,14 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from audit import record
 from audit.admin import ReadOnlyAdmin
 from oauth import authorizations, replies
-from oauth.models import Authorization, Client
+from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
 
 
 class ClientAdmin(ReadOnlyAdmin):
@@ -104,25 +105,44 @@ class AuthorizationAdmin(ReadOnlyAdmin):
         _say(request, text, count)
 
 
-class AccessTokenAdmin(ReadOnlyAdmin):
-    list_display = ("id", "authorization", "scope", "created", "expires", "revoked_at")
+class ChainAdmin(ReadOnlyAdmin):
+    """What hangs on an authorization: it ends with it, and never by itself."""
+
     list_select_related = ("authorization__client", "authorization__user")
+    readonly_fields = ("chain_revoked_at",)
+
+    @admin.display(description=_("chain revoked"), ordering="authorization__revoked_at")
+    def chain_revoked_at(self, row: AccessToken | RefreshToken | Grant) -> str:
+        revoked_at = row.authorization.revoked_at
+        # As text: the page of one row shows what is worked out as Python would print it.
+        if revoked_at is None:
+            return self.get_empty_value_display()
+        return date_format(timezone.localtime(revoked_at), "DATETIME_FORMAT")
+
+
+class AccessTokenAdmin(ChainAdmin):
+    list_display = ("id", "authorization", "scope", "created", "expires", "chain_revoked_at")
     list_filter = ("created", "expires")
     search_fields = ("=id", "=authorization__id", "authorization__user__email")
     fields = list_display
 
 
-class RefreshTokenAdmin(ReadOnlyAdmin):
-    list_display = ("id", "authorization", "scope", "created", "used_at")
-    list_select_related = ("authorization__client", "authorization__user")
+class RefreshTokenAdmin(ChainAdmin):
+    list_display = ("id", "authorization", "scope", "created", "used_at", "chain_revoked_at")
     list_filter = ("created", ("used_at", admin.EmptyFieldListFilter))
     search_fields = ("=id", "=authorization__id", "authorization__user__email")
     fields = list_display
 
 
-class GrantAdmin(ReadOnlyAdmin):
-    list_display = ("id", "authorization", "created", "expires", "consumed_at")
-    list_select_related = ("authorization__client", "authorization__user")
+class GrantAdmin(ChainAdmin):
+    list_display = (
+        "id",
+        "authorization",
+        "created",
+        "expires",
+        "consumed_at",
+        "chain_revoked_at",
+    )
     fields = (*list_display, "redirect_uri")
 
 

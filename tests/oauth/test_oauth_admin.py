@@ -1,6 +1,7 @@
 """What admins see and may do: every list opens, no hash shows, a revocation holds at once."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -129,6 +130,17 @@ def test_revoking_an_authorization_ends_all_its_tokens(
     assert Authorization.objects.get().revoke_reason == "revoked_by_admin"
     assert SecurityEvent.objects.filter(kind="revoked_by_admin").exists()
     assert LogEntry.objects.get().user.email == "root@halo.example"
+
+
+@pytest.mark.usefixtures("traces")
+@pytest.mark.parametrize("model", [Grant, AccessToken, RefreshToken])
+def test_what_hangs_on_a_revoked_chain_says_when_it_ended(model: type[Model], root: Http) -> None:
+    row = model._default_manager.order_by("-pk")[0]
+    addresses = (page_of(model, "changelist"), page_of(model, "change", row.pk))
+    told = "Feb. 3, 2031"
+    assert [told in root.get(address).content.decode() for address in addresses] == [False, False]
+    Authorization.objects.update(revoked_at=datetime(2031, 2, 3, 12, tzinfo=UTC))
+    assert [told in root.get(address).content.decode() for address in addresses] == [True, True]
 
 
 @pytest.mark.usefixtures("tokens")
