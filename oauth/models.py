@@ -178,12 +178,11 @@ class Grant(AbstractGrant):
 
 
 class AccessToken(AbstractAccessToken):
-    """A bearer token: its SHA-256, its own scope and its hour."""
+    """A bearer token: its SHA-256, its own scope and its hour. It is revoked with its chain."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     token_checksum = models.CharField(max_length=64, unique=True, editable=False)
     authorization = models.ForeignKey(Authorization, models.CASCADE, related_name="access_tokens")
-    revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
 
     token = None
     user = None

@@ -35,7 +35,6 @@ SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.emai
   LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
  WHERE t.token_checksum = %s
    AND t.expires > %s
-   AND t.revoked_at IS NULL
    AND a.revoked_at IS NULL
    AND u.is_active
    AND o.suspended_at IS NULL

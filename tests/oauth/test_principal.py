@@ -137,12 +137,6 @@ def test_what_ends_a_token_ends_it_with_the_very_next_call(
     assert oauth_client.ping(tokens.access) == 401
 
 
-def test_one_token_can_end_alone(tokens: Tokens, oauth_client: OAuthClient) -> None:
-    AccessToken.objects.update(revoked_at=NOON)
-    assert oauth_client.ping(tokens.access) == 401
-    assert oauth_client.refresh(tokens.refresh).status_code == 200
-
-
 def test_who_leaves_and_comes_back_has_to_consent_anew(
     tokens: Tokens, oauth_client: OAuthClient, browser: Browser, ada: User, acme: Organization
 ) -> None:

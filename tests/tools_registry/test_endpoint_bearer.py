@@ -57,10 +57,6 @@ def expire(grant: Grant) -> None:
     AccessToken.objects.filter(authorization=grant.authorization).update(expires=timezone.now())
 
 
-def revoke_token(grant: Grant) -> None:
-    AccessToken.objects.filter(authorization=grant.authorization).update(revoked_at=timezone.now())
-
-
 def move_resource(grant: Grant) -> None:
     Authorization.objects.filter(pk=grant.authorization.pk).update(
         resource="https://other.example/api/mcp"
@@ -87,7 +83,6 @@ def disable_client(grant: Grant) -> None:
 
 ENDINGS = [
     expire,
-    revoke_token,
     Grant.revoke,
     move_resource,
     deactivate,
