@@ -181,3 +181,9 @@ def test_aligned_cells_carry_a_class_where_a_style_would_be_blocked() -> None:
     html = render_html("| a | b |\n|--:|---|\n| 1 | 2 |")
     assert "style" not in html
     assert '<td class="align-right">1</td>\n<td>2</td>' in html
+
+
+def test_what_may_be_wider_than_a_screen_is_reached_by_keyboard() -> None:
+    html = render_html("| a |\n|---|\n| b |\n\n```sh\nls\n```\n\n    indented\n\n`<pre>` <table>\n")
+    assert html.count('<div class="wide" tabindex="0"><table>') == html.count("</table></div>") == 1
+    assert html.count('<pre tabindex="0">') == html.count("<pre") == 2
