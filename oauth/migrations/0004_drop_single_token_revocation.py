@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('oauth', '0001_initial'),
+        ('oauth', '0003_remembered_consent'),
     ]
 
     operations = [
