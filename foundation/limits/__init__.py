@@ -4,7 +4,7 @@
 formula and its error.
 """
 
-from foundation.limits.charging import build_store, charge, reset_store, still_refused
+from foundation.limits.charging import build_store, charge, give_back, reset_store, still_refused
 from foundation.limits.in_postgresql import prune_counters
 from foundation.limits.limit import Bucket, Limit, LimitStoreDown, Verdict
 from foundation.limits.window import Reading, Store
@@ -18,6 +18,7 @@ __all__ = [
     "Verdict",
     "build_store",
     "charge",
+    "give_back",
     "prune_counters",
     "reset_store",
     "still_refused",

@@ -32,6 +32,14 @@ def charge(buckets: Sequence[Bucket]) -> Verdict:
     return _tightest(filter(None, map(still_refused, merged))) or _take(merged)
 
 
+def give_back(buckets: Sequence[Bucket]) -> None:
+    """Take an allowed charge back, for what is counted only when it fails.
+
+    If the window has moved on since, the newer one is relieved. Raises LimitStoreDown.
+    """
+    _store().give_back(_merged(buckets))
+
+
 def still_refused(bucket: Bucket) -> Verdict | None:
     """Return the refusal this process knows a charge of the bucket to meet, without asking.
 

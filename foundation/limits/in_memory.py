@@ -34,6 +34,12 @@ class MemoryStore:
                 return Reading(False, now, tuple(standing.window for standing in standings))
             return Reading(True, now, tuple(self._charge(standing) for standing in standings))
 
+    def give_back(self, buckets: Sequence[Bucket]) -> None:
+        with self._lock:
+            for bucket in buckets:
+                if stored := self._windows.get(bucket.digest):
+                    self._windows[bucket.digest] = stored.relieved(bucket.cost)
+
     def close(self) -> None:
         self._windows.clear()
 

@@ -17,6 +17,10 @@ SELECT allowed, now_ms, started_ms, previous, current
 FROM foundation_charge(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[])
 """
 
+GIVE_BACK = """
+UPDATE foundation_rate_counter SET current = greatest(0, current - %s) WHERE key = %s
+"""
+
 # Rows a charge holds are skipped: waiting for them out of order could deadlock with it.
 PRUNE = """
 DELETE FROM foundation_rate_counter WHERE key IN (
@@ -43,6 +47,11 @@ class PostgresqlStore:
         )
         return Reading(allowed, now, tuple(windows[place] for place in range(len(buckets))))
 
+    def give_back(self, buckets: Sequence[Bucket]) -> None:
+        # One row a statement: outside a transaction none is held while another is waited for.
+        for bucket in sorted(buckets, key=lambda one: one.digest):
+            _execute(GIVE_BACK, [bucket.cost, bucket.digest])
+
     def close(self) -> None:
         """Nothing to let go of: the connection is Django's."""
 
@@ -54,15 +63,19 @@ def _charge(buckets: Sequence[Bucket]) -> tuple[Any, ...]:
         [bucket.limit.milliseconds for bucket in buckets],
         [bucket.cost for bucket in buckets],
     ]
+    (row,) = _execute(CHARGE, arguments)
+    return row
+
+
+def _execute(statement: str, arguments: list[Any]) -> list[tuple[Any, ...]]:
     try:
         with connection.cursor() as cursor:
-            cursor.execute(CHARGE, arguments)
-            row: tuple[Any, ...] = cursor.fetchone()
+            cursor.execute(statement, arguments)
+            return list(cursor.fetchall()) if cursor.description else []
     except (OperationalError, InterfaceError) as error:
         # A broken connection is let go here: no end of a request may ever come to this thread.
         connection.close_if_unusable_or_obsolete()
         raise LimitStoreDown("PostgreSQL did not count.") from error
-    return row
 
 
 def prune_counters() -> int:

@@ -52,6 +52,14 @@ for i, key in ipairs(KEYS) do
 end
 return reading
 """
+GIVE_BACK = """
+for i, key in ipairs(KEYS) do
+  local current = redis.call('HGET', key, 'current')
+  if current then
+    redis.call('HSET', key, 'current', math.max(0, current - ARGV[i]))
+  end
+end
+"""
 SCRIPT_SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -72,6 +80,14 @@ class RedisStore:
         numbers = itertools.chain.from_iterable(_numbers(bucket) for bucket in buckets)
         allowed, now, *windows = self._run(len(keys), *keys, *numbers)
         return Reading(bool(allowed), now, tuple(itertools.starmap(Window, _triples(windows))))
+
+    def give_back(self, buckets: Sequence[Bucket]) -> None:
+        keys = [KEY_PREFIX + bucket.digest for bucket in buckets]
+        costs = [bucket.cost for bucket in buckets]
+        try:
+            self._client.eval(GIVE_BACK, len(keys), *keys, *costs)
+        except (redis.RedisError, OSError) as error:
+            raise LimitStoreDown("Redis did not count.") from error
 
     def close(self) -> None:
         self._client.close()

@@ -41,6 +41,9 @@ class Window:
     def charged(self, cost: int) -> "Window":
         return replace(self, current=self.current + cost)
 
+    def relieved(self, cost: int) -> "Window":
+        return replace(self, current=max(0, self.current - cost))
+
 
 UNTOUCHED = Window(started=0, previous=0, current=0)
 
@@ -112,6 +115,10 @@ class Store(Protocol):
 
     def take(self, buckets: Sequence[Bucket]) -> Reading:
         """Charge every bucket its cost if all have room; raises LimitStoreDown."""
+        ...
+
+    def give_back(self, buckets: Sequence[Bucket]) -> None:
+        """Take the cost out of each bucket again, never below nothing; raises LimitStoreDown."""
         ...
 
     def close(self) -> None:

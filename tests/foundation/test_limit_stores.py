@@ -203,3 +203,19 @@ def test_other_databases_have_nothing_to_prune(monkeypatch: pytest.MonkeyPatch) 
 def test_only_postgresql_gets_a_table() -> None:
     tables = connection.introspection.table_names()
     assert ("foundation_rate_counter" in tables) == (connection.vendor == "postgresql")
+
+
+def test_what_is_given_back_can_be_charged_again(counters: Counters, bucket: MakeBucket) -> None:
+    other = bucket("other")
+    passed(counters.store, bucket(), 10)
+    passed(counters.store, other, 10)
+    counters.store.give_back([bucket(cost=2)])
+    assert passed(counters.store, bucket(), 5) == 2
+    assert passed(counters.store, other, 5) == 0
+
+
+def test_giving_back_leaves_no_bucket_below_nothing(counters: Counters, bucket: MakeBucket) -> None:
+    counters.store.give_back([bucket(), bucket("other")])
+    passed(counters.store, bucket(), 1)
+    counters.store.give_back([bucket(cost=5)])
+    assert passed(counters.store, bucket(), 15) == 10
