@@ -1,12 +1,15 @@
-"""Who may sign up, and where signing in leads."""
+"""Who may sign up, how often a password may be tried, and where signing in leads."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from allauth.account.adapter import DefaultAccountAdapter
-from django.http import HttpRequest
+from allauth.core.exceptions import ImmediateHttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from console import guesses, known_browsers
 from oauth import replies
 
 # Browsers drop tabs and line breaks from an address and take a backslash for a slash, so
@@ -20,6 +23,7 @@ class AccountAdapter(DefaultAccountAdapter):
     # One sentence for an unknown address and a wrong password: which it was is nobody's business.
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": _("This address and this password do not belong together."),
+        "incorrect_password": _("That is not the password of this account."),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002  allauth's signature
@@ -36,3 +40,34 @@ class AccountAdapter(DefaultAccountAdapter):
         (RFC 9700 4.11).
         """
         return PATH.fullmatch(url) is not None
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        """Judge a password within the limits on guessing. Raises GuessRefused beyond them."""
+        tries = guesses.charge_password(request, credentials["email"])
+        user = super().authenticate(request, **credentials)
+        if user is not None:
+            guesses.give_back(tries)
+        return user
+
+    def get_login_stages(self) -> list[str]:
+        return ["console.sign_in_pages.SecondStep"]
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """The ways to confirm that it is you, first the one that is offered."""
+        ways = super().get_reauthentication_methods(user)
+        passkeys_work = bool(settings.HALO_PASSKEY_DOMAIN)
+        return [way for way in ways if passkeys_work or not way["id"].endswith(":webauthn")]
+
+    def login(self, request: HttpRequest, user: Any) -> None:
+        """Open the session, the one place that does, whichever way the person came."""
+        if not user.is_active:
+            # Switched off between the password and the second step.
+            raise ImmediateHttpResponse(self.respond_user_inactive(request, user))
+        super().login(request, user)
+        # A session that only waited for a passkey had a short life.
+        request.session.set_expiry(None)
+
+    def post_login(self, request: HttpRequest, user: Any, **hooks: Any) -> HttpResponse:
+        response = super().post_login(request, user, **hooks)
+        known_browsers.remember(request, response, user.email)
+        return response

@@ -63,6 +63,8 @@ def configuration(*, level: str) -> dict[str, Any]:
             "uvicorn.access": {"level": "WARNING"},
             "celery": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
+            # Which credential was used is in the database, under the person's name.
+            "fido2": {"level": "WARNING"},
         },
     }
 

@@ -12,7 +12,7 @@ from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import env, logs
+from halo_mcp import env, logs, passkeys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HALO_DATA_DIR = Path(env.text("HALO_DATA_DIR", str(BASE_DIR / "var"))).resolve()
@@ -31,6 +31,8 @@ LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 # With its brackets, as the Host header carries it.
 PUBLIC_HOST = env.bracketed(str(urlsplit(HALO_PUBLIC_URL).hostname))
 IS_LOOPBACK = PUBLIC_HOST in LOOPBACK_HOSTS
+# The name that passkeys are tied to; empty where browsers keep none.
+HALO_PASSKEY_DOMAIN = passkeys.domain(HALO_PUBLIC_URL)
 IS_HTTPS = HALO_PUBLIC_URL.startswith("https://")
 ALLOWED_HOSTS = [
     *(LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]),
@@ -187,6 +189,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "corsheaders",
     "csp",
     "rest_framework",
@@ -273,6 +276,21 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_ON_GET = False
+# How long a confirmation holds that it is you, and a password without its second step.
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+ACCOUNT_LOGIN_TIMEOUT = 900
+# Guesses are counted in console/guesses.py, pages in oauth/page_limits.py. allauth's own limits
+# would let a stranger lock an account, and forget counters when the cache is full.
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
+MFA_ADAPTER = "console.second_factors.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+# A phone's clock may be off by half a minute (RFC 6238 section 5.2).
+MFA_TOTP_TOLERANCE = 1
+MFA_RECOVERY_CODE_COUNT = 10
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+# Addresses are given by administrators; nobody can claim one here.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
 
 # --- What a browser is told ---------------------------------------------------------------------
 
@@ -353,6 +371,10 @@ CELERY_BEAT_SCHEDULE = {
     "finish-interrupted-calls": {
         "task": "audit.finish_interrupted",
         "schedule": timedelta(minutes=5),
+    },
+    "prune-sessions": {
+        "task": "console.prune_sessions",
+        "schedule": crontab(hour="3", minute="40"),
     },
     "prune-rate-counters": {
         "task": "foundation.prune_rate_counters",

@@ -9,16 +9,21 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import path, re_path
 
-from console import connections, errors, views
+from console import connections, errors, security_page, views
+from console import sign_in_pages as pages
 from halo_mcp.health import health
 from oauth import authorize, consent, metadata, registration, token_endpoint
 from oauth.page_limits import limited
 from tools_registry.views import mcp
 
 WELL_KNOWN = ".well-known"
+SECURITY = "account/security"
+PASSKEYS = f"{SECURITY}/passkeys"
 
 # One way in: the admin's own sign-in would bypass the limits on guessing passwords.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+confirm, own = limited("confirm"), limited("security")
 
 urlpatterns = [
     # --- MCP clients ---
@@ -47,9 +52,30 @@ urlpatterns = [
         name="connection_ask_again",
     ),
     path("connections/<uuid:connection_id>/revoke", connections.revoke, name="connection_revoke"),
-    path("signin", limited("signin")(account.login), name="account_login"),
-    path("signout", account.logout, name="account_logout"),
+    path("signin", limited("signin")(pages.sign_in), name="account_login"),
+    path("signin/code", limited("second_step")(pages.second_step), name="mfa_authenticate"),
+    path("signin/passkey", limited("passkey")(pages.passkey), name="mfa_login_webauthn"),
     path("signin/inactive", account.account_inactive, name="account_inactive"),
+    path("signin/confirm", confirm(account.reauthenticate), name="account_reauthenticate"),
+    path("signin/confirm/code", confirm(pages.confirm_by_code), name="mfa_reauthenticate"),
+    path(
+        "signin/confirm/passkey",
+        confirm(pages.confirm_by_passkey),
+        name="mfa_reauthenticate_webauthn",
+    ),
+    path("signout", account.logout, name="account_logout"),
+    path(SECURITY, own(security_page.index), name="mfa_index"),
+    path(f"{SECURITY}/app", own(security_page.add_app), name="mfa_activate_totp"),
+    path(f"{SECURITY}/app/remove", own(security_page.remove_app), name="mfa_deactivate_totp"),
+    path(f"{SECURITY}/codes", own(security_page.codes), name="mfa_view_recovery_codes"),
+    path(f"{SECURITY}/codes/new", own(security_page.new_codes), name="mfa_generate_recovery_codes"),
+    path(f"{PASSKEYS}/add", own(security_page.add_passkey), name="mfa_add_webauthn"),
+    path(
+        f"{PASSKEYS}/<int:pk>/rename", own(security_page.rename_passkey), name="mfa_edit_webauthn"
+    ),
+    path(
+        f"{PASSKEYS}/<int:pk>/remove", own(security_page.remove_passkey), name="mfa_remove_webauthn"
+    ),
     path("admin/", admin.site.urls),
     # --- Operators ---
     path("health", health, name="health"),

@@ -27,6 +27,10 @@ RATES: Final = {
     "authorize": "HALO_RATE_AUTHORIZE",
     "consent": "HALO_RATE_AUTHORIZE",
     "signin": "HALO_RATE_SIGNIN",
+    "second_step": "HALO_RATE_SIGNIN",
+    "passkey": "HALO_RATE_SIGNIN",
+    "confirm": "HALO_RATE_SIGNIN",
+    "security": "HALO_RATE_AUTHORIZE",
 }
 
 

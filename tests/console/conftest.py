@@ -1,8 +1,11 @@
 """The cast: Ada, the organization she founded, and her browser."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
+from tests.console.second_steps import PASSWORD, SECURITY, Device, Visitor, add_passkey
 from workspace import organizations
 from workspace.models import Organization, User
 
@@ -22,3 +25,30 @@ def browser(client: Client, ada: User) -> Client:
     """A browser in which Ada is signed in."""
     client.force_login(ada)
     return client
+
+
+@pytest.fixture
+def visitor(ada: User) -> Visitor:
+    """Ada at the pages, with her password and not signed in."""
+    ada.set_password(PASSWORD)
+    ada.save()
+    return Visitor()
+
+
+@pytest.fixture
+def domain(settings: Any) -> str:
+    """This server under a name that browsers keep passkeys for."""
+    settings.HALO_PUBLIC_URL = "http://localhost:8000"
+    settings.HALO_PASSKEY_DOMAIN = "localhost"
+    return "localhost"
+
+
+@pytest.fixture
+def device(visitor: Visitor, domain: str) -> Device:  # noqa: ARG001  it comes first
+    """Holds the passkey that Ada added; she is signed out again."""
+    device = Device()
+    visitor.sign_in()
+    visitor.confirm()
+    assert add_passkey(visitor, device, name="Phone")["Location"] == f"{SECURITY}/codes"
+    visitor.sign_out()
+    return device

@@ -1,0 +1,242 @@
+"""Apps, recovery codes and passkeys: how they are kept, and when one of them is right.
+
+What could be used to sign in stands in no row in clear: keys of apps and the seed of recovery codes
+are sealed. A code of an app is good once: the step it belongs to is kept with the app, and only
+later ones are accepted after it (RFC 6238 section 5.2). Recovery codes are crossed off.
+"""
+
+import base64
+import hmac
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.webauthn.internal import auth as webauthn
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from fido2.cose import CoseKey
+
+from audit import record
+from console import passkey_answers
+from console.passkey_answers import Answer, BadAnswer
+from foundation import sealing
+from oauth import replies
+from workspace.models import User
+
+log = structlog.get_logger(__name__)
+
+Kind = Authenticator.Type
+
+NAME: Final = "Halo MCP"
+APP_CODE: Final = re.compile(r"[0-9]{6}")
+RECOVERY_CODE: Final = re.compile(r"[0-9]{8}")
+MOST_PASSKEYS: Final = 20
+
+
+class WrongCode(Exception):
+    """Neither what the app shows nor a recovery code that is left."""
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):
+    """What allauth asks when it keeps a factor or offers one."""
+
+    error_messages = DefaultMFAAdapter.error_messages | {
+        "cannot_generate_recovery_codes": _("Add an app or a passkey first."),
+    }
+
+    def get_totp_issuer(self) -> str:
+        return NAME
+
+    def encrypt(self, text: str) -> str:
+        """Seal for who is signed in: factors are added by nobody else."""
+        owner = str(context.request.user.pk)
+        sealed = sealing.seal(text.encode(), context=_place(owner))
+        return f"{owner}:{base64.b64encode(sealed).decode()}"
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Raises SealBroken, also for what was never sealed."""
+        owner, _colon, encoded = encrypted_text.partition(":")
+        try:
+            sealed = base64.b64decode(encoded, validate=True)
+        except ValueError as error:
+            raise sealing.SealBroken("This is no sealed value.") from error
+        return sealing.unseal(sealed, context=_place(owner)).decode()
+
+    def generate_authenticator_name(self, user: AbstractBaseUser, type: Any) -> str:  # noqa: A002  allauth's signature
+        count = Authenticator.objects.filter(user_id=user.pk, type=type).count()
+        return _("Passkey %(n)d") % {"n": count + 1}
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        return {"id": settings.HALO_PASSKEY_DOMAIN or settings.PUBLIC_HOST, "name": NAME}
+
+    def get_public_key_credential_user_entity(self, user: AbstractBaseUser) -> dict[str, Any]:
+        # The handle names nobody to who finds it on a device (WebAuthn Level 3, 14.6.1).
+        return {"id": user.pk.bytes, "display_name": str(user), "name": str(user)}
+
+
+def of(user: AbstractBaseUser, kind: str) -> Any:
+    """The rows of one kind that a person has, oldest first."""
+    return Authenticator.objects.filter(user_id=user.pk, type=kind).order_by("pk")
+
+
+def codes_left(codes: Authenticator) -> int:
+    """How many recovery codes are unused, without opening the seal."""
+    used: int = codes.data["used_mask"]
+    return int(settings.MFA_RECOVERY_CODE_COUNT) - used.bit_count()
+
+
+def step_of(secret: str, typed: str, *, after: int = -1) -> int | None:
+    """The time step, later than `after`, whose code this is; None when there is none."""
+    if not APP_CODE.fullmatch(typed):
+        return None
+    steps = [step for step in totp.yield_hotp_counters_from_time() if step > after]
+    codes = {step: totp.format_hotp_value(totp.hotp_value(secret, step)) for step in steps}
+    return next((step for step in steps if hmac.compare_digest(codes[step], typed)), None)
+
+
+def accept_code(request: HttpRequest, user: User, typed: str) -> Authenticator:
+    """Spend a code of the app or a recovery code, and return what it belongs to.
+
+    Raises WrongCode, which is on record then.
+    """
+    digits = re.sub(r"[\s-]", "", typed)
+    try:
+        return _spend(user, digits)
+    except sealing.SealBroken:
+        # Sealed with a key that is gone: nothing that is typed can be right.
+        log.exception("second_factor_unreadable", user_id=str(user.pk))
+    except WrongCode:
+        pass
+    _report(request, user, "code")
+    raise WrongCode
+
+
+def accept_passkey(request: HttpRequest, user: User, text: str) -> Authenticator:
+    """The person's passkey that gave this answer. Raises BadAnswer, which is on record then."""
+    try:
+        return _matching(user, passkey_answers.used(text))
+    except BadAnswer:
+        _report(request, user, "passkey")
+        raise
+
+
+def accept_passkey_of_anyone(request: HttpRequest, text: str) -> Authenticator:
+    """The passkey that gave this answer to nobody in particular. Raises BadAnswer, on record."""
+    try:
+        answer = passkey_answers.used(text)
+        return _matching(_owner(answer), answer)
+    except BadAnswer as bad:
+        address = replies.address_of(request)
+        record.security_event("passkey_refused", address=address, detail=str(bad))
+        raise
+
+
+def accept_new_passkey(user: User, text: str) -> dict[str, Any]:
+    """The document of a passkey that was made for this person just now. Raises BadAnswer."""
+    answer = passkey_answers.made(text)
+    known = Authenticator.objects.filter(type=Kind.WEBAUTHN)
+    data = _verified(lambda: webauthn.complete_registration(answer.document()))
+    if data.credential_data.public_key.get(3) not in CoseKey.supported_algorithms():
+        raise BadAnswer("an algorithm that was not offered")
+    # Section 7.1: the id of a passkey belongs to one account.
+    if known.filter(data__credential__id=answer.credential_id).exists():
+        raise BadAnswer("known already")
+    if known.filter(user_id=user.pk).count() >= MOST_PASSKEYS:
+        raise BadAnswer("too many passkeys")
+    return answer.document()
+
+
+def changed(request: HttpRequest, kind: str, user: User, *, detail: str) -> None:
+    """Put a change of somebody's factors on record; `kind` as in docs/security-events.md."""
+    record.security_event(
+        kind,
+        address=replies.address_of(request),
+        subject=str(user.pk),
+        user_id=str(user.pk),
+        detail=detail,
+    )
+
+
+def remove_all(user: User) -> None:
+    """Leave a person with the password alone."""
+    Authenticator.objects.filter(user_id=user.pk).delete()
+
+
+def note_step(user: User, step: int) -> None:
+    """Keep the step of the code that turned the app on: it is spent as well."""
+    app = of(user, Kind.TOTP).get()
+    app.data["last_step"] = step
+    app.save(update_fields=["data"])
+
+
+@transaction.atomic
+def _spend(user: User, digits: str) -> Authenticator:
+    kind = Kind.RECOVERY_CODES if RECOVERY_CODE.fullmatch(digits) else Kind.TOTP
+    # Locked: of two requests with the same code one finds it spent.
+    row: Authenticator | None = of(user, kind).select_for_update().first()
+    if row is None:
+        raise WrongCode
+    _check_owner(row)
+    if kind == Kind.RECOVERY_CODES:
+        if not row.wrap().validate_code(digits):
+            raise WrongCode
+        return row
+    secret = SecondFactorAdapter().decrypt(row.data["secret"])
+    step = step_of(secret, digits, after=row.data.get("last_step", -1))
+    if step is None:
+        raise WrongCode
+    row.data["last_step"] = step
+    row.save(update_fields=["data"])
+    return row
+
+
+def _owner(answer: Answer) -> User:
+    user = User.objects.filter(pk=answer.user_id).first()
+    if user is None:
+        raise BadAnswer("nobody has it")
+    return user
+
+
+def _check_owner(row: Authenticator) -> None:
+    # A key that somebody copied over from their own row would open; it says whose it is.
+    sealed = row.data.get("secret") or row.data.get("seed") or ""
+    if not sealed.startswith(f"{row.user_id}:"):
+        raise sealing.SealBroken("This was sealed for somebody else.")
+
+
+def _place(owner: str) -> bytes:
+    return f"mfa.authenticator:{owner}".encode()
+
+
+def _matching(user: User, answer: Answer) -> Authenticator:
+    found: Authenticator = _verified(
+        lambda: webauthn.complete_authentication(user, answer.document())
+    )
+    return found
+
+
+def _verified(judge: Callable[[], Any]) -> Any:
+    """Let the library judge what a stranger's device wrote, against a challenge that is then spent.
+
+    Its parsers of CBOR, COSE keys and authenticator data raise whatever they stumble over; all of
+    it means that the answer cannot be believed.
+    """
+    try:
+        return judge()
+    except Exception as error:
+        log.info("passkey_not_believed", error=type(error).__name__)
+        raise BadAnswer("it does not hold") from error
+    finally:
+        webauthn.clear_state()
+
+
+def _report(request: HttpRequest, user: User, detail: str) -> None:
+    changed(request, "second_step_failed", user, detail=detail)

@@ -1,0 +1,76 @@
+"""Staff take the second step off an account, and see nothing of what was in it."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from audit.models import SecurityEvent
+from tests.console import markup
+from tests.console.second_steps import PASSWORD, Visitor
+from workspace.models import User
+
+LIST = "/admin/mfa/authenticator/"
+
+
+@pytest.fixture
+def guarded(visitor: Visitor) -> User:
+    """Ada, whose account needs a second step."""
+    visitor.sign_in()
+    visitor.add_app()
+    visitor.sign_out()
+    return User.objects.get(email=visitor.email)
+
+
+def staff(*permissions: str, is_superuser: bool = False) -> Client:
+    user = User.objects.create_user(
+        "staff@acme.example", PASSWORD, is_staff=True, is_superuser=is_superuser
+    )
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def take_off(client: Client, person: User) -> str:
+    rows = [row.pk for row in person.authenticator_set.all()]
+    sent = {"action": "take_off", "_selected_action": rows}
+    return markup.read(client.post(LIST, sent, follow=True).content).text
+
+
+def test_the_second_step_is_taken_off_and_it_is_on_record(guarded: User, visitor: Visitor) -> None:
+    assert "is off for 1 account." in take_off(staff(is_superuser=True), guarded)
+    assert not guarded.authenticator_set.exists()
+    event = SecurityEvent.objects.get(kind="second_step_removed")
+    assert (event.user_id, event.detail) == (str(guarded.pk), "by staff@acme.example")
+    assert visitor.sign_in()["Location"] == "/"
+
+
+def test_it_takes_the_permission(guarded: User) -> None:
+    may_look = staff("view_authenticator")
+    assert "Take the second step off" not in may_look.get(LIST).content.decode()
+    take_off(may_look, guarded)
+    assert guarded.authenticator_set.count() == 2
+
+
+def test_with_the_permission_it_works_for_people_but_not_for_staff(guarded: User) -> None:
+    may_act = staff("view_authenticator", "delete_authenticator")
+    User.objects.filter(pk=guarded.pk).update(is_staff=True)
+    assert "Only a superuser can do this for staff" in take_off(may_act, guarded)
+    assert guarded.authenticator_set.count() == 2
+    User.objects.filter(pk=guarded.pk).update(is_staff=False)
+    take_off(may_act, guarded)
+    assert not guarded.authenticator_set.exists()
+
+
+def test_nothing_can_be_added_changed_or_read(guarded: User) -> None:
+    client = staff(is_superuser=True)
+    row = guarded.authenticator_set.get(type="totp")
+    assert client.get(f"{LIST}add/").status_code == 403
+    before = row.data
+    client.post(f"{LIST}{row.pk}/change/", {"data": "{}"})
+    client.post(f"{LIST}{row.pk}/delete/", {"post": "yes"})
+    row.refresh_from_db()
+    assert row.data == before
+    shown = client.get(f"{LIST}{row.pk}/change/").content.decode()
+    assert guarded.email in shown
+    assert before["secret"] not in shown

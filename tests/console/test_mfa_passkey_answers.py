@@ -1,0 +1,144 @@
+"""Answers that no browser gives: each is a plain error, whatever is in it."""
+
+import json
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import pytest
+
+from console import passkey_answers
+from console.passkey_answers import BadAnswer
+from foundation.limits import Limit
+from tests.console import second_steps
+from tests.console.second_steps import (
+    KEY_ATTACHED,
+    SECURITY,
+    USER_PRESENT,
+    USER_VERIFIED,
+    Device,
+    Visitor,
+    alerts,
+    encoded,
+    options_of,
+    page,
+    sign_in_options,
+)
+
+pytestmark = pytest.mark.usefixtures("domain")
+REFUSED = "was not accepted"
+DEEP = "[" * 20_000
+GARBAGE = [
+    "",
+    " ",
+    "null",
+    "0",
+    "[]",
+    "{}",
+    '"text"',
+    "{",
+    DEEP,
+    '{"a":' * 20_000,
+    "NaN",
+    "\x00",
+    '{"id":"\\ud800","rawId":"\\ud800","type":"public-key","response":{}}',
+    "x" * 900_000,
+    '{"id":"AA","id":"AB"}',
+    '{"type":"public-key","id":"AAAA","rawId":"AAAA","response":null}',
+    '{"type":"public-key","id":"AAAA","rawId":"AAAA","response":[]}',
+    '{"type":"public-key","id":{},"rawId":{},"response":{}}',
+    '{"type":"public-key","id":1,"rawId":1,"response":{}}',
+]
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("text", GARBAGE, ids=lambda text: repr(text[:24]))
+def test_garbage_in_place_of_an_answer_is_a_plain_error(visitor: Visitor, text: str) -> None:
+    sign_in_options(visitor.browser)
+    answer = visitor.browser.post("/signin/passkey", {"credential": text})
+    assert answer["Location"] == "/signin"
+    assert REFUSED in second_steps.notices(visitor.browser)
+
+    visitor.sign_in()
+    shown = page(visitor.browser.post("/signin/code", {"credential": text}))
+    assert REFUSED in alerts(shown)
+    assert not visitor.is_signed_in
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=lambda text: repr(text[:24]))
+def test_garbage_in_place_of_a_new_passkey_is_a_plain_error(visitor: Visitor, text: str) -> None:
+    visitor.sign_in()
+    visitor.confirm()
+    shown = page(visitor.browser.post(f"{SECURITY}/passkeys/add", {"credential": text}))
+    assert "could not be added" in alerts(shown)
+
+
+WRONG = [
+    None,
+    0,
+    1.5,
+    True,
+    [],
+    {},
+    "",
+    "=",
+    "a",
+    "+/==",
+    "ä",
+    "\ud800",
+    "AAAA",
+    DEEP,
+    "A" * 32_000,
+]
+PARTS = ["clientDataJSON", "authenticatorData", "signature", "userHandle"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_part_of_an_answer_can_be_of_another_kind(
+    visitor: Visitor, device: Device, part: str, settings: Any
+) -> None:
+    settings.HALO_RATE_SIGNIN = Limit.parse("100/m")
+    for value in WRONG:
+        sent = changed(device.use(sign_in_options(visitor.browser)), part, value)
+        answer = visitor.browser.post("/signin/passkey", {"credential": sent})
+        assert answer["Location"] == "/signin", value
+        assert not visitor.is_signed_in, value
+
+
+@pytest.mark.parametrize("part", ["clientDataJSON", "attestationObject"])
+def test_no_part_of_a_new_passkey_can_be_of_another_kind(visitor: Visitor, part: str) -> None:
+    visitor.sign_in()
+    visitor.confirm()
+    shown = page(visitor.browser.get(f"{SECURITY}/passkeys/add"))
+    nested = urlsafe_b64encode(b"\x81" * 20_000).decode().rstrip("=")
+    for value in [*WRONG, nested]:
+        sent = {"credential": changed(Device().make(options_of(shown)), part, value)}
+        shown = page(visitor.browser.post(f"{SECURITY}/passkeys/add", sent))
+        assert "could not be added" in alerts(shown), value
+
+
+def changed(answer: str, part: str, value: Any) -> str:
+    told = json.loads(answer)
+    told["response"][part] = value
+    return json.dumps(told)
+
+
+def test_what_the_browser_saw_has_to_be_an_object(domain: str) -> None:
+    assert domain
+    told = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
+    for seen in (b"[]", b"\xff", b"null", b'{"type":"webauthn.get","type":"webauthn.get"}'):
+        told["response"]["clientDataJSON"] = encoded(seen)
+        with pytest.raises(BadAnswer):
+            passkey_answers.used(json.dumps(told))
+
+
+def test_two_spellings_of_one_id_are_one_passkey(domain: str) -> None:
+    assert domain
+    told = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
+    read = [
+        passkey_answers.used(json.dumps(told | {"id": one, "rawId": one})) for one in ("YQ", "YR")
+    ]
+    assert [one.credential_id for one in read] == ["YQ", "YQ"]
+
+
+def test_flags_of_the_driver_are_those_of_the_specification() -> None:
+    assert (USER_PRESENT, USER_VERIFIED, KEY_ATTACHED) == (1, 4, 64)
