@@ -16,7 +16,7 @@ PATIENCE_MILLISECONDS = 15_000
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # Nothing but loopback has an address, and no service of Chromium's own asks for one.
 ALONE = [
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     "--no-proxy-server",
     "--disable-background-networking",
     "--disable-component-update",
@@ -65,7 +65,7 @@ class Visitor:
         """Fill in the sign-in form that is shown."""
         self.page.get_by_label("Email").fill(email)
         self.page.get_by_label("Password", exact=True).fill(password)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
 
     def signed_in(self, email: str = EMAIL, password: str = PASSWORD) -> "Visitor":
         self.open("/signin")

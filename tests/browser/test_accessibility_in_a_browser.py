@@ -43,6 +43,8 @@ FOR_A_MEMBER = [
     "/connections/{connection}",
     "/connections/{connection}/revoke",
     "/connections/revoke",
+    "/account/security",
+    "/signin/confirm",
     "/signout",
     "/admin/",
 ]

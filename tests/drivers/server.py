@@ -32,8 +32,13 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """Start the server on a fresh database and stop it, by its own process, afterwards."""
+def running(
+    folder: Path, env: Mapping[str, str] | None = None, *, name: str = "127.0.0.1"
+) -> Iterator[Server]:
+    """Start the server on a fresh database and stop it, by its own process, afterwards.
+
+    It is known as `name`, which has to be a name of this computer.
+    """
     port = free_port()
     with database_of_its_own(port) as database:
         log = folder / "server.log"
@@ -41,12 +46,12 @@ def running(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Serv
             process = subprocess.Popen(
                 [sys.executable, "manage.py", "up"],
                 cwd=ROOT,
-                env=environment(folder, port) | database | dict(env or {}),
+                env=environment(folder, port, name) | database | dict(env or {}),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
         try:
-            server = Server(f"http://127.0.0.1:{port}", log, process)
+            server = Server(f"http://{name}:{port}", log, process)
             wait_until_ready(server)
             yield server
         finally:
@@ -54,7 +59,7 @@ def running(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Serv
             process.wait(30)
 
 
-def environment(folder: Path, port: int) -> dict[str, str]:
+def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, str]:
     """The parent's environment with everything of ours replaced."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
     return kept | {
@@ -63,6 +68,7 @@ def environment(folder: Path, port: int) -> dict[str, str]:
         "HALO_ADMIN_PASSWORD": PASSWORD,
         "HOST": "127.0.0.1",
         "PORT": str(port),
+        "HALO_PUBLIC_URL": f"http://{name}:{port}",
         "PYTHONWARNINGS": "ignore",
     }
 

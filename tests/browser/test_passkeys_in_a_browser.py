@@ -1,0 +1,156 @@
+"""A passkey in real Chromium, on a device of its own that its developer tools play."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser import chromium, contrast
+from tests.browser.chromium import Visitor
+from tests.console.second_steps import SECURITY, code
+from tests.drivers.server import PASSWORD, Server, running
+from tests.end_to_end.bare_client import BareClient
+
+pytestmark = [pytest.mark.browser, pytest.mark.process]
+
+PHONE = {
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+
+
+@pytest.fixture(scope="module")
+def named_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server under a name: browsers keep no passkeys for an address of digits."""
+    raised = {f"HALO_RATE_{name}": "100000/m" for name in ("SIGNIN", "AUTHORIZE", "REGISTER")}
+    with running(tmp_path_factory.mktemp("named"), raised, name="localhost") as server:
+        yield server
+
+
+@pytest.fixture
+def person(browser: Browser, named_server: Server) -> Iterator[Visitor]:
+    """Somebody whose browser has a device with a fingerprint reader."""
+    with chromium.visiting(browser, named_server.url) as visitor:
+        attach(visitor)
+        yield visitor
+        assert visitor.problems == []
+
+
+def attach(visitor: Visitor, **changes: bool) -> None:
+    tools = visitor.page.context.new_cdp_session(visitor.page)
+    tools.send("WebAuthn.enable")
+    tools.send("WebAuthn.addVirtualAuthenticator", {"options": PHONE | changes})
+
+
+def press(visitor: Visitor, name: str) -> None:
+    visitor.page.get_by_role("button", name=name, exact=True).click()
+
+
+def confirmed(visitor: Visitor, link: str) -> None:
+    """Follow a link of the security page, and say again that it is you where that is asked."""
+    visitor.open(SECURITY)
+    visitor.page.get_by_role("link", name=link).click()
+    if visitor.page.get_by_role("heading", name="Confirm that it is you").is_visible():
+        visitor.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        press(visitor, "Confirm")
+
+
+def add_passkey(visitor: Visitor) -> None:
+    confirmed(visitor, "Add a passkey")
+    visitor.page.get_by_label("Name").fill("Phone")
+    press(visitor, "Add a passkey")
+    expect(visitor.page.get_by_role("heading", name="Recovery codes")).to_be_visible()
+    visitor.page.get_by_role("link", name="I have kept them").click()
+    expect(visitor.page.locator("bdi")).to_have_text("Phone")
+
+
+def remove_passkey(visitor: Visitor) -> None:
+    confirmed(visitor, "Remove Phone")
+    press(visitor, "Remove")
+    expect(visitor.page.get_by_text("The passkey is removed.")).to_be_visible()
+
+
+def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
+    person: Visitor, named_server: Server, pictures: Path
+) -> None:
+    add_passkey(person.signed_in())
+    look(person, pictures, "passkeys")
+    press(person, "Sign out")
+
+    person.open(BareClient(named_server).authorize_url)
+    look(person, pictures, "sign-in")
+    press(person, "Sign in with a passkey")
+    expect(person.page.get_by_role("button", name="Approve")).to_be_visible()
+
+    press(person, "Not you? Sign out")
+    person.sign_in()
+    expect(person.page.get_by_role("heading", name="One more step")).to_be_visible()
+    look(person, pictures, "second-step-by-passkey")
+    press(person, "Use your passkey")
+    expect(person.page.get_by_role("button", name="Approve")).to_be_visible()
+
+    remove_passkey(person)
+
+
+def test_a_device_that_does_not_recognise_its_owner_is_told_so(
+    browser: Browser, named_server: Server, pictures: Path
+) -> None:
+    with chromium.visiting(browser, named_server.url) as visitor:
+        attach(visitor, isUserVerified=False)
+        visitor.signed_in()
+        confirmed(visitor, "Add a passkey")
+        look(visitor, pictures, "add-passkey")
+        press(visitor, "Add a passkey")
+        expect(visitor.page.get_by_role("alert")).to_contain_text("No passkey was made")
+        visitor.open("/")
+        press(visitor, "Sign out")
+        visitor.open("/signin")
+        press(visitor, "Sign in with a passkey")
+        expect(visitor.page.get_by_role("alert")).to_contain_text("No passkey was used")
+        assert visitor.problems == []
+
+
+def test_without_script_everything_but_passkeys_works(
+    browser: Browser, named_server: Server, pictures: Path
+) -> None:
+    """From adding an app to signing in with it, and every page of it on the way looked at."""
+    given = {"viewport": chromium.PHONE, "java_script_enabled": False}
+    with chromium.visiting(browser, named_server.url, **given) as visitor:
+        visitor.signed_in()
+        confirmed(visitor, "Add an app")
+        look(visitor, pictures, "app")
+        secret = visitor.page.locator("pre code").inner_text()
+        visitor.page.get_by_label("Code", exact=True).fill(code(secret))
+        press(visitor, "Turn on")
+        look(visitor, pictures, "codes")
+        recovery = visitor.page.locator("pre code").inner_text().split("\n")[0]
+        visitor.page.get_by_role("link", name="I have kept them").click()
+        look(visitor, pictures, "security")
+        press(visitor, "Sign out")
+
+        visitor.open("/signin")
+        expect(visitor.page.get_by_role("button", name="Sign in with a passkey")).to_be_hidden()
+        visitor.sign_in()
+        look(visitor, pictures, "second-step")
+        visitor.page.get_by_label("Code", exact=True).fill(recovery)
+        press(visitor, "Sign in")
+        confirmed(visitor, "Remove the app")
+        look(visitor, pictures, "remove")
+        press(visitor, "Remove")
+        expect(visitor.page.get_by_text("The authenticator app is removed.")).to_be_visible()
+
+
+def look(visitor: Visitor, pictures: Path, name: str) -> None:
+    for width, size in (("phone", chromium.PHONE), ("desktop", chromium.DESKTOP)):
+        visitor.page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme)
+            path = pictures / f"mfa-{name}-{width}-{scheme}.png"
+            visitor.page.screenshot(path=path, full_page=True, animations="disabled")
+            assert contrast.hard_to_read(visitor.page) == [], (name, scheme)
+        assert visitor.too_wide_by == 0, (name, width)
