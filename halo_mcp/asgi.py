@@ -11,9 +11,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
 from a2wsgi import WSGIMiddleware
 from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 
-django_application = get_wsgi_application()
+from halo_mcp import wsgi
+
+django_application = wsgi.application
 
 from halo_mcp import checks  # noqa: E402  apps first
 from halo_mcp.whole_requests import WholeRequests  # noqa: E402  apps first

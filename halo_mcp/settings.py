@@ -216,6 +216,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "console.admin_queries.without_nul",
 ]
 ROOT_URLCONF = "halo_mcp.urls"
 WSGI_APPLICATION = "halo_mcp.wsgi.application"

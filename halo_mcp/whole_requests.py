@@ -46,9 +46,17 @@ class WholeRequests:
 
 
 def _measured(scope: Scope, body: bytes) -> Scope:
-    """The request with its true length, so that a chunked body is read too."""
+    """The request with its true length, so that a chunked body is read too.
+
+    Names with an underscore are left out: WSGI writes `X_Forwarded_For` as it writes
+    `X-Forwarded-For`, so a stranger's would join what a trusted proxy says (RFC 3875 4.1.18).
+    """
     framing = {b"content-length", b"transfer-encoding"}
-    headers = [pair for pair in scope["headers"] if pair[0] not in framing]
+    headers = [
+        (name, value)
+        for name, value in scope["headers"]
+        if name not in framing and b"_" not in name
+    ]
     return {**scope, "headers": [*headers, (b"content-length", b"%d" % len(body))]}
 
 

@@ -2,8 +2,12 @@
 
 import os
 
-from django.core.wsgi import get_wsgi_application
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
-application = get_wsgi_application()
+import django
+
+django.setup(set_prefix=False)
+
+from halo_mcp.handler import Handler  # noqa: E402  apps first
+
+application = Handler()

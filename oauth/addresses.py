@@ -64,7 +64,12 @@ def _names_this_server(given: str) -> bool:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of a URL, or None where its host or port cannot be one."""
+    """The parts of a URL, or None where its host or port cannot be one.
+
+    `urlsplit` drops white space and control characters, which no URI has (RFC 3986 section 2).
+    """
+    if not url.isprintable() or " " in url:
+        return None
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -21,6 +21,7 @@ from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
 
 
 class ClientAdmin(ReadOnlyAdmin):
+    view_on_site = False
     list_display = ("name", "registration_source", "auth_method", "created", "disabled_at")
     list_filter = (
         "registration_source",

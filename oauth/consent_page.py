@@ -252,8 +252,9 @@ def _destination(redirect_uri: str) -> RedirectDescription:
         words = _("a program on this computer (%(host)s)") % {"host": described.display_host}
         return described._replace(display_host=words)
     if described.kind == "app":
-        app = described.display_host.title()
-        return described._replace(display_host=_("the %(app)s app") % {"app": app})
+        # Any program can claim a scheme, so the page names the scheme and vouches for no program.
+        words = _("an app on this device (%(scheme)s:)") % {"scheme": described.display_host}
+        return described._replace(display_host=words)
     return described
 
 

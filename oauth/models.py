@@ -7,6 +7,7 @@ consent, and one UPDATE of it kills all that was ever issued under it.
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from oauth2_provider.models import (
@@ -74,6 +75,10 @@ class Client(AbstractApplication):
                 name="oauth_client_unused",
             ),
         ]
+
+    def get_absolute_url(self) -> str:
+        """Where an admin reads of it: the toolkit's own page is not mounted here."""
+        return reverse("admin:oauth_client_change", args=[self.pk])
 
 
 class Authorization(models.Model):

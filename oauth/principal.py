@@ -73,9 +73,11 @@ def authenticate(authorization: str | None) -> Principal:
     """
     if authorization is None or not authorization.lower().startswith("bearer"):
         raise Unauthenticated
-    if not authorization[len("bearer") :].strip():
+    # Spaces and tabs only: `strip` alone would take letters of Latin-1 for white space too.
+    header = authorization.strip(" \t")
+    if not header[len("bearer") :].strip(" \t"):
         raise Unauthenticated
-    presented = BEARER.fullmatch(authorization.strip())
+    presented = BEARER.fullmatch(header)
     row = _row(presented[1]) if presented else None
     if row is None or row[4] != addresses.resource():
         raise Unauthenticated("invalid_token")

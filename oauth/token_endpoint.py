@@ -65,8 +65,10 @@ def _charged_form(request: HttpRequest, address: str) -> Form:
     except OAuthError:
         replies.spend(_place(address), address=address)
         raise
-    # Per client and address: a stranger elsewhere cannot use up somebody's share.
-    share = Bucket(f"token:{client_id}:{peer.rate_key(address)}", settings.HALO_RATE_TOKEN)
+    # Per client and address: a stranger elsewhere cannot use up somebody's share. The address
+    # goes first, for who asks chooses the client id: behind it, one such as `id:2001:db8` would
+    # turn the end of somebody's IPv6 network into the whole of it.
+    share = Bucket(f"token:{peer.rate_key(address)}:{client_id}", settings.HALO_RATE_TOKEN)
     replies.spend(share, _place(address), address=address)
     return form
 

@@ -8,6 +8,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.test import Client as Http
 from django.urls import reverse
@@ -108,6 +109,23 @@ def test_every_filter_opens(model: type[Model], root: Http) -> None:
 def test_any_text_may_be_searched_for(model: type[Model], root: Http) -> None:
     for text in ("x", "0" * 32, "%", "ada@acme.example", "'", "a" * 500, "\0"):
         assert root.get(page_of(model, "changelist"), {"q": text}).status_code == 200
+
+
+@pytest.mark.parametrize("model", [Client, *AUDIT])
+@pytest.mark.usefixtures("traces")
+def test_a_filter_that_no_column_can_hold_is_refused(model: type[Model], root: Http) -> None:
+    for choice in choices(root, page_of(model, "changelist")) - {"?"}:
+        address = page_of(model, "changelist") + choice.partition("=")[0]
+        assert root.get(f"{address}=%00").status_code == 400
+
+
+@pytest.mark.usefixtures("oauth_client")
+def test_the_admins_own_address_of_a_client_leads_to_its_row(root: Http) -> None:
+    row = Client.objects.get()
+    kind = ContentType.objects.get_for_model(Client)
+    shortcut = root.get(f"/admin/r/{kind.pk}/{row.pk}/")
+    assert shortcut["Location"].endswith(page_of(Client, "change", row.pk))
+    assert "/admin/r/" not in root.get(page_of(Client, "change", row.pk)).content.decode()
 
 
 @pytest.mark.usefixtures("traces")

@@ -48,6 +48,8 @@ def test_without_a_bearer_no_error_is_named(header: str | None) -> None:
         pytest.param("Bearer {0} junk", id="H05-junk"),
         pytest.param("Bearer {0}=", id="H05-padding"),
         pytest.param("Bearer\t{0}", id="H05-tab"),
+        pytest.param("Bearer {0}\u00a0", id="H05-no-break-space"),
+        pytest.param("Bearer {0}\x85", id="H05-next-line"),
         pytest.param("Bearer{0}", id="H05-no-space"),
         pytest.param("Bearer {hash}", id="H02-hash"),
         pytest.param("Bearer halo_at_{hash}", id="H02-prefixed-hash"),

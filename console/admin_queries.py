@@ -1,0 +1,32 @@
+"""Filters of the admin's lists, as they are written into the address."""
+
+from collections.abc import Callable
+
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from console import errors
+
+Answering = Callable[[HttpRequest], HttpResponse]
+
+
+def without_nul(answering: Answering) -> Answering:
+    """Refuse an admin filter with a NUL with 400.
+
+    Filters reach the database as they came, and PostgreSQL has no text with a NUL; what is
+    searched for is checked by the search itself.
+    """
+
+    def checked(request: HttpRequest) -> HttpResponse:
+        if request.path.startswith(reverse("admin:index")) and _has_nul(request):
+            return errors.bad_request(request, BadRequest("A filter holds a NUL."))
+        return answering(request)
+
+    return checked
+
+
+def _has_nul(request: HttpRequest) -> bool:
+    filters = [pair for pair in request.GET.lists() if pair[0] != SEARCH_VAR]
+    return any("\0" in text for name, values in filters for text in (name, *values))

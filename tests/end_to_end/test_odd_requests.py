@@ -1,0 +1,103 @@
+"""Requests that no client sends, as bytes to the real server: each is told what is wrong.
+
+What a framework does before a view is asked is out of the view's hands, and the drivers of other
+tests never write such things.
+"""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from halo_mcp.whole_requests import WholeRequests
+from tests.drivers.asgi import exchange, scope_of
+from tests.drivers.mcp import HOST
+from tests.drivers.oauth_client import AUTHORIZE, CONSENT, REGISTER, REVOKE, TOKEN
+from tests.drivers.server import Server
+
+PATHS = ["/", "/signin", "/admin/", "/health", AUTHORIZE, CONSENT, REGISTER, TOKEN, REVOKE]
+# Python's name for them; the last two are RFC 2231's way to name one for a parameter.
+CODECS = ["zip", "hex", "rot13", "idna", "undefined", "utf-16", "utf-7", "mbcs", "nonsense", ""]
+TYPES = [
+    *(f"application/x-www-form-urlencoded; charset={codec}" for codec in CODECS),
+    *(f"multipart/form-data; boundary=x; charset={codec}" for codec in CODECS),
+    "text/plain; charset*=zip''%41",
+    "text/plain; x*=nonsense''%41",
+    "text/plain; charset=utf-8; charset=zip",
+    "a" * 10_001,
+    ";;;",
+    "\xff",
+]
+COOKIES = [
+    r'halo_session="\000"',
+    r'halo_session="\355\240\200"; csrftoken="\000"',
+    r'messages="\000"; django_language="\000"',
+    "halo_session=" + "a" * 5_000,
+    "halo_session=\xff",
+]
+
+Status = Callable[..., int]
+
+
+@pytest.fixture
+def status(server: Server) -> Status:
+    place = urlsplit(server.url)
+
+    def of(request: str) -> int:
+        with socket.create_connection((str(place.hostname), int(place.port or 0)), 30) as line:
+            line.sendall(request.encode("latin-1"))
+            return int(line.makefile("rb").readline().split()[1])
+
+    return of
+
+
+def written(method: str, target: str, *headers: str, body: str = "") -> str:
+    framing = ["Host: 127.0.0.1", "Connection: close", f"Content-Length: {len(body)}"]
+    return "\r\n".join([f"{method} {target} HTTP/1.1", *framing, *headers, "", body])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", PATHS)
+def test_no_name_of_an_encoding_breaks_a_request(method: str, path: str, status: Status) -> None:
+    asked = {
+        kind: status(written(method, f"{path}?a=%41", f"Content-Type: {kind}", body="a=%41"))
+        for kind in TYPES
+    }
+    assert {kind: code for kind, code in asked.items() if code >= 500} == {}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("path", ["/", "/signin", "/connections", AUTHORIZE])
+def test_no_cookie_breaks_a_request(path: str, status: Status) -> None:
+    # In quotes an octal escape is a character, so a cookie can hold a NUL (RFC 2109, as browsers
+    # and Python once had it), and a session's key is looked up.
+    codes = {status(written("GET", path, f"Cookie: {cookie}")) for cookie in COOKIES}
+    assert max(codes) < 500
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "length", ["+3", "0x3", "3_0", "-1", "1e1", "\xb3", "9" * 400, "3\r\nContent-Length: 4"]
+)
+def test_a_length_that_two_servers_could_read_differently_is_refused(
+    length: str, status: Status
+) -> None:
+    head = f"POST {TOKEN} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\na=b"
+    assert status(head) in {400, 413}
+
+
+def test_a_header_with_an_underscore_does_not_join_its_namesake() -> None:
+    """A trusted proxy replaces X-Forwarded-For; it may let X_Forwarded_For pass."""
+    seen: list[Any] = []
+
+    async def application(scope: Any, _receive: Any, send: Any) -> None:
+        seen.extend(name for name, _ in scope["headers"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    headers = [("Host", HOST), ("X-Forwarded-For", "192.0.2.1"), ("X_Forwarded_For", "192.0.2.2")]
+    exchange(WholeRequests(application, most=10), scope_of("GET", headers))
+    assert seen == [b"host", b"x-forwarded-for", b"content-length"]
