@@ -33,11 +33,11 @@ def copied(database: Path, settings: object) -> Path:
     return database.with_suffix(".before-migration")
 
 
-def test_the_copy_holds_what_was_committed(copied: Path) -> None:
+@pytest.mark.parametrize("email", [pytest.param("ada@acme.example", id="W08-copy")])
+def test_the_copy_holds_what_was_committed(email: str, copied: Path) -> None:
     with closing(sqlite3.connect(copied)) as copy:
-        assert copy.execute("SELECT email FROM workspace_user").fetchall() == [
-            ("ada@acme.example",)
-        ]
+        assert copy.execute("SELECT email FROM workspace_user").fetchall() == [(email,)]
+        assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux's list of open files")

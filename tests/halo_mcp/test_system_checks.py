@@ -47,7 +47,7 @@ def test_a_safe_production_deployment_has_no_problem(found: Any) -> None:
         ({"DEBUG": True}, "halo.E001", "HALO_DEBUG"),
         ({"SECRET_KEY_IS_GENERATED": True}, "halo.E002", "HALO_SECRET_KEY"),
         ({"SEALING_KEY_IS_GENERATED": True}, "halo.E002", "HALO_SEALING_KEYS"),
-        ({"HALO_LIMIT_STORE": "memory"}, "halo.E003", "REDIS_URL"),
+        pytest.param({"HALO_LIMIT_STORE": "memory"}, "halo.E003", "REDIS_URL", id="T05"),
         ({"REDIS_URL": ""}, "halo.E004", "REDIS_URL"),
         ({"IS_HTTPS": False}, "halo.E005", "HALO_PUBLIC_URL"),
     ],

@@ -18,10 +18,27 @@ from tests.drivers.oauth_client import (
     answer,
     encoded,
 )
+from tests.drivers.person import form_with
 from tests.oauth.conftest import PASSWORD
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWBuGJSstw-cM"  # RFC 7636 appendix B
 LOOPBACK = "http://127.0.0.1/cb"
+DEAL = "actions:hubspot:create_deal"
+MANY_SCOPES = " ".join(f"actions:crm:a{number}" for number in range(5_000))
+ODD_RESOURCES = (
+    f" {ORIGIN}/api/mcp",
+    f"{ORIGIN}/api/mcp\n",
+    f"{ORIGIN}/api\t/mcp",
+    f"{ORIGIN}\\@evil.example/api/mcp",
+    f"{ORIGIN}/api%2fmcp",
+    f"{ORIGIN}/x/../api/mcp",
+    f"{ORIGIN}/api/mcp;x",
+    "http://ada@127.0.0.1:8000/api/mcp",
+    "http://127.1:8000/api/mcp",
+    "http://localhost.:8000/api/mcp",
+    "http://[::1%25lo]:8000/api/mcp",
+    "http://127.0.0.1:\uff18000/api/mcp",
+)
 
 
 def is_page(response: Response) -> bool:
@@ -52,6 +69,7 @@ def case(name: str, **changes: Any) -> Any:
         case("C02-dots", redirect_uri=f"{CALLBACK}/../evil"),
         case("C02-fragment", redirect_uri=f"{CALLBACK}#"),
         case("C02-parameter", redirect_uri=f"{CALLBACK};p"),
+        case("C02-at-behind", redirect_uri=f"{CALLBACK}@"),
         case("C02-at", redirect_uri="https://app.example@evil.example/callback"),
         case("C02-case", redirect_uri="https://app.example/Callback"),
         case("C02-encoded", redirect_uri="https://app.example/%2fcallback"),
@@ -112,6 +130,8 @@ def test_a_query_that_makes_no_sense_is_answered_by_a_page(query: str) -> None:
         pytest.param({"response_type": "code token"}, "unsupported_response_type", id="hybrid"),
         pytest.param({"scope": "bogus ../.."}, "invalid_scope", id="C11-nothing-known"),
         pytest.param({"scope": "x" * 9_000}, "invalid_scope", id="C13-long"),
+        pytest.param({"scope": "docs:read " * 6_554}, "invalid_scope", id="C13-64-KB"),
+        pytest.param({"scope": MANY_SCOPES}, "invalid_scope", id="C13-5000-scopes"),
         pytest.param({"resource": "https://evil.example/mcp"}, "invalid_target", id="C14-foreign"),
         pytest.param({"resource": "notauri"}, "invalid_target", id="C14-no-uri"),
         pytest.param({"resource": f"{ORIGIN}/api/mcp#f"}, "invalid_target", id="C14-fragment"),
@@ -119,6 +139,10 @@ def test_a_query_that_makes_no_sense_is_answered_by_a_page(query: str) -> None:
         pytest.param({"resource": f"{ORIGIN}/api"}, "invalid_target", id="C14-path"),
         pytest.param({"resource": "http://127.0.0.1:0/api/mcp"}, "invalid_target", id="C14-port"),
         pytest.param({"resource": "http://[::1"}, "invalid_target", id="C14-bracket"),
+        *(
+            pytest.param({"resource": odd}, "invalid_target", id=f"C14-odd-{place}")
+            for place, odd in enumerate(ODD_RESOURCES)
+        ),
         pytest.param(
             {"resource": [f"{ORIGIN}/api/mcp", f"{ORIGIN}/api/mcp"]}, "invalid_target", id="C14-two"
         ),
@@ -136,8 +160,11 @@ def test_the_client_is_told_of_its_own_mistakes(
     assert not AuthorizationRequest.objects.exists()
 
 
-def test_a_repeated_state_is_a_mistake_too(oauth_client: OAuthClient) -> None:
-    sent = answer(Browser().open(oauth_client.authorize_address(state=["a", "b"])))
+@pytest.mark.parametrize("changes", [case("C08-state", state=["a", "b"])])
+def test_a_repeated_state_is_a_mistake_too(
+    changes: dict[str, Any], oauth_client: OAuthClient
+) -> None:
+    sent = answer(Browser().open(oauth_client.authorize_address(**changes)))
     assert (sent["error"], sent["iss"]) == ("invalid_request", ORIGIN)
 
 
@@ -212,6 +239,8 @@ def test_with_two_registered_redirects_one_has_to_be_named(browser: Browser) -> 
     ("asked", "granted"),
     [
         pytest.param("docs:read bogus setup:read", "docs:read setup:read", id="C11"),
+        pytest.param(f"docs:read bogus {DEAL}", f"docs:read {DEAL}", id="C11-action"),
+        pytest.param(f"docs:read {DEAL}:x", "docs:read", id="C13-too-long"),
         pytest.param("docs:read actions:*:* actions:HubSpot:*", "docs:read", id="C13-grammar"),
         pytest.param("docs:read actions:: actions:a:b:c actions:hub*:*", "docs:read", id="C13-odd"),
         pytest.param("docs:read\tdata:read setup:read", "setup:read", id="C13-tab"),
@@ -223,6 +252,9 @@ def test_with_two_registered_redirects_one_has_to_be_named(browser: Browser) -> 
 def test_what_nobody_knows_is_never_granted(
     asked: str | None, granted: str, oauth_client: OAuthClient, browser: Browser
 ) -> None:
+    page = browser.open(oauth_client.authorize_address(scope=asked))
+    fields = form_with(page.content.decode(), "request").fields
+    assert [value for name, value in fields if name == "scope"] == granted.split()
     assert oauth_client.connect(browser, scope=asked).scope == granted
 
 
@@ -274,15 +306,20 @@ def test_a_disabled_client_looks_unknown(oauth_client: OAuthClient, browser: Bro
     assert b"We do not know this client" in unknown.content
 
 
-@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH"])
+@pytest.mark.parametrize(
+    "method", [pytest.param(method, id=f"C28-{method}") for method in ("HEAD", "PUT", "DELETE")]
+)
 @pytest.mark.usefixtures("db")
 def test_the_page_has_two_methods(method: str) -> None:
     response = Browser().http.generic(method, AUTHORIZE)
     assert (response.status_code, response["Allow"]) == (405, "GET, POST")
 
 
-def test_a_request_may_come_by_post(oauth_client: OAuthClient, browser: Browser) -> None:
-    query = urlsplit(oauth_client.authorize_address()).query
+@pytest.mark.parametrize("changes", [case("C28-POST")])
+def test_a_request_may_come_by_post(
+    changes: dict[str, Any], oauth_client: OAuthClient, browser: Browser
+) -> None:
+    query = urlsplit(oauth_client.authorize_address(**changes)).query
     page = browser.http.post(AUTHORIZE, query, content_type=FORM)
     assert set(answer(browser.decide(page))) == {"code", "state", "iss"}
 

@@ -119,8 +119,8 @@ def works(client: OAuthClient, pair: Tokens) -> bool:
 @pytest.mark.parametrize(
     ("prepare", "spent"),
     [
-        pytest.param(a_code, "oauth_grant", id="D-kill-9-exchange"),
-        pytest.param(a_refresh_token, "oauth_refreshtoken", id="E-kill-9-refresh"),
+        pytest.param(a_code, "oauth_grant", id="W02-W04-exchange"),
+        pytest.param(a_refresh_token, "oauth_refreshtoken", id="W01-W02-refresh"),
     ],
 )
 def test_a_kill_leaves_either_the_right_to_a_pair_or_the_pair(

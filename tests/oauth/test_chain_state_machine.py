@@ -5,18 +5,13 @@ what should be alive; after every step each bearer is held against the model, an
 refresh token under a dead root is tried, in a savepoint that takes the trial back.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import hypothesis
 import pytest
 import time_machine
-from django.db import transaction
-from django.test import RequestFactory
-from django.urls import resolve
 from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -31,11 +26,12 @@ from hypothesis.stateful import (
 )
 
 from foundation.limits import Limit
-from oauth import addresses, authorizations, cleanup, codes, scopes
+from oauth import addresses, authorizations, cleanup, codes, connections, scopes
 from oauth.models import Authorization, AuthorizationRequest, Client
 from oauth.principal import Principal, Unauthenticated, authenticate
 from oauth.scopes import ScopeSet
 from tests.drivers.oauth_client import CALLBACK, OAuthClient, Response, challenge_of, tokens_of
+from tests.oauth.chain_model import Chain, Direct, Pair, undone, within
 from workspace import organizations
 from workspace.models import Membership, User
 
@@ -48,62 +44,12 @@ PAUSES = {
     "until codes are forgotten": timedelta(hours=26),
     "until bearers are forgotten": timedelta(days=8),
 }
-CODE, HOUR, DAY, WEEK = (
-    timedelta(minutes=5),
-    timedelta(hours=1),
-    timedelta(days=1),
-    timedelta(days=7),
-)
+CODE, HOUR = timedelta(minutes=5), timedelta(hours=1)
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
 VERIFIER, WRONG = "v" * 43, "w" * 43
-BAD, MOST = 400, 4
+BAD, MOST, HERE = 400, 4, "127.0.0.1"
+REFUSED = (connections.ConnectionEnded, connections.NoSuchConnection, connections.NothingKept)
 TWO = st.integers(min_value=0, max_value=1)
-
-
-@dataclass(eq=False)
-class Chain:
-    """One consent as the model sees it, with its code."""
-
-    client: OAuthClient
-    membership: Membership
-    root: Authorization
-    scope: ScopeSet
-    code: str
-    runs_out: datetime
-    code_spent: bool = False
-    code_gone: bool = False
-    ended: bool = False
-
-
-@dataclass(eq=False)
-class Pair:
-    """What one exchange or refresh gave."""
-
-    chain: Chain
-    access: str
-    refresh: str
-    scope: ScopeSet
-    runs_out: datetime
-    spent: bool = False
-    access_gone: bool = False
-    spent_at: datetime | None = None
-    successor: "Pair | None" = None
-
-
-class Direct(RequestFactory):
-    """The endpoints without the middleware around them, which costs more than they do."""
-
-    def request(self, **facts: Any) -> Response:
-        request = super().request(**facts)
-        return resolve(request.path).func(request)
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    """What happens inside is taken back, as a trial has to be and every example is."""
-    # A savepoint under the test's own transaction: the product's blocks nest within it.
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 class Chains(RuleBasedStateMachine):
@@ -182,11 +128,11 @@ class Chains(RuleBasedStateMachine):
 
     @rule(target=pairs, pair=pairs)
     def refresh(self, pair: Pair) -> Any:
-        return self._refreshed(pair, pair.scope)
+        return self._refreshed(pair)
 
     @rule(target=pairs, pair=pairs, asked=st.sampled_from([*WRITTEN, WIDEST]))
     def refresh_for(self, pair: Pair, asked: str) -> Any:
-        return self._refreshed(pair, scopes.parse(asked), scope=asked)
+        return self._refreshed(pair, scope=asked)
 
     @rule(pair=pairs, field=st.sampled_from(["access", "refresh"]))
     def revoke_by_the_client(self, pair: Pair, field: str) -> None:
@@ -201,6 +147,33 @@ class Chains(RuleBasedStateMachine):
         assert self._other(chain).exchange(chain.code).status_code >= BAD
 
     # --- What the person and operators do --------------------------------------------------------
+
+    @rule(chain=chains)
+    def revoke_by_the_person(self, chain: Chain) -> None:
+        known = not chain.ended and self._is_listed(chain)
+        try:
+            connections.revoke(self.user, chain.root.pk, address=HERE)
+        except REFUSED:
+            assert not known
+        else:
+            assert known
+            chain.ended = True
+
+    @rule(pair=pairs, takes=st.integers(min_value=0, max_value=3))
+    def narrow_by_the_person(self, pair: Pair, takes: int) -> None:
+        """Untick some of what a chain holds, from now on and for every token of it."""
+        chain = pair.chain
+        held = [str(scope) for scope in chain.scope]
+        ticked = held[: len(held) - takes]  # the last says the most
+        known = not chain.ended and self._is_listed(chain) and bool(ticked)
+        try:
+            connections.narrow(self.user, chain.root.pk, ticked, address=HERE)
+        except REFUSED:
+            assert not known
+        else:
+            assert known
+            chain.scope = scopes.parse(" ".join(ticked))
+            self._nothing_comes_back(chain)
 
     @rule(chain=chains)
     def revoke_by_an_admin(self, chain: Chain) -> None:
@@ -226,6 +199,18 @@ class Chains(RuleBasedStateMachine):
         place.suspended_at = timezone.now() if place.pk in self.suspended else None
         place.save()
 
+    @rule()
+    def all_is_well_again(self) -> None:
+        # Without this something is switched off most of the time, and nothing is tried.
+        self.user.is_active = True
+        self.user.save()
+        Client.objects.update(disabled_at=None)
+        for place in self.places:
+            place.suspended_at = None
+            place.save()
+        self.disabled.clear()
+        self.suspended.clear()
+
     @rule(where=TWO)
     def leave_or_come_back(self, where: int) -> None:
         membership = self._membership(where)
@@ -248,6 +233,13 @@ class Chains(RuleBasedStateMachine):
         for pair in self.issued:
             pair.access_gone |= now > pair.runs_out + WEEK
 
+    def _nothing_comes_back(self, chain: Chain) -> None:
+        for pair in self.issued:
+            with undone():
+                answer = pair.chain.client.refresh(pair.refresh)
+                if pair.chain is chain and answer.status_code < BAD:
+                    assert within(scopes.parse(tokens_of(answer).scope), chain.scope)
+
     # --- What must hold after every step ---------------------------------------------------------
 
     @invariant()
@@ -256,7 +248,9 @@ class Chains(RuleBasedStateMachine):
             principal = self._principal(pair)
             alive = self._stands(pair.chain) and timezone.now() < pair.runs_out
             assert (principal is not None) is alive
-            assert principal is None or within(principal.scope, pair.scope)
+            if principal is not None:
+                assert all(map(pair.scope.covers, principal.scope))
+                assert all(map(pair.chain.scope.covers, principal.scope))
 
     @invariant()
     def no_refresh_token_works_under_a_dead_root(self) -> None:
@@ -275,22 +269,30 @@ class Chains(RuleBasedStateMachine):
     # --- The model -------------------------------------------------------------------------------
 
     def _stands(self, chain: Chain) -> bool:
-        at_home = Membership.objects.filter(pk=chain.membership.pk).exists()
         return (
             not chain.ended
             and self.user.is_active
-            and at_home
+            and self._at_home(chain)
             and chain.client.client_id not in self.disabled
             and chain.membership.organization_id not in self.suspended
         )
+
+    def _at_home(self, chain: Chain) -> bool:
+        return Membership.objects.filter(pk=chain.membership.pk).exists()
+
+    def _is_listed(self, chain: Chain) -> bool:
+        return self._at_home(chain) and Authorization.objects.filter(pk=chain.root.pk).exists()
 
     def _code_works(self, chain: Chain) -> bool:
         fresh = not chain.code_spent and timezone.now() < chain.runs_out
         return fresh and self._stands(chain)
 
-    def _refreshed(self, pair: Pair, asked: ScopeSet, **fields: str) -> Any:
-        works = not pair.spent and self._stands(pair.chain) and within(asked, pair.scope)
-        successor = self._given_again(pair, asked)
+    def _refreshed(self, pair: Pair, **fields: str) -> Any:
+        # What a token holds is what it was given, less what the person has taken away since.
+        held = pair.scope.intersect(pair.chain.scope)
+        asked = scopes.parse(fields["scope"]) if fields else held
+        works = not pair.spent and self._stands(pair.chain) and within(asked, held)
+        successor = self._given_again(pair, asked, held)
         answer = pair.chain.client.refresh(pair.refresh, **fields)
         if successor:
             again = tokens_of(answer)
@@ -302,13 +304,13 @@ class Chains(RuleBasedStateMachine):
             pair.spent, pair.spent_at, pair.successor = True, timezone.now(), given
         return given
 
-    def _given_again(self, pair: Pair, asked: ScopeSet) -> Pair | None:
+    def _given_again(self, pair: Pair, asked: ScopeSet, held: ScopeSet) -> Pair | None:
         """The pair that a spent token is still good for."""
         child, since = pair.successor, pair.spent_at
         if child is None or since is None or timezone.now() >= since + self.window:
             return None
-        same = not child.spent and child.scope == asked and self._stands(pair.chain)
-        return child if same else None
+        same = within(asked, held) and child.scope.intersect(pair.chain.scope) == asked
+        return child if same and not child.spent and self._stands(pair.chain) else None
 
     def _replayed(self, chain: Chain, spent: object) -> None:
         """A spent credential came back: whatever else was wrong with it, its chain is over."""
@@ -346,13 +348,9 @@ class ForgivingChains(Chains):
 
     @rule(target=Chains.pairs, pair=Chains.pairs)
     def refresh_and_lose_the_answer(self, pair: Pair) -> Any:
-        given = self._refreshed(pair, pair.scope)
-        self._refreshed(pair, pair.scope)
+        given = self._refreshed(pair)
+        self._refreshed(pair)
         return given
-
-
-def within(narrow: ScopeSet, wide: ScopeSet) -> bool:
-    return bool(narrow) and all(wide.covers(scope) for scope in narrow)
 
 
 @pytest.fixture

@@ -89,12 +89,15 @@ def test_a_fresh_client_is_not_fetched_again_and_a_stale_one_is(
 @pytest.mark.usefixtures("db")
 @pytest.mark.parametrize(
     ("cache_control", "seconds"),
-    [("no-store", 60), ("max-age=31536000", 86_400), ("must-revalidate", 3600)],
+    [
+        pytest.param("no-store", 60, id="B08-no-store"),
+        pytest.param("max-age=31536000", 86_400, id="B08-24-hours"),
+        pytest.param("must-revalidate", 3600, id="B08-unsaid"),
+    ],
 )
 def test_no_document_counts_for_less_than_a_minute_or_more_than_a_day(
     cache_control: str, seconds: int, site: MetadataSite, clock: time_machine.Traveller
 ) -> None:
-    """B08."""
     url = site.publish(headers={"Cache-Control": cache_control})
     resolve(url)
     clock.shift(seconds - 1)

@@ -93,10 +93,14 @@ def test_only_status_200_holds_a_document(status: int, site: MetadataSite) -> No
 
 
 @pytest.mark.parametrize(
-    "location", ["http://169.254.169.254/", "/elsewhere.json", "https://app.example/elsewhere.json"]
+    "location",
+    [
+        pytest.param("http://169.254.169.254/", id="B04"),
+        pytest.param("/elsewhere.json", id="B04-same-site"),
+        pytest.param("https://app.example/elsewhere.json", id="B04-named"),
+    ],
 )
 def test_a_redirect_is_not_followed(location: str, site: MetadataSite) -> None:
-    """B04."""
     site.publish("/elsewhere.json")
     site.answers[PATH] = answering(b"", status=302, headers={"Location": location})
     assert refusal(site.url()).hint == document.UNREACHABLE
@@ -104,7 +108,6 @@ def test_a_redirect_is_not_followed(location: str, site: MetadataSite) -> None:
 
 
 def test_the_largest_document_is_16_kib(site: MetadataSite) -> None:
-    """B05."""
     body = json.dumps(site.document()).encode().ljust(16_384)
     site.answers[PATH] = answering(body)
     assert document.fetch(site.url()).metadata.client_name == "Example Editor"
@@ -112,18 +115,21 @@ def test_the_largest_document_is_16_kib(site: MetadataSite) -> None:
     assert refusal(site.url()).debug == "the answer is too large"
 
 
-def test_a_deeply_nested_document_is_refused_and_nothing_breaks(site: MetadataSite) -> None:
-    """B05."""
-    site.answers[PATH] = answering(b"[" * 8000)
+@pytest.mark.parametrize("body", [pytest.param(b"[" * 8000, id="B05-nested")])
+def test_a_deeply_nested_document_is_refused_and_nothing_breaks(
+    body: bytes, site: MetadataSite
+) -> None:
+    site.answers[PATH] = answering(body)
     assert "not valid JSON" in refusal(site.url()).hint
 
 
+@pytest.mark.parametrize("slow", [pytest.param(dripping, id="B05-slow-drip")])
 def test_a_slow_drip_ends_with_the_deadline(
-    site: MetadataSite, monkeypatch: pytest.MonkeyPatch
+    slow: Any, site: MetadataSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B05: no single read times out, the whole does."""
+    """No single read times out, the whole does."""
     monkeypatch.setattr(client_url, "FETCH_SECONDS", 0.3)
-    site.answers[PATH] = dripping
+    site.answers[PATH] = slow
     refused = refusal(site.url())
     assert refused.hint == document.UNREACHABLE
     # In the middle of a read or between two of them.

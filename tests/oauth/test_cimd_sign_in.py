@@ -27,6 +27,8 @@ from tests.drivers.oauth_client import (
 from tests.oauth.conftest import PASSWORD
 from workspace.models import Organization, User
 
+NAMELESS = b'{"client_id": "URL", "redirect_uris": ["https://app.example/callback"]}'
+
 
 @pytest.fixture
 def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MetadataSite]:
@@ -121,12 +123,13 @@ def test_an_address_that_is_never_fetched_is_refused_on_a_page(
         pytest.param(b"[" * 8000, "not valid JSON", id="B05-nested"),
         pytest.param(b" " * 17_408, "cannot be fetched", id="B05-17-KB"),
         pytest.param(b"{}", "is not its address", id="B05-another-id"),
+        pytest.param(NAMELESS, "holds no client_name", id="B05-no-name"),
     ],
 )
 def test_a_document_that_cannot_be_used_is_explained_on_a_page(
     body: bytes, reason: str, editor: OAuthClient, browser: Browser, site: MetadataSite
 ) -> None:
-    site.answers[PATH] = answering(body)
+    site.answers[PATH] = answering(body.replace(b"URL", site.url().encode()))
     for _ in range(2):
         assert reason in page(browser.open(editor.authorize_address()))
     assert site.seen == [PATH]
@@ -148,11 +151,13 @@ def test_the_page_names_the_host_that_speaks_for_the_client_and_calls_the_name_u
     assert "Unverified" in text
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+@pytest.mark.parametrize(
+    "host", [pytest.param(host, id=f"B07-{host}") for host in ("localhost", "127.0.0.1")]
+)
 def test_another_program_behind_a_known_clients_name_meets_a_warning(
     host: str, browser: Browser, site: MetadataSite
 ) -> None:
-    """B07: the port is anybody's, and Claude Code's document names none."""
+    """The port is anybody's, and Claude Code's document names none."""
     loopback = [f"http://{name}/callback" for name in ("localhost", "127.0.0.1")]
     editor = OAuthClient(
         client_id=site.publish(redirect_uris=loopback),
@@ -166,17 +171,17 @@ def test_another_program_behind_a_known_clients_name_meets_a_warning(
     assert editor.exchange(code).status_code == 200
 
 
+@pytest.mark.parametrize("moved", [pytest.param("https://app.example/moved", id="B08")])
 def test_a_consent_page_is_closed_once_the_document_names_other_redirects(
-    editor: OAuthClient, browser: Browser, site: MetadataSite
+    moved: str, editor: OAuthClient, browser: Browser, site: MetadataSite
 ) -> None:
-    """B08."""
     asked = browser.open(editor.authorize_address())
     Client.objects.update(cimd_expires_at=timezone.now())
-    site.publish(redirect_uris=["https://app.example/moved"])
+    site.publish(redirect_uris=[moved])
     text = page(browser.open(editor.authorize_address()))
     assert "not safe to answer" in text
     assert "no longer open" in page(browser.decide(asked))
-    editor.redirect_uri = "https://app.example/moved"
+    editor.redirect_uri = moved
     code = answer(browser.decide(browser.open(editor.authorize_address())), editor.redirect_uri)
     assert editor.exchange(code["code"]).status_code == 200
 

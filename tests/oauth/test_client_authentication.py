@@ -56,6 +56,7 @@ def test_a_confidential_client_that_only_names_itself_is_not_believed(
     code = confidential.code(browser)
     response = confidential.post_form(TOKEN, form(confidential, code))
     assert refused(response) == INVALID_CLIENT
+    assert response["WWW-Authenticate"] == 'Basic realm="halo-mcp"'
     assert confidential.exchange(code, client_id=client_id).status_code == 200
 
 

@@ -8,7 +8,7 @@ import pytest
 import time_machine
 from django.db import IntegrityError
 
-from audit.models import SecurityEvent
+from audit.models import ActionExecution, SecurityEvent
 from oauth import authorizations
 from oauth.models import Authorization, AuthorizationRequest, Client, Grant
 from tests.drivers.oauth_client import (
@@ -215,6 +215,7 @@ def test_whatever_is_no_approval_cancels(
     assert nothing_was_given()
     event = SecurityEvent.objects.get()
     assert (event.kind, event.user_id) == ("consent_denied", str(ada.pk))
+    assert not ActionExecution.objects.exists()
 
 
 @pytest.mark.parametrize("second", ["approve", "cancel"])
@@ -310,10 +311,11 @@ def test_a_request_id_out_of_thin_air_opens_nothing(
     assert nothing_was_given()
 
 
+@pytest.mark.parametrize("name", [pytest.param("Second", id="C26-offered")])
 def test_only_the_persons_own_organizations_are_offered(
-    oauth_client: OAuthClient, browser: Browser, ada: User, globex: Organization
+    name: str, oauth_client: OAuthClient, browser: Browser, ada: User, globex: Organization
 ) -> None:
-    second = organizations.found("Second", owner=ada)
+    second = organizations.found(name, owner=ada)
     content = browser.open(oauth_client.authorize_address()).content.decode()
     assert str(second.pk) in content
     assert str(globex.pk) not in content

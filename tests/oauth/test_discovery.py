@@ -136,6 +136,17 @@ def test_a_preflight_lets_any_origin_send_what_clients_send(path: str) -> None:
     assert "Access-Control-Allow-Credentials" not in response
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=f"G07-answer-{path}") for path in (REGISTER, TOKEN, REVOKE)]
+)
+def test_a_browser_based_client_reads_what_it_is_answered(path: str) -> None:
+    response = Client().post(path, headers={"origin": INSPECTOR})
+    assert response.status_code in {200, 400}
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in response
+
+
 @pytest.mark.usefixtures("db")
 @pytest.mark.parametrize("path", ["/signin", "/api/mcp/oauth/authorize", "/api/mcp/oauth/consent"])
 def test_pages_for_people_are_not_shared_with_other_origins(path: str) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +64,26 @@ def test_replaying_a_spent_refresh_token_ends_its_family(
     assert refused(oauth_client.refresh(pairs[-1].refresh)) == INVALID_GRANT
     assert Authorization.objects.get().revoke_reason == "refresh_replay"
     assert SecurityEvent.objects.get(kind="refresh_replay").client_id == oauth_client.client_id
+
+
+@pytest.mark.parametrize("generations", [pytest.param(10_000, id="E14")])
+def test_a_replay_costs_the_same_however_often_a_chain_was_rotated(
+    generations: int, tokens: Tokens, oauth_client: OAuthClient
+) -> None:
+    root = Authorization.objects.get()
+    RefreshToken.objects.update(used_at=NOON)
+    RefreshToken.objects.bulk_create(
+        RefreshToken(
+            token_checksum=f"{place:064x}", authorization=root, scope=root.scope, used_at=NOON
+        )
+        for place in range(generations)
+    )
+    with CaptureQueriesContext(connection) as asked:
+        assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    written = [query["sql"] for query in asked if query["sql"].startswith(("UPDATE", "DELETE"))]
+    chain = [sql for sql in written if "oauth_" in sql]
+    assert len(chain) == 1
+    assert chain[0].startswith('UPDATE "oauth_authorization"')
 
 
 @pytest.mark.parametrize(

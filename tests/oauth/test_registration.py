@@ -58,6 +58,7 @@ def ids_of(case: str, values: list[Any]) -> list[Any]:
         *ids_of("A04", SMUGGLED),
         *ids_of("A05", CONFUSING),
         pytest.param("myapp:/cb", id="A07"),
+        pytest.param("com.example.app:/cb", id="A07-not-native"),
     ],
 )
 def test_an_unsafe_redirect_uri_registers_nothing(uri: str) -> None:
@@ -72,7 +73,10 @@ def test_redirect_uris_are_a_list_of_strings(uris: object) -> None:
     assert refused(register(redirect_uris=uris)) == (400, "invalid_redirect_uri")
 
 
-@pytest.mark.parametrize("redirect_uri", ["com.example.app:/cb", "cursor://anysphere/cb"])
+@pytest.mark.parametrize(
+    "redirect_uri",
+    [pytest.param("com.example.app:/cb", id="A07-dotted"), "cursor://anysphere/cb"],
+)
 def test_an_app_registers_a_scheme_of_its_own(redirect_uri: str) -> None:
     response = register(redirect_uris=[redirect_uri], application_type="native")
     assert response.status_code == 201
@@ -86,9 +90,11 @@ def test_an_app_registers_a_scheme_of_its_own(redirect_uri: str) -> None:
             "A10",
             [
                 {"grant_types": ["implicit"]},
+                {"grant_types": ["password"]},
                 {"grant_types": ["authorization_code", "password"]},
                 {"grant_types": ["client_credentials"]},
                 {"grant_types": ["urn:ietf:params:oauth:grant-type:device_code"]},
+                {"grant_types": ["authorization_code", "unknown"]},
             ],
         ),
         *ids_of("A11", [{"response_types": ["token"]}, {"grant_types": ["refresh_token"]}]),
@@ -115,6 +121,7 @@ def test_metadata_this_server_cannot_honour_is_refused(metadata: dict[str, Any])
 def test_a_secret_is_shown_once_and_only_its_hash_is_kept(method: str) -> None:
     response = register(token_endpoint_auth_method=method)
     body, row = read(response), Client.objects.get()
+    assert response["Cache-Control"] == "no-store"
     assert body["token_endpoint_auth_method"] == method
     assert body["client_secret_expires_at"] == 0
     assert body["client_id_issued_at"] == int(row.created.timestamp())
@@ -151,6 +158,8 @@ def test_a_client_without_a_name_is_called_unnamed(name: str | None) -> None:
         pytest.param("Claude\u202egpj.exe", "Claudegpj.exe", id="A16-bidi"),
         pytest.param("Cla\u200bude", "Claude", id="A16-zero-width"),
         pytest.param("\uff23laude", "Claude", id="A16-compatibility"),
+        pytest.param("\u0421laude", "\u0421laude", id="A16-homoglyph"),
+        pytest.param("<script>", "<script>", id="A16-markup"),
     ],
 )
 def test_a_name_keeps_no_character_that_nobody_sees(given: str, kept: str) -> None:
@@ -228,7 +237,18 @@ def test_the_eleventh_registration_of_an_hour_is_refused(limit: str, settings: A
     assert elsewhere.status_code == 201
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("limit", [pytest.param("3/h", id="A19-before-the-body-is-read")])
+def test_registrations_that_make_no_sense_are_counted_too(limit: str, settings: Any) -> None:
+    settings.HALO_RATE_REGISTER = Limit.parse(limit)
+    statuses = [register(redirect_uris=None).status_code for _ in range(4)]
+    assert statuses == [400, 400, 400, 429]
+    assert register().status_code == 429
+    assert not Client.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "method", [pytest.param("GET", id="A20-get"), "HEAD", "PUT", "PATCH", "DELETE"]
+)
 def test_only_post_registers(method: str) -> None:
     response = OAuthClient().http.generic(method, REGISTER)
     assert (response.status_code, response["Allow"]) == (405, "POST, OPTIONS")

@@ -81,6 +81,7 @@ def test_a_code_that_comes_back_ends_everything_it_gave(
     event = SecurityEvent.objects.get(kind="code_replay")
     assert event.subject == str(Authorization.objects.get().pk)
     assert event.client_id == oauth_client.client_id
+    assert event.address_prefix == "127.0.0.0/24"
     assert Authorization.objects.get().revoke_reason == "code_replay"
 
 
@@ -139,6 +140,7 @@ def test_a_code_is_no_use_to_another_client_and_takes_no_harm(
     stolen = thief.exchange(code, code_verifier=oauth_client.verifier)
     assert refused(stolen) == INVALID_GRANT
     assert "code_client_mismatch" in kinds()
+    assert Grant.objects.get().consumed_at is None
     assert oauth_client.ping(tokens_of(oauth_client.exchange(code)).access) == 200
 
 
@@ -291,10 +293,10 @@ def test_a_chain_that_is_deleted_meanwhile_is_no_error_of_ours(
         raise IntegrityError
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(tokens, "issue", gone)
+        meanwhile.setattr(tokens, "_write", gone)
         assert refused(oauth_client.exchange(code)) == (400, case)
     pair = tokens_of(oauth_client.exchange(code))
-    monkeypatch.setattr(tokens, "issue", gone)
+    monkeypatch.setattr(tokens, "_write", gone)
     assert refused(oauth_client.refresh(pair.refresh)) == (400, case)
 
 

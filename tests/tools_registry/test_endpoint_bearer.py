@@ -198,4 +198,9 @@ def test_f08_a_call_that_runs_while_its_token_is_revoked_finishes(
     monkeypatch.setattr(search, "search", revoked_meanwhile)
     assert mcp.call("search_docs", {"query": "x"}).facts["results"] == []
     assert mcp.send(PING).status == 401
-    assert ActionExecution.objects.get().outcome == "success"
+    row, root = ActionExecution.objects.get(), Authorization.objects.get()
+    assert row.outcome == "success"
+    # The row names the chain, and the chain says that it ended while the call was running.
+    assert row.authorization_id == str(root.pk)
+    assert root.revoked_at is not None
+    assert root.revoked_at >= row.started_at

@@ -139,6 +139,21 @@ def test_t08_a_batch_is_charged_one_by_one(mcp: McpClient, settings: Any) -> Non
     assert ActionExecution.objects.filter(outcome="rate_limited").count() == 2
 
 
+def test_t08_a_batch_of_100_counts_100(mcp: McpClient, settings: Any) -> None:
+    settings.HALO_RATE_OTHER = Limit(100, 60)
+    batch = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(100)]
+    assert all("result" in one for one in mcp.send(batch).json)
+    refused(mcp.request("ping"))
+
+
+def test_t04_two_ipv4_callers_of_a_dual_stack_socket_are_two(grant: Grant, settings: Any) -> None:
+    settings.HALO_RATE_IP = Limit(1, 60)
+    token = grant.token()
+    assert from_address(token, "::ffff:198.51.100.7").status == 200
+    assert from_address(token, "::ffff:198.51.100.8").status == 200
+    refused(from_address(token, "198.51.100.7"))
+
+
 def test_a_store_that_is_down_closes_the_endpoint_and_says_so(
     mcp: McpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +228,11 @@ def from_address(token: str, address: str, forwarded: str | None = None) -> Repl
 
 
 @pytest.mark.parametrize(
-    "forwarded", ["1.2.3.4", "1.2.3.4, 5.6.7.8", "garbage", "::1", ",,,", "\xff", "1.2.3.4:99"]
+    "forwarded",
+    [
+        *("1.2.3.4", "1.2.3.4, 5.6.7.8", "garbage", "::1", ",,,", "\xff", "1.2.3.4:99"),
+        *("::ffff:1.2.3.4", "1.2.3.4, garbage", "fe80::1%lo", "9" * 5_000, "1.2.3.4," * 500),
+    ],
 )
 def test_t04_a_forwarded_address_counts_only_from_a_trusted_proxy(
     grant: Grant, settings: Any, forwarded: str
