@@ -78,12 +78,12 @@ def must_fetch(query: Query) -> bool:
     return cimd.is_metadata_url(client_id) and cimd.needs_fetch(client_id)
 
 
-def return_address(query: Query, *, address: str) -> ReturnAddress:
-    """Who asks and where answers go; `address` is the browser's.
+def return_address(query: Query, *, asker: str, address: str) -> ReturnAddress:
+    """Who asks and where answers go; `asker` and `address` are of the person at the browser.
 
     Raises UnsafeRequest; InvalidClient and ServerBusy for a client with a metadata document.
     """
-    client = _client(query, address)
+    client = _client(query, asker, address)
     redirect_uri = _redirect_uri(query, client)
     return ReturnAddress(client, redirect_uri, query.values.get("state"))
 
@@ -102,12 +102,12 @@ def read(query: Query, back: ReturnAddress) -> Asked:
     return Asked(back, _scope(query, back.client), _resource(query), challenge, prompt)
 
 
-def _client(query: Query, address: str) -> Client:
+def _client(query: Query, asker: str, address: str) -> Client:
     if "client_id" in query.duplicated:
         raise UnsafeRequest("client_id was sent more than once.")
     client_id = query.values.get("client_id")
     if cimd.is_metadata_url(client_id):
-        return cimd.resolve(client_id, address=address)
+        return cimd.resolve(client_id, asker=asker, address=address)
     client = clients.find(client_id)
     if client is None:
         raise UnsafeRequest("unknown client")

@@ -49,7 +49,8 @@ def authorize(request: HttpRequest) -> HttpResponse:
         # A stranger cannot make this server fetch anything: they sign in first.
         if not isinstance(request.user, User) and authorization_request.must_fetch(query):
             return _to_signin(request, parameters)
-        back = authorization_request.return_address(query, address=replies.address_of(request))
+        asker, address = str(request.user.pk), replies.address_of(request)
+        back = authorization_request.return_address(query, asker=asker, address=address)
     except (UnsafeRequest, OAuthError) as problem:
         return _unsafe(request, problem)
     try:

@@ -1,7 +1,8 @@
 """Clients that are known by the https URL of their own description.
 
-`resolve(client_id, address=...)` returns the Client or raises InvalidClient or ServerBusy. Only an
-authorization request asks: the token endpoint works on the stored row and never fetches.
+`resolve(client_id, asker=..., address=...)` returns the Client or raises InvalidClient or
+ServerBusy. Only an authorization request asks: the token endpoint works on the stored row and never
+fetches.
 Source: MCP 2026-07-28, authorization/client-registration, "Client ID Metadata Documents", and the
 draft it names, draft-ietf-oauth-client-id-metadata-document-00 ("the draft" below).
 """

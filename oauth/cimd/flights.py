@@ -1,7 +1,7 @@
 """Fetches under way in this process: few at once, and never two of one URL.
 
 A fetch holds the thread that asked for it for seconds, and the same threads answer the token
-endpoint, so strangers' slow servers may hold only some of them.
+endpoint, so strangers' slow servers may hold only some of them, and one person's only one.
 """
 
 import threading
@@ -21,21 +21,23 @@ class Flights:
         self._seats = threading.BoundedSemaphore(seats)
         self._lock = threading.Lock()
         self._landings: dict[str, threading.Event] = {}
+        self._fetching: set[str] = set()
 
-    def once(self, url: str, fetch: Callable[[], None], *, patience: float) -> None:
+    def once(self, url: str, fetch: Callable[[], None], *, asker: str, patience: float) -> None:
         """Run `fetch`, or wait up to `patience` seconds for the thread that is running it.
 
-        Raises ServerBusy when every seat is taken, and what `fetch` raises where it ran.
+        Raises ServerBusy when every seat is taken or the asker has a fetch under way already, and
+        what `fetch` raises where it ran.
         """
         with self._seat():
-            leads, landing = self._join(url)
+            leads, landing = self._join(url, asker)
             if not leads:
                 landing.wait(patience)
                 return
             try:
                 fetch()
             finally:
-                self._land(url)
+                self._land(url, asker)
 
     @contextmanager
     def _seat(self) -> Iterator[None]:
@@ -46,11 +48,16 @@ class Flights:
         finally:
             self._seats.release()
 
-    def _join(self, url: str) -> tuple[bool, threading.Event]:
+    def _join(self, url: str, asker: str) -> tuple[bool, threading.Event]:
         with self._lock:
-            leads = url not in self._landings
-            return leads, self._landings.setdefault(url, threading.Event())
+            if url in self._landings:
+                return False, self._landings[url]
+            if asker in self._fetching:
+                raise ServerBusy(BUSY)
+            self._fetching.add(asker)
+            return True, self._landings.setdefault(url, threading.Event())
 
-    def _land(self, url: str) -> None:
+    def _land(self, url: str, asker: str) -> None:
         with self._lock:
+            self._fetching.discard(asker)
             self._landings.pop(url).set()

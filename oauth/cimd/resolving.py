@@ -7,6 +7,7 @@ be confirmed any more is not put before a person. Tokens that were issued under 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Final
 
 from django.conf import settings
@@ -35,18 +36,19 @@ NOT_ACCEPTED: Final = "This client is not accepted here."
 _flights = Flights(seats=max(1, settings.HALO_CORE_THREADS // 2))
 
 
-def resolve(client_id: str, *, address: str) -> Client:
+def resolve(client_id: str, *, asker: str, address: str) -> Client:
     """Return the client that a metadata URL stands for, fetched anew if what is known is stale.
 
-    `address` is the asker's, for the record of a refusal. A client that was registered by hand
-    under the URL is returned as it is. Raises InvalidClient, whose hint may be shown, and
-    ServerBusy. Source: the draft, section 4.
+    `asker` tells people apart: each has one fetch at a time. `address` is theirs, for the record.
+    A client that was registered by hand under the URL is returned as it is. Raises InvalidClient,
+    whose hint may be shown, and ServerBusy. Source: the draft, section 4.
     """
     with _on_record(address):
         client_url.check(client_id)
     client = _known(client_id)
     if client is None:
-        _flights.once(client_id, lambda: _renew(client_id, address), patience=PATIENCE_SECONDS)
+        renew = partial(_renew, client_id, address)
+        _flights.once(client_id, renew, asker=asker, patience=PATIENCE_SECONDS)
         client = _known(client_id)
     if client is None:
         raise ServerBusy(BUSY)

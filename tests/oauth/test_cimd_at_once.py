@@ -27,8 +27,8 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MetadataSit
         yield site
 
 
-def resolve(url: str) -> Client:
-    return cimd.resolve(url, address="198.51.100.7")
+def resolve(url: str, asker: str = "ada") -> Client:
+    return cimd.resolve(url, asker=asker, address="198.51.100.7")
 
 
 def while_fetching(site: MetadataSite, change: Callable[[], object]) -> str:
@@ -146,6 +146,22 @@ def test_fetches_leave_threads_for_everybody_else(
         assert first.result() == [Client.objects.get()]
     assert resolve(other).client_id == other
     assert site.seen == [PATH, "/other.json"]
+
+
+@pytest.mark.usefixtures("transactional_db", "seats")
+def test_one_person_with_slow_documents_leaves_seats_for_everybody_else(site: MetadataSite) -> None:
+    url, other, answered = site.publish(), site.publish("/other.json"), threading.Event()
+    site.answers[PATH] = held_back(answered, site.answers[PATH])
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(at_once, url, 1)
+        assert site.asked.wait(10)
+        with pytest.raises(ServerBusy):
+            resolve(other)
+        assert resolve(other, asker="bob").client_id == other
+        answered.set()
+        assert first.result() == [Client.objects.get(client_id=url)]
+    Client.objects.all().delete()
+    assert resolve(other).client_id == other
 
 
 @pytest.mark.usefixtures("transactional_db", "seats")

@@ -41,7 +41,7 @@ def clock() -> Iterator[time_machine.Traveller]:
 
 
 def resolve(url: str) -> Client:
-    return cimd.resolve(url, address=ADDRESS)
+    return cimd.resolve(url, asker="ada", address=ADDRESS)
 
 
 def refusal(url: str) -> str:

@@ -215,7 +215,7 @@ def test_an_unknown_address_is_an_unknown_client_to_the_token_endpoint(site: Met
 
 def unused(site: MetadataSite, path: str, **changes: Any) -> Client:
     long_ago = timezone.now() - timedelta(days=31)
-    client = resolving.resolve(site.publish(path), address="198.51.100.7")
+    client = resolving.resolve(site.publish(path), asker="ada", address="198.51.100.7")
     stale = {"created": long_ago, "cimd_expires_at": long_ago}
     Client.objects.filter(pk=client.pk).update(**stale | changes)
     return client
