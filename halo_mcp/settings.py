@@ -43,6 +43,8 @@ HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
 HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
 HALO_TRUSTED_PROXIES = env.networks("HALO_TRUSTED_PROXIES")
 HALO_ALLOWED_ORIGINS = env.origins("HALO_ALLOWED_ORIGINS")
+# Some hosts refuse dots in tool names; both forms are accepted when a tool is called.
+HALO_TOOL_NAMES = env.choice("HALO_TOOL_NAMES", "dotted", ("dotted", "underscore"))
 
 # --- Keys ---------------------------------------------------------------------------------------
 

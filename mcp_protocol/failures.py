@@ -1,12 +1,14 @@
-"""How a tools/call that does not succeed is told: refused, unknown, or failed in the tool.
+"""How a call, a read or a prompt that does not succeed is told: refused, unknown, or failed.
 
-Source: transport document, Error codes; MCP of each revision, server/tools, Error Handling.
+Source: transport document, Error codes; MCP of each revision, server/tools and server/resources,
+Error Handling.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from mcp_protocol.errors import (
+    FORBIDDEN,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -30,6 +32,13 @@ _TOLD_AS_RESULT: Final = since(Revision.V2025_11_25)
 
 _UNKNOWN_TOOL: Final[Mapping[Revision, int]] = {
     **dict.fromkeys(REVISIONS, METHOD_NOT_FOUND),
+    **dict.fromkeys(MODERN, INVALID_PARAMS),
+}
+
+# The number that MCP gave to "resource not found" before it took it back is Halo's own for a
+# refusal; `data` tells them apart (MCP 2025-11-25 and 2026-07-28, server/resources).
+_UNKNOWN_RESOURCE: Final[Mapping[Revision, int]] = {
+    **dict.fromkeys(REVISIONS, FORBIDDEN),
     **dict.fromkeys(MODERN, INVALID_PARAMS),
 }
 
@@ -62,6 +71,25 @@ def unknown_tool(name: str, revision: Revision) -> ProtocolError:
     return ProtocolError(_UNKNOWN_TOOL[revision], f"Unknown tool: {shown(name)}.")
 
 
+def unknown_resource(uri: str, revision: Revision) -> ProtocolError:
+    """Return the error for a resource that does not exist for the caller; always HTTP 200."""
+    return ProtocolError(
+        _UNKNOWN_RESOURCE[revision], f"Unknown resource: {shown(uri)}.", data={"uri": uri}
+    )
+
+
+def unknown_prompt(name: str) -> ProtocolError:
+    """Return the error for a prompt that does not exist for the caller; always HTTP 200."""
+    return ProtocolError(INVALID_PARAMS, f"Unknown prompt: {shown(name)}.", data={"field": "name"})
+
+
+def invalid_field(field: str, message: str, reason: str = "") -> ProtocolError:
+    """Return the error for one member of params that cannot be; always HTTP 200."""
+    return ProtocolError(
+        INVALID_PARAMS, message, data={"field": field} | ({"reason": reason} if reason else {})
+    )
+
+
 def failed_call(
     kind: str, message: str, field: str | None, reason: str | None, revision: Revision
 ) -> ProtocolError | JsonObject:
@@ -70,13 +98,27 @@ def failed_call(
     Kinds: `unauthorized`, `validation`, `not_found`; any other is an internal error. Both forms
     carry the same code, field and reason. The error is returned, not raised.
     """
-    code = _failure_code(kind, revision)
-    details = {"field": field, "reason": reason}
-    data = {key: value for key, value in details.items() if value is not None}
+    error = ProtocolError(
+        _failure_code(kind, revision), message, data=_details(field, reason) or None
+    )
     if revision not in _TOLD_AS_RESULT:
-        return ProtocolError(code, message, data=data or None)
-    text = indented({"code": code, "message": message, **data})
+        return error
+    text = indented({"code": error.code, "message": message, **_details(field, reason)})
     return call_result([text_block(text)], revision, is_error=True)
+
+
+def failed_request(
+    kind: str, message: str, field: str | None, reason: str | None, revision: Revision
+) -> ProtocolError:
+    """Return how reading a resource or getting a prompt fails: an error at every revision."""
+    # The code of an unknown method would tell a modern client that the method does not exist.
+    code = INVALID_PARAMS if kind == "not_found" else _failure_code(kind, revision)
+    return ProtocolError(code, message, data=_details(field, reason) or None)
+
+
+def _details(field: str | None, reason: str | None) -> JsonObject:
+    details = {"field": field, "reason": reason}
+    return {key: value for key, value in details.items() if value is not None}
 
 
 def _failure_code(kind: str, revision: Revision) -> int:

@@ -33,6 +33,8 @@ _NAME_SOURCE: Final[Mapping[str, str]] = {
 
 # What a client can spell in a header (Value Encoding, type conversion); null counts as absent.
 _MIRRORED_TYPES: Final = (str, int, float)
+# Beyond it a client that counts in doubles spells another number (server/tools, x-mcp-header).
+_BEYOND_SAFE: Final = 2**53
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=")
 # RFC 9110, section 5.5: visible ASCII, with spaces and tabs only between it.
@@ -110,19 +112,42 @@ class ParamHeader:
     path: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """A property of a schema that asks for a header: its path of keys, and its own schema."""
+
+    path: tuple[str, ...]
+    schema: Mapping[str, Any]
+
+    @property
+    def name(self) -> object:
+        return self.schema[ANNOTATION]
+
+    @property
+    def is_token(self) -> bool:
+        """Whether the name can be the end of a header's name (RFC 9110, section 5.6.2)."""
+        return isinstance(self.name, str) and _TOKEN.fullmatch(self.name) is not None
+
+
+def annotated(input_schema: Mapping[str, Any]) -> Iterator[Annotated]:
+    """Find the `x-mcp-header` annotations reached through nothing but `properties` keys."""
+    waiting: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), input_schema)]
+    while waiting:
+        path, schema = waiting.pop()
+        if path and ANNOTATION in schema:
+            yield Annotated(path, schema)
+        waiting.extend(((*path, key), inner) for key, inner in _subschemas(schema))
+
+
 def param_headers(input_schema: Mapping[str, Any]) -> Iterator[ParamHeader]:
-    """Find the `x-mcp-header` annotations reached through nothing but `properties` keys.
+    """Find the parameters that are mirrored into headers.
 
     Annotations elsewhere, or with a value that is no header token, are invalid and ignored.
     Source: MCP 2026-07-28, server/tools, x-mcp-header.
     """
-    waiting: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), input_schema)]
-    while waiting:
-        path, schema = waiting.pop()
-        name = schema.get(ANNOTATION)
-        if path and isinstance(name, str) and _TOKEN.fullmatch(name):
-            yield ParamHeader(PARAM_HEADER_PREFIX + name, path)
-        waiting.extend(((*path, key), inner) for key, inner in _subschemas(schema))
+    for one in annotated(input_schema):
+        if one.is_token:
+            yield ParamHeader(f"{PARAM_HEADER_PREFIX}{one.name}", one.path)
 
 
 def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -155,6 +180,8 @@ def _check_param(value: str | None, argument: object, header: str) -> None:
         return
     if value is None:
         raise header_mismatch(f"the {header} header is missing.")
+    if not _is_spelled_alike(argument):
+        raise header_mismatch(f"the {header} header cannot carry this number.")
     if not _says(decode_header_value(value), argument):
         raise _differs(header)
 
@@ -166,6 +193,13 @@ def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> object:
             return None
         value = value.get(key)
     return value
+
+
+def _is_spelled_alike(argument: str | float) -> bool:
+    """Whether every client writes this value as the same text: a string or a safe integer."""
+    if isinstance(argument, str):
+        return True
+    return abs(argument) < _BEYOND_SAFE and argument == int(argument)
 
 
 def _says(text: str, argument: object) -> bool:

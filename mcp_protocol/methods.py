@@ -25,6 +25,15 @@ _REQUESTS: Final[Mapping[str, tuple[Revision, ...]]] = {
     "server/discover": MODERN,
     "tools/list": REVISIONS,
     "tools/call": REVISIONS,
+    "resources/list": REVISIONS,
+    "resources/templates/list": REVISIONS,
+    "resources/read": REVISIONS,
+    "resources/subscribe": HANDSHAKE,
+    "resources/unsubscribe": HANDSHAKE,
+    "prompts/list": REVISIONS,
+    "prompts/get": REVISIONS,
+    "completion/complete": REVISIONS,
+    "logging/setLevel": HANDSHAKE,
 }
 
 _NOTIFICATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {

@@ -1,24 +1,20 @@
-"""Results as each revision shapes them. What differs between revisions stands in tables.
+"""What results of every kind share: their members, their pages and their content blocks.
 
-Source: transport document, JSON-RPC methods; MCP schema of each revision.
+What differs between revisions stands in tables. Source: MCP schema of each revision.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from mcp_protocol import meta_keys
-from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, UNDECLARED, Revision, since
+from mcp_protocol.capabilities import bare_implementation
+from mcp_protocol.description import Row, unless_empty
+from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
 from mcp_protocol.strict_json import JsonObject
 
-SERVER_NAME: Final = "halo-agents"
-SERVER_VERSION: Final = "1.0.0"
-ENDPOINT_PATH: Final = "/api/mcp"
-
-# Nothing in a discovery answer depends on who asks, so anybody may keep it for an hour; a list
-# of tools does, and must show a switched-off action gone at once (MCP 2026-07-28, server/caching).
-_DISCOVER_CACHE: Final[JsonObject] = {"ttlMs": 3_600_000, "cacheScope": "public"}
-_LIST_CACHE: Final[Mapping[Revision, JsonObject]] = {
+# What a list holds and a resource says depends on who asks, and must show a switched-off action
+# gone at once (MCP 2026-07-28, server/utilities/caching).
+_UNCACHED: Final[Mapping[Revision, JsonObject]] = {
     revision: {"ttlMs": 0, "cacheScope": "private"} for revision in MODERN
 }
 
@@ -38,127 +34,40 @@ _BLOCK_TYPES: Final[Mapping[str, tuple[Revision, ...]]] = {
     "resource_link": since(Revision.V2025_06_18),
 }
 
-
-class ToolFacts(Protocol):
-    """What the wire tells about a tool; any object with these attributes will do.
-
-    `mutates` says that a call changes state somewhere, `open_world` that it reaches outside.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str | None: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def input_schema(self) -> Mapping[str, Any]: ...
-    @property
-    def output_schema(self) -> Mapping[str, Any] | None: ...
-    @property
-    def mutates(self) -> bool: ...
-    @property
-    def open_world(self) -> bool: ...
-
-
-def _annotations(tool: ToolFacts) -> JsonObject:
-    hint = "destructiveHint" if tool.mutates else "readOnlyHint"
-    return {hint: True, "openWorldHint": tool.open_world}
-
-
-def _object_output(tool: ToolFacts) -> Mapping[str, Any] | None:
-    # Before 2026-07-28 an output schema describes an object or cannot be told at all.
-    schema = tool.output_schema
-    return schema if schema and schema.get("type") == "object" else None
-
-
-_Teller: TypeAlias = Callable[[ToolFacts], object]
-
-_DESCRIPTOR: Final[Sequence[tuple[str, tuple[Revision, ...], _Teller]]] = (
-    ("name", REVISIONS, attrgetter("name")),
-    ("title", since(Revision.V2025_06_18), attrgetter("title")),
-    ("description", REVISIONS, attrgetter("description")),
-    ("inputSchema", REVISIONS, attrgetter("input_schema")),
-    ("outputSchema", (Revision.V2025_06_18, Revision.V2025_11_25), _object_output),
-    ("outputSchema", MODERN, attrgetter("output_schema")),
-    ("annotations", since(Revision.V2025_03_26), _annotations),
+# The last members of everything that a list holds.
+DECORATION: Final[tuple[Row, ...]] = (
+    ("icons", since(Revision.V2025_11_25), unless_empty("icons")),
+    ("_meta", since(Revision.V2025_06_18), unless_empty("meta")),
 )
-_DESCRIPTOR_AT: Final[Mapping[Revision, Sequence[tuple[str, _Teller]]]] = {
-    revision: [(key, tell) for key, revisions, tell in _DESCRIPTOR if revision in revisions]
-    for revision in REVISIONS
-}
 
 
-def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
-    """Return a tool as tools/list describes it; facts that are None are left out.
+def complete(result: JsonObject, revision: Revision) -> JsonObject:
+    """Return a result with what the revision asks of every one.
 
-    `destructiveHint` marks tools that change state (transport document, tools/list), which is
-    not the registry's `destructive`: those tools never reach a list.
+    Source: MCP 2026-07-28, basic, ResultType and Per-response protocol fields.
     """
-    told = ((key, tell(tool)) for key, tell in _DESCRIPTOR_AT[revision])
-    return {key: value for key, value in told if value is not None}
-
-
-def _server_info() -> JsonObject:
-    return {"name": SERVER_NAME, "version": SERVER_VERSION}
-
-
-def _capabilities() -> JsonObject:
-    return {"tools": {"listChanged": False}}
-
-
-def _complete(result: JsonObject, revision: Revision) -> JsonObject:
     if revision in HANDSHAKE:
         return result
-    # MCP 2026-07-28, basic, ResultType and Per-response protocol fields.
-    meta = {meta_keys.SERVER_INFO: _server_info()}
+    meta = {meta_keys.SERVER_INFO: bare_implementation()}
     return {"resultType": "complete", **result, meta_keys.META: meta}
 
 
-def bare_initialize_result() -> JsonObject:
-    """Return the answer to `initialize` without params, byte for byte as the document prints it."""
-    return {
-        "protocolVersion": UNDECLARED.value,
-        "serverInfo": _server_info(),
-        "capabilities": _capabilities(),
-    }
+def uncached(result: JsonObject, revision: Revision) -> JsonObject:
+    """Return a complete result that nobody may keep, for the methods that have to say so."""
+    return complete(result | _UNCACHED.get(revision, {}), revision)
 
 
-def initialize_result(revision: Revision, instructions: str = "") -> JsonObject:
-    """Return the answer to `initialize` with params, for the revision agreed on."""
-    result = bare_initialize_result() | {"protocolVersion": revision.value}
-    return result | ({"instructions": instructions} if instructions else {})
-
-
-def discover_result(instructions: str = "") -> JsonObject:
-    """Return the answer to server/discover, newest version first.
-
-    The answer is cached publicly: instructions must not depend on who asks.
-    Source: MCP 2026-07-28, server/discover.
-    """
-    result: JsonObject = {
-        "supportedVersions": [revision.value for revision in reversed(REVISIONS)],
-        # Log messages go to those requests that name a level (server/utilities/logging).
-        "capabilities": _capabilities() | {"logging": {}},
-        **({"instructions": instructions} if instructions else {}),
-        **_DISCOVER_CACHE,
-    }
-    return _complete(result, MODERN[-1])
+def page_result(
+    member: str, things: list[JsonObject], revision: Revision, next_cursor: str | None
+) -> JsonObject:
+    """Return one page of a list; a cursor says that more follow."""
+    more = {} if next_cursor is None else {"nextCursor": next_cursor}
+    return uncached({member: things} | more, revision)
 
 
 def empty_result(revision: Revision) -> JsonObject:
     """Return the result of a method that has nothing to say, such as ping."""
-    return _complete({}, revision)
-
-
-def tools_list_result(
-    tools: Iterable[ToolFacts], revision: Revision, next_cursor: str | None = None
-) -> JsonObject:
-    """Return one page of tools in the order given; a cursor says that more follow."""
-    result: JsonObject = {"tools": [tool_descriptor(tool, revision) for tool in tools]}
-    if next_cursor is not None:
-        result["nextCursor"] = next_cursor
-    return _complete(result | _LIST_CACHE.get(revision, {}), revision)
+    return complete({}, revision)
 
 
 def text_block(text: str) -> JsonObject:
@@ -167,7 +76,7 @@ def text_block(text: str) -> JsonObject:
 
 
 def call_result(
-    content: Iterable[JsonObject],
+    content: Iterable[Mapping[str, Any]],
     revision: Revision,
     *,
     structured: object = None,
@@ -177,36 +86,16 @@ def call_result(
 
     Blocks that the revision cannot carry become text; None means no structured content.
     """
-    result: JsonObject = {"content": [_carried(block, revision) for block in content]}
+    result: JsonObject = {"content": [carried(block, revision) for block in content]}
     structured_type = _STRUCTURED_TYPE.get(revision)
     if structured is not None and structured_type and isinstance(structured, structured_type):
         result["structuredContent"] = structured
-    return _complete(result | {"isError": is_error}, revision)
+    return complete(result | {"isError": is_error}, revision)
 
 
-def _carried(block: JsonObject, revision: Revision) -> JsonObject:
+def carried(block: Mapping[str, Any], revision: Revision) -> JsonObject:
+    """Return a content block as the revision can carry it: as it is, or as text."""
     kind = str(block.get("type"))
     if revision in _BLOCK_TYPES.get(kind, ()):
-        return block
+        return dict(block)
     return text_block(str(block.get("uri", f"[{kind} content that this revision cannot carry]")))
-
-
-def descriptor(public_url: str) -> JsonObject:
-    """Return the body of GET /api/mcp for a public origin such as https://app.haloagents.ai.
-
-    Keys and their order are those the transport document prints (Discovery URLs).
-    """
-    origin = public_url.rstrip("/")
-    return {
-        "name": SERVER_NAME,
-        "version": SERVER_VERSION,
-        "protocolVersion": UNDECLARED.value,
-        "transport": "http+jsonrpc",
-        "methods": ["initialize", "ping", "tools/list", "tools/call"],
-        "authentication": {
-            "type": "oauth2",
-            "authorization_server": f"{origin}/.well-known/oauth-authorization-server",
-            "protected_resource_metadata": f"{origin}/.well-known/oauth-protected-resource",
-        },
-        "mcp_url": f"{origin}{ENDPOINT_PATH}",
-    }

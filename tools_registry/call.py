@@ -1,4 +1,4 @@
-"""THE call pipeline: every tool call goes through here, from every edge.
+"""THE call pipeline: every tool call, read and prompt goes through here, from every edge.
 
     find -> gate -> bind the customer -> validate -> run -> shape -> audit
 
@@ -10,51 +10,35 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 import structlog
-from django.conf import settings
 from django.utils import timezone
 
 from audit import record
 from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
-from mcp_protocol import failures, shapes
+from mcp_protocol import failures
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from mcp_protocol.revisions import Revision
-from mcp_protocol.strict_json import JsonObject, dumps, indented
 from oauth import challenges
 from oauth.principal import Principal
-from tools_registry import arguments, gate, registry
+from tools_registry import gate, operations, visibility
 from tools_registry.gate import Decision
-from tools_registry.organization_facts import OrganizationFacts
+from tools_registry.operations import Operation, Reply, Subject
 from tools_registry.types import (
-    Blocks,
     Cancelled,
     Channel,
+    Facts,
     InputRequired,
     IntegrationFailure,
     Invalid,
-    Result,
     Silence,
-    Tool,
     ToolContext,
     ToolFailure,
 )
 
 log = structlog.get_logger(__name__)
-
-Reply: TypeAlias = JsonObject | ProtocolError
-
-
-class ResultTooLarge(ToolFailure):
-    """The tool answered with more than HALO_MAX_RESULT_BYTES."""
-
-    kind = "result_too_large"
-
-    def __init__(self) -> None:
-        super().__init__("The result is too large. Ask for less.", reason=self.kind)
-
 
 # Which outcome a tool's failure is recorded as, by its kind.
 OUTCOMES: Mapping[str, Outcome] = {
@@ -63,13 +47,15 @@ OUTCOMES: Mapping[str, Outcome] = {
     "unauthorized": Outcome.INTEGRATION_ERROR,
     "integration": Outcome.INTEGRATION_ERROR,
 }
-WORKSPACE = OrganizationFacts()
 BINDING_KEYS = ("bound_end_user_id", "bound_email")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call as it came in. `actor` is what the audit row says of the principal."""
+    """One call as it came in. `actor` is what the audit row says of the principal.
+
+    `name` is what the operation is done to: a tool's name, a URI, a prompt's name.
+    """
 
     principal: Principal
     actor: Actor
@@ -78,6 +64,7 @@ class Call:
     arguments: Mapping[str, Any]
     meta: Mapping[str, Any]
     request_id: str
+    operation: Operation = operations.CALL
     host: str = ""
     started_at: datetime = field(default_factory=timezone.now)
     clock: float = field(default_factory=time.perf_counter)
@@ -85,10 +72,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call that passed everything and may run."""
+    """A call that passed everything and may run; `tool` may be a resource or a prompt."""
 
     call: Call
-    tool: Tool
+    tool: Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +88,12 @@ class Ended:
 
 def prepare(call: Call) -> Prepared | Reply:
     """Find the tool and ask every gate. A refusal is recorded here and returned."""
-    tool = registry.find(call.name, call.principal.organization_id)
+    tool = call.operation.find(call.name, call.principal.organization_id)
     if tool is None:
-        unknown = failures.unknown_tool(call.name, call.revision)
-        return _record(call, None, Ended(unknown, _ending(Outcome.NOT_FOUND, "tool_not_found")))
+        unknown = call.operation.unknown(call.name, call.revision)
+        return _record(
+            call, None, Ended(unknown, _ending(Outcome.NOT_FOUND, call.operation.absence))
+        )
     refused = _refused(call, tool)
     return Prepared(call, tool) if refused is None else _record(call, tool, refused)
 
@@ -120,7 +109,7 @@ def run(prepared: Prepared, channel: Channel | None = None) -> Reply:
     return ended.reply
 
 
-def decision(call: Call, tool: Tool) -> Decision:
+def decision(call: Call, tool: Subject) -> Decision:
     """The gate's answer for a call, with the switches as they are now."""
     switches = gate.switches_for_tool(
         call.principal.organization_id, tool, mcp_server_on=call.principal.mcp_server_on
@@ -128,13 +117,13 @@ def decision(call: Call, tool: Tool) -> Decision:
     return gate.decide(tool, call.principal.scope, switches)
 
 
-def _refused(call: Call, tool: Tool) -> Ended | None:
+def _refused(call: Call, tool: Subject) -> Ended | None:
     answer = decision(call, tool)
     if not answer.allowed:
         return _denied(call, answer)
     try:
         _bind(call)
-        arguments.validate(tool, call.arguments)
+        call.operation.validate(tool, call.arguments)
     except Invalid as invalid:
         return _failed(call, invalid)
     except ProtocolError as error:
@@ -190,51 +179,17 @@ def _ran(prepared: Prepared, channel: Channel) -> Ended:
 
 
 def _context(call: Call, channel: Channel) -> ToolContext:
-    return ToolContext(
-        organization_id=str(call.principal.organization_id),
-        user_id=str(call.principal.user_id),
-        public_url=settings.HALO_PUBLIC_URL,
-        workspace=WORKSPACE,
-        channel=channel,
-    )
+    return visibility.context(call.principal, channel)
 
 
-def _succeeded(call: Call, tool: Tool, result: Result) -> Ended:
-    reply = _shaped(tool, result, call.revision)
-    rows = None if isinstance(result, Blocks) else result.row_count
+def _succeeded(call: Call, tool: Subject, result: Any) -> Ended:
+    reply = call.operation.shape(tool, result, call.revision)
+    rows = result.row_count if isinstance(result, Facts) else None
     return Ended(reply, Ending(outcome=Outcome.SUCCESS, row_count=rows))
 
 
-def _shaped(tool: Tool, result: Result, revision: Revision) -> JsonObject:
-    if isinstance(result, Blocks):
-        return _blocks(result, revision)
-    text = indented(result.value)
-    _require_fitting(text.encode())
-    structured = result.value if tool.output_schema is not None else None
-    return shapes.call_result([shapes.text_block(text)], revision, structured=structured)
-
-
-def _blocks(result: Blocks, revision: Revision) -> JsonObject:
-    content = [dict(block) for block in result.content]
-    shaped = shapes.call_result(content, revision, structured=result.structured)
-    # Written here once, so that blocks no JSON can hold fail in the tool and not behind it.
-    _require_fitting(dumps(shaped))
-    return shaped
-
-
-def _require_fitting(written: bytes) -> None:
-    if len(written) > settings.HALO_MAX_RESULT_BYTES:
-        raise ResultTooLarge
-
-
 def _failed(call: Call, failure: ToolFailure) -> Ended:
-    reply = failures.failed_call(
-        failure.kind,
-        failure.message,
-        failure.field or None,
-        failure.reason or None,
-        call.revision,
-    )
+    reply = call.operation.fail(call.name, failure, call.revision)
     ending = Ending(
         outcome=OUTCOMES.get(failure.kind, Outcome.TOOL_ERROR),
         reason=failure.kind,
@@ -255,15 +210,16 @@ def _broken(call: Call) -> Ended:
     return Ended(_failed(call, failure).reply, _ending(Outcome.TOOL_ERROR, "internal"))
 
 
-def _record(call: Call, tool: Tool | None, ended: Ended) -> Reply:
+def _record(call: Call, tool: Subject | None, ended: Ended) -> Reply:
     record.execution(call.actor, _act(call, tool), _timed(call, ended.ending))
     return ended.reply
 
 
-def _act(call: Call, tool: Tool | None) -> Act:
+def _act(call: Call, tool: Subject | None) -> Act:
     return Act(
-        method="tools/call",
-        tool=call.name,
+        method=call.operation.method,
+        # By the name it has here: an alias would hide the calls from whoever filters by it.
+        tool=call.operation.name(tool) if tool else call.name,
         integration=tool.integration if tool else "",
         action=tool.action if tool else "",
         arguments=call.arguments,

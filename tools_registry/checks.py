@@ -6,16 +6,16 @@ the file that is wrong.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from oauth import scopes
-from tools_registry import registry
+from tools_registry import offer_checks, registry
 from tools_registry.arguments import validator_of
-from tools_registry.types import INTEGRATION_ID, Json, Schema, Tool, Toolset
+from tools_registry.types import INTEGRATION_ID, Guarded, Offer, Schema, Tool, Toolset
 
 # Of what MCP allows (2025-11-25, server/tools, Tool Names), what every host accepts beside the
 # name it gives the server.
@@ -54,6 +54,12 @@ def judged(toolsets: Sequence[Toolset]) -> Iterator[CheckMessage]:
         yield from _messages(EACH_INTEGRATION, toolset, f"The integration {toolset.integration!r}")
     for tool in tools:
         yield from _messages(EACH_TOOL, tool, f"The tool {tool.name!r}")
+    for offer in (offer for toolset in toolsets for offer in _offers(toolset)):
+        yield from _messages(EACH_OFFER, offer, f"The {type(offer).__name__} {offer.name!r}")
+
+
+def _offers(toolset: Toolset) -> list[Offer]:
+    return [*toolset.resources, *toolset.templates, *toolset.prompts]
 
 
 def _messages(rules: Iterable[Rule], judged: Any, called: str) -> Iterator[CheckMessage]:
@@ -69,7 +75,9 @@ def _is_integration(toolset: Toolset) -> bool:
 def _repeated(toolsets: Sequence[Toolset]) -> Problems:
     names = [tool.name for toolset in toolsets for tool in toolset.tools]
     ids = [toolset.integration for toolset in toolsets if toolset.integration]
-    for kind, words in (("the tool", names), ("the integration", ids)):
+    # Each alias once for a tool, so that an alias equal to another tool's name is found too.
+    aliases = [word for name in set(names) for word in {name, registry.alias(name)}]
+    for kind, words in (("the tool", names), ("the alias", aliases), ("the integration", ids)):
         for word, times in Counter(words).items():
             if times > 1:
                 yield f"{kind} {word!r} is declared {times} times."
@@ -82,9 +90,9 @@ def _misnamed(tool: Tool) -> Problems:
         yield f"the name is longer than {LONGEST_NAME} characters."
 
 
-def _undescribed(tool: Tool) -> Problems:
+def _undescribed(offered: Tool | Offer) -> Problems:
     for part in ("title", "description"):
-        if not getattr(tool, part).strip():
+        if not getattr(offered, part).strip():
             yield f"it has no {part}."
 
 
@@ -99,23 +107,11 @@ def _schema_problems(schema: Schema) -> Problems:
     if schema.get("type") != "object":
         yield "does not describe an object at its top level."
     yield from (f"has {word} at its top level." for word in NOT_AT_TOP if word in schema)
-    for inner in _subschemas(schema):
+    for inner in offer_checks.subschemas(schema):
         if "$ref" in inner:
             yield "refers elsewhere with $ref."
         if isinstance(inner.get("type"), list):
             yield "has a list of types."
-
-
-def _subschemas(schema: Json) -> Iterator[Mapping[str, Json]]:
-    """Every object in a schema, itself first: a keyword is looked for wherever it may stand."""
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Mapping):
-            yield node
-            waiting.extend(node.values())
-        elif isinstance(node, list | tuple):
-            waiting.extend(node)
 
 
 def _uncompilable(tool: Tool) -> Problems:
@@ -133,21 +129,33 @@ def _misidentified(toolset: Toolset) -> Problems:
         yield "it has no title."
 
 
-def _unscoped(tool: Tool) -> Problems:
-    if [str(scope) for scope in scopes.parse(tool.scope)] != [tool.scope]:
-        yield f"no token can hold the scope {tool.scope!r}."
+def _unscoped(offered: Guarded) -> Problems:
+    if [str(scope) for scope in scopes.parse(offered.scope)] != [offered.scope]:
+        yield f"no token can hold the scope {offered.scope!r}."
 
 
 ALL_TOOLSETS: Final = (
     Rule("tools.E002", "Rename one of them, or put them into one file.", _repeated),
+    Rule("tools.E010", "Rename one of them, or put them into one file.", offer_checks.redeclared),
 )
 EACH_INTEGRATION: Final = (
     Rule("tools.E003", "Give the Toolset an id such as hubspot and a title.", _misidentified),
 )
+DESCRIBED: Final = Rule("tools.E005", "Clients show both to people and models.", _undescribed)
+SCOPED: Final = Rule("tools.E008", "Use a scope of the grammar (docs/scopes.md).", _unscoped)
+MIRROR_HINT: Final = "Annotate strings, integers and booleans below `properties` alone."
+COMPLETION_HINT: Final = "Name each argument once, and complete what is there."
 EACH_TOOL: Final = (
     Rule("tools.E004", "Rename the function: <name> or <integration>.<action>.", _misnamed),
-    Rule("tools.E005", "Clients show both to people and models.", _undescribed),
+    DESCRIBED,
     Rule("tools.E006", "Spell the schema out as one object of plain types.", _unportable),
     Rule("tools.E007", "Write JSON Schema 2020-12; patterns without look-around.", _uncompilable),
-    Rule("tools.E008", "Use a scope of the grammar (docs/scopes.md).", _unscoped),
+    SCOPED,
+    Rule("tools.E009", MIRROR_HINT, offer_checks.unmirrorable),
+)
+EACH_OFFER: Final = (
+    DESCRIBED,
+    SCOPED,
+    Rule("tools.E010", "Give each an absolute URI, or a plain name.", offer_checks.misplaced),
+    Rule("tools.E011", COMPLETION_HINT, offer_checks.incompletable),
 )

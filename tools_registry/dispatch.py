@@ -21,9 +21,10 @@ from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth.principal import Principal
 from tools_registry import call, gate, rates
-from tools_registry.call import Prepared, Reply
+from tools_registry.call import Prepared
 from tools_registry.exchange import Headers, HttpRequest
 from tools_registry.methods import HANDLERS, Exchange
+from tools_registry.operations import Reply
 from tools_registry.types import Channel
 
 # Refusals that are no fault of the message, by the layer that refused.
@@ -185,7 +186,7 @@ def _ending(error: ProtocolError, elapsed: int) -> Ending:
 
 def _record_refusal(caller: Caller, message: Message, ending: Ending) -> None:
     params: Mapping[str, Any] = getattr(message, "params", {})
-    name, arguments = params.get("name"), params.get("arguments")
+    name, arguments = params.get("name", params.get("uri")), params.get("arguments")
     act = Act(
         method=_method_of(message),
         tool=name if isinstance(name, str) else "",

@@ -12,7 +12,7 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from mcp_protocol import envelope, negotiation, shapes, strict_json
+from mcp_protocol import envelope, handshake_shapes, negotiation, strict_json
 from mcp_protocol.envelope import Batch, Message, Request
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
@@ -54,7 +54,7 @@ def _descriptor(request: HttpRequest) -> Answer:
         # A client that wants a stream here speaks a revision with sessions: it may not have one.
         admission.identify(request)
         return _not_allowed(request)
-    return json_answer(200, shapes.descriptor(settings.HALO_PUBLIC_URL))
+    return json_answer(200, handshake_shapes.descriptor(settings.HALO_PUBLIC_URL))
 
 
 def _preflight(_request: HttpRequest) -> Answer:

@@ -1,4 +1,4 @@
-"""May this token use this tool now? One function, one frozen answer.
+"""May this token use this tool, resource or prompt now? One function, one frozen answer.
 
 The list, the call, the consent page, the console and the audit row all read the same `Decision`,
 so the list never advertises what a call would refuse. Nothing is cached: the switches are read
@@ -14,7 +14,7 @@ from django.db import connection
 
 from oauth.scopes import ScopeSet, scope_allows_destructive
 from tools_registry.models import ConnectionState
-from tools_registry.types import Tool
+from tools_registry.types import Guarded
 from workspace.models import AgentKind, row_key
 
 SWITCHES: Final = """
@@ -60,7 +60,7 @@ UNCONNECTED: Final = Integration(actions_on=True, connected=False)
 ALLOWED: Final = Decision(allowed=True)
 
 
-def decide(tool: Tool, scope: ScopeSet, switches: Switches) -> Decision:
+def decide(tool: Guarded, scope: ScopeSet, switches: Switches) -> Decision:
     """Ask every layer in order; the first that refuses is the one reported and recorded."""
     return (
         flag(mcp_server_on=switches.mcp_server_on)
@@ -71,7 +71,7 @@ def decide(tool: Tool, scope: ScopeSet, switches: Switches) -> Decision:
     )
 
 
-def switches_for_tool(organization_id: UUID, tool: Tool, *, mcp_server_on: bool) -> Switches:
+def switches_for_tool(organization_id: UUID, tool: Guarded, *, mcp_server_on: bool) -> Switches:
     """The switches that one tool depends on; tools without an integration need no look-up."""
     if not tool.integration:
         return Switches(mcp_server_on)
@@ -95,7 +95,7 @@ def flag(*, mcp_server_on: bool) -> Decision | None:
     )
 
 
-def _destructive(tool: Tool, scope: ScopeSet) -> Decision | None:
+def _destructive(tool: Guarded, scope: ScopeSet) -> Decision | None:
     if not tool.destructive or scope_allows_destructive(scope):
         return None
     return Decision(
@@ -106,7 +106,7 @@ def _destructive(tool: Tool, scope: ScopeSet) -> Decision | None:
     )
 
 
-def _integration(tool: Tool, switches: Switches) -> Decision | None:
+def _integration(tool: Guarded, switches: Switches) -> Decision | None:
     if not tool.integration:
         return None
     state = switches.integrations.get(tool.integration, UNCONNECTED)
@@ -125,7 +125,7 @@ def _off(reason: str, layer: str, message: str) -> Decision:
     return Decision(allowed=False, reason=reason, layer=layer, message=message)
 
 
-def _scope(tool: Tool, scope: ScopeSet) -> Decision | None:
+def _scope(tool: Guarded, scope: ScopeSet) -> Decision | None:
     if scope.covers(tool.scope):
         return None
     return Decision(

@@ -1,4 +1,4 @@
-"""Which tools there are. One file adds a toolset; no list anywhere names it.
+"""Which tools, resources and prompts there are. One file adds a toolset; no list names it.
 
 A source answers for one organization: native toolsets are the same for all, imported documents
 and external servers (later) are not. Another organization's tool is an unknown name.
@@ -6,6 +6,7 @@ and external servers (later) are not. Another organization's tool is an unknown 
 
 import importlib
 import pkgutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -16,35 +17,69 @@ from uuid import UUID
 from django.core.exceptions import ImproperlyConfigured
 
 from tools_registry import integrations, sources
-from tools_registry.types import Tool, Toolset
+from tools_registry.types import Prompt, Resource, ResourceTemplate, Tool, Toolset
 
 
 class Source(Protocol):
-    """Where tools come from."""
+    """Where tools, resources and prompts come from. A tool is found by its alias too."""
 
     def find(self, name: str, organization_id: UUID) -> Tool | None: ...
 
     def tools(self, organization_id: UUID) -> Sequence[Tool]: ...
 
+    def find_resource(self, uri: str, organization_id: UUID) -> Resource | None: ...
+
+    def resources(self, organization_id: UUID) -> Sequence[Resource]: ...
+
+    def templates(self, organization_id: UUID) -> Sequence[ResourceTemplate]: ...
+
+    def prompts(self, organization_id: UUID) -> Sequence[Prompt]: ...
+
 
 class ToolsetSource:
-    """The tools of toolsets that are part of the code, the same for every organization."""
+    """What toolsets offer that are part of the code, the same for every organization."""
 
     def __init__(self, toolsets: Iterable[Toolset]) -> None:
         self.toolsets = tuple(toolsets)
-        self._by_name: Mapping[str, Tool] = {
+        self._tools: Mapping[str, Tool] = {
             tool.name: tool for toolset in self.toolsets for tool in toolset.tools
         }
+        self._by_name: Mapping[str, Tool] = {**_aliased(self._tools), **self._tools}
+        self._resources: Mapping[str, Resource] = {
+            resource.uri: resource for toolset in self.toolsets for resource in toolset.resources
+        }
+        self._templates = [one for toolset in self.toolsets for one in toolset.templates]
+        self._prompts = [one for toolset in self.toolsets for one in toolset.prompts]
 
     def find(self, name: str, organization_id: UUID) -> Tool | None:  # noqa: ARG002  the port's
         return self._by_name.get(name)
 
     def tools(self, organization_id: UUID) -> Sequence[Tool]:  # noqa: ARG002  the port's
-        return tuple(self._by_name.values())
+        return tuple(self._tools.values())
+
+    def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
+        if uri in self._resources:
+            return self._resources[uri]
+        found = (template.at(uri) for template in self._templates)
+        return next((resource for resource in found if resource is not None), None)
+
+    def resources(self, organization_id: UUID) -> Sequence[Resource]:  # noqa: ARG002  the port's
+        return tuple(self._resources.values())
+
+    def templates(self, organization_id: UUID) -> Sequence[ResourceTemplate]:  # noqa: ARG002  the port's
+        return self._templates
+
+    def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
+        return self._prompts
+
+
+def alias(name: str) -> str:
+    """The name of a tool for hosts that refuse dots."""
+    return name.replace(".", "_")
 
 
 def find(name: str, organization_id: UUID) -> Tool | None:
-    """The tool of this name as one organization sees it."""
+    """The tool of this name, or of this alias, as one organization sees it."""
     found = (source.find(name, organization_id) for source in _sources())
     return next((tool for tool in found if tool is not None), None)
 
@@ -56,6 +91,32 @@ def tools(organization_id: UUID) -> list[Tool]:
     """
     found = (tool for source in _sources() for tool in source.tools(organization_id))
     return sorted(found, key=lambda tool: (tool.integration, tool.name))
+
+
+def find_resource(uri: str, organization_id: UUID) -> Resource | None:
+    """The resource at this URI as one organization sees it: a declared one, or a template's."""
+    found = (source.find_resource(uri, organization_id) for source in _sources())
+    return next((resource for resource in found if resource is not None), None)
+
+
+def resources(organization_id: UUID) -> list[Resource]:
+    """Every declared resource, before the gate; those of templates are not among them."""
+    return [one for source in _sources() for one in source.resources(organization_id)]
+
+
+def templates(organization_id: UUID) -> list[ResourceTemplate]:
+    """Every resource template, before the gate."""
+    return [one for source in _sources() for one in source.templates(organization_id)]
+
+
+def prompts(organization_id: UUID) -> list[Prompt]:
+    """Every prompt, before the gate."""
+    return [one for source in _sources() for one in source.prompts(organization_id)]
+
+
+def find_prompt(name: str, organization_id: UUID) -> Prompt | None:
+    """The prompt of this name as one organization sees it."""
+    return next((one for one in prompts(organization_id) if one.name == name), None)
 
 
 def native_toolsets() -> tuple[Toolset, ...]:
@@ -71,13 +132,19 @@ def integration_names() -> dict[str, str]:
 
 @contextmanager
 def including(*toolsets: Toolset) -> Iterator[None]:
-    """Further toolsets for as long as the block runs: fixture tools of tests come in here."""
+    """Further toolsets for as long as the block runs: what only tests offer comes in here."""
     extra = ToolsetSource(toolsets)
     _extra.append(extra)
     try:
         yield
     finally:
         _extra.remove(extra)
+
+
+def _aliased(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
+    # An alias that two tools share names neither: a guess could write to the wrong place.
+    shared = Counter(alias(name) for name in tools)
+    return {alias(name): tool for name, tool in tools.items() if shared[alias(name)] == 1}
 
 
 _extra: list[Source] = []

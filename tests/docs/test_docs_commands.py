@@ -94,7 +94,7 @@ def test_the_page_leads_from_discovery_to_revocation(shell: Shell) -> None:
 def test_the_bare_bones_client_of_the_page_gets_its_answers(shell: Shell) -> None:
     until_token = [block.text for block in blocks(SIGN_IN, "sh")][:6]
     _signed_in(shell, until_token)
-    _setup, calls, modern = [block.text for block in blocks(ENDPOINT, "sh")]
+    _setup, calls, modern, read = [block.text for block in blocks(ENDPOINT, "sh")]
 
     shell.says(f"URL={ADDRESS}/api/mcp")
     initialized, listed, called = re.findall(
@@ -104,6 +104,8 @@ def test_the_bare_bones_client_of_the_page_gets_its_answers(shell: Shell) -> Non
     assert len(json.loads(listed)["result"]["tools"]) == 4
     assert _facts(called)["results"][0]["page"] == "rate-limits"
     assert _facts(shell.says(modern))["results"][0]["page"] == "audit-log"
+    (page,) = json.loads(shell.says(read))["result"]["contents"]
+    assert page["text"].startswith("# Tokens")
 
 
 @pytest.mark.django_db

@@ -15,7 +15,7 @@ from mcp_protocol.revisions import REVISIONS
 from oauth import codes, pairs
 from oauth.scopes import ScopeSet, parse
 from tests.docs.reading import ROOT, page, section, table, words
-from tools_registry import call, gate, registry
+from tools_registry import call, gate, operations, registry
 from tools_registry.gate import Integration, Switches
 from tools_registry.sources import docs, setup
 from tools_registry.types import Facts, Tool, ToolFailure
@@ -160,5 +160,7 @@ def test_the_audit_page_lists_every_reason() -> None:
     listed = set(words([row[0] for row in table("audit-log", "Reasons")]))
     refused = {one.reason for one in LAYERS if not one.allowed}
     limits = {"rate_limited", "limits_unavailable"}
+    rows = (operations.CALL, operations.READ, operations.GET_PROMPT)
     ours = _kinds(ToolFailure) | _written_by_the_pipeline() | refused | limits | {"interrupted"}
+    ours |= {row.absence for row in rows}
     assert listed - {"rpc_", "rpc_32601"} == ours

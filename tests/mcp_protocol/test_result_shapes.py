@@ -1,29 +1,28 @@
 """Results: each has the shape its revision's schema asks for, and says what was promised."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from mcp_protocol.capabilities import Server
 from mcp_protocol.envelope import success
-from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
-from mcp_protocol.shapes import (
+from mcp_protocol.handshake_shapes import (
     bare_initialize_result,
-    call_result,
     descriptor,
     discover_result,
-    empty_result,
     initialize_result,
-    text_block,
-    tool_descriptor,
-    tools_list_result,
 )
+from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
+from mcp_protocol.shapes import call_result, empty_result, text_block
 from mcp_protocol.strict_json import dumps
+from mcp_protocol.tool_shapes import tool_descriptor, tools_list_result
 
 Conforms = Callable[[object, Revision, str], None]
 
+SERVER = Server("https://app.haloagents.ai", ({"src": "data:image/svg+xml;base64,AA=="},))
 MODERN = Revision.V2026_07_28
 SERVER_INFO = {"io.modelcontextprotocol/serverInfo": {"name": "halo-agents", "version": "1.0.0"}}
 
@@ -37,6 +36,8 @@ class ExampleTool:
     output_schema: dict[str, Any] | None = None
     mutates: bool = True
     open_world: bool = True
+    icons: Sequence[Any] = ()
+    meta: dict[str, Any] = field(default_factory=dict)
 
 
 WRITER = ExampleTool()
@@ -67,20 +68,43 @@ def test_the_bare_answer_has_the_shape_of_its_revision(conforms: Conforms) -> No
 def test_initialize_is_answered_in_the_agreed_revision(
     revision: Revision, conforms: Conforms
 ) -> None:
-    result = initialize_result(revision, "Search before you write.")
+    result = initialize_result(revision, SERVER, "Search before you write.")
     conforms(result, revision, "InitializeResult")
     assert result["protocolVersion"] == revision.value
     assert result["instructions"] == "Search before you write."
-    assert result["capabilities"] == {"tools": {"listChanged": False}}
+    completions = {} if revision == Revision.V2024_11_05 else {"completions": {}}
+    assert result["capabilities"] == {
+        "tools": {"listChanged": False},
+        "resources": {"listChanged": False},
+        "prompts": {"listChanged": False},
+        "logging": {},
+        **completions,
+    }
+
+
+@pytest.mark.parametrize(
+    ("revision", "told"),
+    [
+        (Revision.V2024_11_05, {"name", "version"}),
+        (Revision.V2025_03_26, {"name", "version"}),
+        (Revision.V2025_06_18, {"name", "version", "title"}),
+        (
+            Revision.V2025_11_25,
+            {"name", "version", "title", "description", "websiteUrl", "icons"},
+        ),
+    ],
+)
+def test_the_server_is_told_as_far_as_the_revision_can(revision: Revision, told: set[str]) -> None:
+    assert set(initialize_result(revision, SERVER)["serverInfo"]) == told
 
 
 def test_no_instructions_are_no_member() -> None:
-    assert "instructions" not in initialize_result(Revision.V2025_11_25)
-    assert "instructions" not in discover_result()
+    assert "instructions" not in initialize_result(Revision.V2025_11_25, SERVER)
+    assert "instructions" not in discover_result(SERVER)
 
 
 def test_discovery_lists_what_is_spoken_and_may_be_kept_by_anybody(conforms: Conforms) -> None:
-    result = discover_result("Search before you write.")
+    result = discover_result(SERVER, "Search before you write.")
     conforms(result, MODERN, "DiscoverResult")
     assert result == {
         "resultType": "complete",
@@ -91,11 +115,26 @@ def test_discovery_lists_what_is_spoken_and_may_be_kept_by_anybody(conforms: Con
             "2025-03-26",
             "2024-11-05",
         ],
-        "capabilities": {"tools": {"listChanged": False}, "logging": {}},
+        "capabilities": {
+            "tools": {"listChanged": False},
+            "resources": {},
+            "prompts": {},
+            "completions": {},
+            "logging": {},
+        },
         "instructions": "Search before you write.",
         "ttlMs": 3_600_000,
         "cacheScope": "public",
-        "_meta": SERVER_INFO,
+        "_meta": {
+            "io.modelcontextprotocol/serverInfo": {
+                "name": "halo-agents",
+                "title": "Halo Agents",
+                "version": "1.0.0",
+                "description": "The tools, documentation and prompts of one organization.",
+                "websiteUrl": "https://app.haloagents.ai",
+                "icons": SERVER.icons,
+            }
+        },
     }
 
 
@@ -260,7 +299,11 @@ def test_a_block_the_revision_cannot_carry_becomes_text() -> None:
 
 
 def test_results_share_nothing_that_a_caller_could_spoil() -> None:
-    for build in (bare_initialize_result, discover_result, lambda: empty_result(MODERN)):
+    for build in (
+        bare_initialize_result,
+        lambda: discover_result(SERVER),
+        lambda: empty_result(MODERN),
+    ):
         spoiled = build()
         for value in spoiled.values():
             if isinstance(value, dict):

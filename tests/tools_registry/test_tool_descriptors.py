@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_protocol import shapes
+from mcp_protocol import tool_shapes
 from mcp_protocol.revisions import Revision
 from tests.drivers.schemas import conforms
 from tools_registry import registry
@@ -23,7 +23,7 @@ def described(tool: Tool) -> dict[str, Any]:
     """What the newest revision tells, and what the gate reads."""
     gate = ("scope", "integration", "action", "destructive", "mutates", "streams")
     return {
-        "descriptor": shapes.tool_descriptor(tool, Revision.V2026_07_28),
+        "descriptor": tool_shapes.tool_descriptor(tool, Revision.V2026_07_28),
         "gate": {name: getattr(tool, name) for name in gate},
     }
 
@@ -37,7 +37,7 @@ def test_a_built_in_tool_is_described_as_it_was_pinned(tool: Tool) -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_built_in_tool_has_the_shape_of_a_tool(tool: Tool) -> None:
     for revision in Revision:
-        conforms(shapes.tool_descriptor(tool, revision), revision, "Tool")
+        conforms(tool_shapes.tool_descriptor(tool, revision), revision, "Tool")
 
 
 def test_every_pinned_descriptor_has_its_tool() -> None:

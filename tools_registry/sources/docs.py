@@ -1,9 +1,22 @@
-"""search_docs and read_doc: the public documentation, the same for every organization."""
+"""The public documentation, the same for every organization: to search, and to read page by page.
 
+Tools and `docs://` resources hold the same pages: some hosts show only one of the two.
+"""
+
+from collections.abc import Mapping
 from typing import Final
 
 from tools_registry.documentation import search
-from tools_registry.types import Arguments, Facts, Invalid, NotFound, ToolContext, Toolset
+from tools_registry.types import (
+    Arguments,
+    Body,
+    Facts,
+    Invalid,
+    Listed,
+    NotFound,
+    ToolContext,
+    Toolset,
+)
 
 TOOLSET: Final = Toolset(scope="docs:read", title="Documentation")
 
@@ -76,6 +89,32 @@ def read_doc(context: ToolContext, arguments: Arguments) -> Facts:
             "text": page.text,
         }
     )
+
+
+def _pages(_context: ToolContext) -> list[Listed]:
+    return [Listed({"page": slug}, slug, title) for slug, title in search.pages()]
+
+
+def _slugs(_context: ToolContext, typed: str, _others: Mapping[str, str]) -> list[str]:
+    slugs = sorted(slug for slug, _ in search.pages())
+    fitting = [slug for slug in slugs if typed.lower() in slug]
+    # Stable: those that begin so first, each part in the order of the alphabet.
+    return sorted(fitting, key=lambda slug: not slug.startswith(typed.lower()))
+
+
+@TOOLSET.template(
+    uri_template="docs://{page}",
+    title="A documentation page",
+    description="One page of the public Halo Agents documentation.",
+    mime_type="text/markdown",
+    listed=_pages,
+    completions={"page": _slugs},
+)
+def documentation_page(_context: ToolContext, variables: Mapping[str, str]) -> Body:
+    page = search.read(variables["page"])
+    if page is None:
+        raise NotFound("There is no such page.")
+    return Body(page.text)
 
 
 def _page_size(asked: float) -> int:

@@ -1,0 +1,92 @@
+"""Prompts and completions as each revision tells them.
+
+Source: MCP schema of each revision, Prompt, GetPromptResult and CompleteResult.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, Protocol
+
+from mcp_protocol.description import Description, unless_empty
+from mcp_protocol.resource_shapes import OfferFacts
+from mcp_protocol.revisions import REVISIONS, Revision, since
+from mcp_protocol.shapes import DECORATION, carried, complete, page_result
+from mcp_protocol.strict_json import JsonObject
+
+# The most values of one answer (MCP, server/utilities/completion, Completion Results).
+MOST_COMPLETIONS: Final = 100
+
+
+class ArgumentFacts(Protocol):
+    """What a list tells about an argument of a prompt."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def required(self) -> bool: ...
+
+
+class PromptFacts(OfferFacts, Protocol):
+    """What a list tells about a prompt."""
+
+    @property
+    def arguments(self) -> Sequence[ArgumentFacts]: ...
+
+
+class MessageFacts(Protocol):
+    """One message of a prompt: who says it, `user` or `assistant`, and one content block."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def content(self) -> Mapping[str, Any]: ...
+
+
+_ARGUMENT: Final = Description(
+    ("name", REVISIONS, attrgetter("name")),
+    ("title", since(Revision.V2025_06_18), unless_empty("title")),
+    ("description", REVISIONS, unless_empty("description")),
+    ("required", REVISIONS, attrgetter("required")),
+)
+_PROMPT: Final = Description(
+    ("name", REVISIONS, attrgetter("name")),
+    ("title", since(Revision.V2025_06_18), unless_empty("title")),
+    ("description", REVISIONS, unless_empty("description")),
+    *DECORATION,
+)
+
+
+def prompt_descriptor(prompt: PromptFacts, revision: Revision) -> JsonObject:
+    """Return a prompt as prompts/list describes it."""
+    arguments = _ARGUMENT.of_each(prompt.arguments, revision)
+    return _PROMPT.of(prompt, revision) | ({"arguments": arguments} if arguments else {})
+
+
+def prompts_list_result(
+    prompts: Iterable[PromptFacts], revision: Revision, next_cursor: str | None = None
+) -> JsonObject:
+    """Return one page of prompts in the order given."""
+    told = [prompt_descriptor(prompt, revision) for prompt in prompts]
+    return page_result("prompts", told, revision, next_cursor)
+
+
+def prompt_result(
+    description: str, messages: Iterable[MessageFacts], revision: Revision
+) -> JsonObject:
+    """Return what a prompt says; blocks that the revision cannot carry become text."""
+    told = [
+        {"role": message.role, "content": carried(message.content, revision)}
+        for message in messages
+    ]
+    return complete({"description": description, "messages": told}, revision)
+
+
+def completion_result(values: Sequence[str], revision: Revision) -> JsonObject:
+    """Return the first values of all that match, and how many there are."""
+    first = list(values[:MOST_COMPLETIONS])
+    completion = {"values": first, "total": len(values), "hasMore": len(values) > len(first)}
+    return complete({"completion": completion}, revision)

@@ -1,0 +1,133 @@
+"""Resources, their templates and what they hold, as each revision tells them.
+
+Source: MCP schema of each revision, Resource, ResourceTemplate and ReadResourceResult.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Final, Protocol
+
+from mcp_protocol.description import Description, Row, unless_empty
+from mcp_protocol.revisions import REVISIONS, Revision, since
+from mcp_protocol.shapes import DECORATION, page_result, uncached
+from mcp_protocol.strict_json import JsonObject
+
+# Which annotations a revision knows; what it does not know is left out.
+_ANNOTATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {
+    "audience": REVISIONS,
+    "priority": REVISIONS,
+    "lastModified": since(Revision.V2025_06_18),
+}
+
+
+class OfferFacts(Protocol):
+    """What the wire tells about everything that is offered beside tools."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def icons(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
+
+
+class _ContentFacts(OfferFacts, Protocol):
+    @property
+    def mime_type(self) -> str: ...
+    @property
+    def annotations(self) -> Mapping[str, Any]: ...
+
+
+class ResourceFacts(_ContentFacts, Protocol):
+    """What a list tells about a resource; `size` in bytes."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def size(self) -> int | None: ...
+
+
+class TemplateFacts(_ContentFacts, Protocol):
+    """What a list tells about a family of resources."""
+
+    @property
+    def uri_template(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What reading a resource gives: text, or bytes."""
+
+    uri: str
+    mime_type: str
+    body: str | bytes
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _text(contents: Contents) -> str | None:
+    return contents.body if isinstance(contents.body, str) else None
+
+
+def _blob(contents: Contents) -> str | None:
+    return base64.b64encode(contents.body).decode() if isinstance(contents.body, bytes) else None
+
+
+def _annotations_of(revision: Revision) -> Row:
+    known = [name for name, revisions in _ANNOTATIONS.items() if revision in revisions]
+
+    def tell(thing: _ContentFacts) -> JsonObject | None:
+        told = thing.annotations
+        return {name: told[name] for name in known if name in told} or None
+
+    return ("annotations", (revision,), tell)
+
+
+_NAMES: Final[tuple[Row, ...]] = (
+    ("name", REVISIONS, attrgetter("name")),
+    ("title", since(Revision.V2025_06_18), unless_empty("title")),
+    ("description", REVISIONS, unless_empty("description")),
+    ("mimeType", REVISIONS, unless_empty("mime_type")),
+)
+_REST: Final = (*map(_annotations_of, REVISIONS), *DECORATION)
+_RESOURCE: Final = Description(
+    ("uri", REVISIONS, attrgetter("uri")),
+    *_NAMES,
+    ("size", REVISIONS, attrgetter("size")),
+    *_REST,
+)
+_TEMPLATE: Final = Description(
+    ("uriTemplate", REVISIONS, attrgetter("uri_template")), *_NAMES, *_REST
+)
+_CONTENTS: Final = Description(
+    ("uri", REVISIONS, attrgetter("uri")),
+    ("mimeType", REVISIONS, unless_empty("mime_type")),
+    ("text", REVISIONS, _text),
+    ("blob", REVISIONS, _blob),
+    ("_meta", since(Revision.V2025_06_18), unless_empty("meta")),
+)
+
+
+def resources_list_result(
+    resources: Iterable[ResourceFacts], revision: Revision, next_cursor: str | None = None
+) -> JsonObject:
+    """Return one page of resources in the order given."""
+    return page_result("resources", _RESOURCE.of_each(resources, revision), revision, next_cursor)
+
+
+def templates_list_result(
+    templates: Iterable[TemplateFacts], revision: Revision, next_cursor: str | None = None
+) -> JsonObject:
+    """Return one page of resource templates in the order given."""
+    told = _TEMPLATE.of_each(templates, revision)
+    return page_result("resourceTemplates", told, revision, next_cursor)
+
+
+def read_result(contents: Contents, revision: Revision) -> JsonObject:
+    """Return what a resource holds; bytes become base64."""
+    return uncached({"contents": [_CONTENTS.of(contents, revision)]}, revision)

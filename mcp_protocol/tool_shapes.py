@@ -1,0 +1,78 @@
+"""Tools as each revision tells them.
+
+Source: transport document, tools/list; MCP schema of each revision, Tool.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, Protocol
+
+from mcp_protocol.description import Description
+from mcp_protocol.revisions import MODERN, REVISIONS, Revision, since
+from mcp_protocol.shapes import DECORATION, page_result
+from mcp_protocol.strict_json import JsonObject
+
+
+class ToolFacts(Protocol):
+    """What the wire tells about a tool; any object with these attributes will do.
+
+    `mutates` says that a call changes state somewhere, `open_world` that it reaches outside.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str | None: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def input_schema(self) -> Mapping[str, Any]: ...
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None: ...
+    @property
+    def mutates(self) -> bool: ...
+    @property
+    def open_world(self) -> bool: ...
+    @property
+    def icons(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
+
+
+def _annotations(tool: ToolFacts) -> JsonObject:
+    hint = "destructiveHint" if tool.mutates else "readOnlyHint"
+    return {hint: True, "openWorldHint": tool.open_world}
+
+
+def _object_output(tool: ToolFacts) -> Mapping[str, Any] | None:
+    # Before 2026-07-28 an output schema describes an object or cannot be told at all.
+    schema = tool.output_schema
+    return schema if schema and schema.get("type") == "object" else None
+
+
+_TOOL: Final = Description(
+    ("name", REVISIONS, attrgetter("name")),
+    ("title", since(Revision.V2025_06_18), attrgetter("title")),
+    ("description", REVISIONS, attrgetter("description")),
+    ("inputSchema", REVISIONS, attrgetter("input_schema")),
+    ("outputSchema", (Revision.V2025_06_18, Revision.V2025_11_25), _object_output),
+    ("outputSchema", MODERN, attrgetter("output_schema")),
+    ("annotations", since(Revision.V2025_03_26), _annotations),
+    *DECORATION,
+)
+
+
+def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
+    """Return a tool as tools/list describes it; facts that are None are left out.
+
+    `destructiveHint` marks tools that change state (transport document, tools/list), which is
+    not the registry's `destructive`: those tools never reach a list.
+    """
+    return _TOOL.of(tool, revision)
+
+
+def tools_list_result(
+    tools: Iterable[ToolFacts], revision: Revision, next_cursor: str | None = None
+) -> JsonObject:
+    """Return one page of tools in the order given; a cursor says that more follow."""
+    return page_result("tools", _TOOL.of_each(tools, revision), revision, next_cursor)

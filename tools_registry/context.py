@@ -1,0 +1,121 @@
+"""On whose behalf the functions of an author run, and how they speak to the caller; no Django.
+
+Authors import these from `tools_registry.types`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tools_registry.results import Json
+
+
+class Cancelled(Exception):
+    """The caller has gone; raised by `ToolContext.check_cancelled`."""
+
+
+class InputRequired(Exception):
+    """The tool needs something from the person. Raise it before any side effect.
+
+    `requests` maps keys to input requests as MCP 2026-07-28 shapes them; `state` is whatever the
+    tool wants back with the answers.
+    """
+
+    def __init__(self, requests: Mapping[str, Json], state: Json = None) -> None:
+        super().__init__("input required")
+        self.requests = requests
+        self.state = state
+
+
+class Channel(Protocol):
+    """The caller's side of a running call, as the edge provides it."""
+
+    def progress(self, done: float, total: float | None, message: str) -> None: ...
+
+    def log(self, level: str, data: Json) -> None: ...
+
+    def is_cancelled(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WidgetKeys:
+    """What an organization may publish on its own pages."""
+
+    organization_id: str
+    widget_key: str
+    script_url: str
+
+
+class Workspace(Protocol):
+    """What built-in tools may learn of the organization they run for."""
+
+    def widget_keys(self, organization_id: str) -> WidgetKeys: ...
+
+
+class Silence:
+    """A channel for callers that asked for one plain answer."""
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        pass
+
+    def log(self, level: str, data: Json) -> None:
+        pass
+
+    def is_cancelled(self) -> bool:
+        return False
+
+
+class VisibleTool(Protocol):
+    """What a prompt may say of a tool."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def input_schema(self) -> Mapping[str, Json]: ...
+    @property
+    def mutates(self) -> bool: ...
+
+
+def _no_tools() -> Sequence[VisibleTool]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """On whose behalf a tool runs, and how it speaks to the caller meanwhile.
+
+    `visible_tools()` are the tools that this caller could call now.
+    """
+
+    organization_id: str
+    user_id: str
+    public_url: str
+    workspace: Workspace = field(repr=False)
+    bound_customer_id: str = ""
+    answers: Mapping[str, Json] = field(default_factory=dict)
+    channel: Channel = field(default_factory=Silence, repr=False)
+    visible_tools: Callable[[], Sequence[VisibleTool]] = field(default=_no_tools, repr=False)
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report progress; sent only to callers that asked for it."""
+        self.check_cancelled()
+        self.channel.progress(done, total, message)
+
+    def log(self, level: str, data: Json) -> None:
+        """Send a log message to the caller (RFC 5424 level names); never holds a secret."""
+        self.channel.log(level, data)
+
+    def ask(self, requests: Mapping[str, Json], state: Json = None) -> Mapping[str, Json]:
+        """The person's answers, by key; raises InputRequired until they are there."""
+        if not set(requests) <= set(self.answers):
+            raise InputRequired(requests, state)
+        return self.answers
+
+    def check_cancelled(self) -> None:
+        """Raise Cancelled once the caller has gone: call it between steps."""
+        if self.channel.is_cancelled():
+            raise Cancelled

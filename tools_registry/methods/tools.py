@@ -1,0 +1,36 @@
+"""tools/list and tools/call."""
+
+from typing import cast
+
+from mcp_protocol import tool_shapes
+from mcp_protocol.headers import check_param_headers
+from mcp_protocol.revisions import MODERN
+from mcp_protocol.strict_json import JsonObject
+from tools_registry import call, operations, visibility
+from tools_registry.call import Prepared
+from tools_registry.methods.exchange import Exchange, object_in, text_in
+from tools_registry.operations import Reply
+from tools_registry.paging import Key
+from tools_registry.types import Tool
+
+
+def list_tools(exchange: Exchange) -> JsonObject:
+    """Exactly the tools that a call would not refuse: the same gate, asked now."""
+    page = exchange.page(visibility.tools(exchange.principal), _key)
+    return tool_shapes.tools_list_result(page.things, exchange.revision, page.next_cursor)
+
+
+def call_tool(exchange: Exchange) -> Reply | Prepared:
+    """The first half of a call: refused and recorded, or ready to run."""
+    name, arguments = text_in(exchange.params, "name"), object_in(exchange.params, "arguments")
+    prepared = call.prepare(exchange.call(operations.CALL, name, arguments))
+    if isinstance(prepared, Prepared) and exchange.revision in MODERN:
+        # Only now is there a schema to read the annotations of (MCP 2026-07-28, basic/transports/
+        # streamable-http, Server Behavior for Custom Headers).
+        schema = cast("Tool", prepared.tool).input_schema
+        check_param_headers(exchange.headers, prepared.call.arguments, schema)
+    return prepared
+
+
+def _key(tool: Tool) -> Key:
+    return (tool.integration, tool.name)

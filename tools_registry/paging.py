@@ -1,0 +1,86 @@
+"""Long lists in pages. A cursor is sealed: nobody reads it, makes one, or uses another's.
+
+It holds the key of the last thing shown, so a page begins where the one before ended even if
+something was added or removed in between (MCP, server/utilities/pagination).
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeAlias, TypeVar
+from uuid import UUID
+
+from foundation.sealing import SealBroken, seal, unseal
+from mcp_protocol import failures
+from mcp_protocol.errors import ProtocolError
+
+# Larger than most lists ever are: clients handle one page better than two.
+PAGE_SIZE: Final = 200
+LONGEST_CURSOR: Final = 4_096
+
+Listed = TypeVar("Listed")
+Key: TypeAlias = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Listed]):
+    """One page, and the cursor of the next one if there is one."""
+
+    things: list[Listed]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose list is paged, and which one."""
+
+    authorization_id: UUID
+    method: str
+
+    @property
+    def context(self) -> bytes:
+        return f"cursor:{self.method}:{self.authorization_id}".encode()
+
+
+def page(
+    things: Sequence[Listed], key: Callable[[Listed], Key], place: Place, cursor: object
+) -> Page[Listed]:
+    """Cut one page out of a list, which may be in any order; pages are in the order of `key`.
+
+    None begins at the start; anything else must be a cursor of this list. Raises ProtocolError.
+    """
+    ordered = sorted(things, key=lambda one: list(key(one)))
+    if cursor is not None:
+        last = _opened(cursor, place)
+        ordered = [one for one in ordered if list(key(one)) > last]
+    shown = ordered[:PAGE_SIZE]
+    more = len(ordered) > len(shown)
+    return Page(shown, _sealed(key(shown[-1]), place) if more else None)
+
+
+def _sealed(key: Key, place: Place) -> str:
+    sealed = seal(json.dumps(list(key)).encode(), context=place.context)
+    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+
+
+def _opened(cursor: object, place: Place) -> list[str]:
+    # An empty string is a cursor like any other, and none of ours.
+    try:
+        key: list[str] = json.loads(unseal(_decoded(cursor), context=place.context))
+    except (SealBroken, binascii.Error, ValueError) as error:
+        raise _refusal() from error
+    return key
+
+
+def _decoded(cursor: object) -> bytes:
+    if not isinstance(cursor, str) or len(cursor) > LONGEST_CURSOR or not cursor.isascii():
+        raise _refusal()
+    # Strictly: a lenient decoder takes text with something behind it.
+    padded = cursor + "=" * (-len(cursor) % 4)
+    return base64.b64decode(padded, altchars=b"-_", validate=True)
+
+
+def _refusal() -> ProtocolError:
+    return failures.invalid_field("cursor", "The cursor is not valid.", "is no cursor of this list")

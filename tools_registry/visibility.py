@@ -1,0 +1,42 @@
+"""What a caller may see: of everything offered, what the gate would not refuse now."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from django.conf import settings
+
+from oauth.principal import Principal
+from tools_registry import gate, registry
+from tools_registry.organization_facts import OrganizationFacts
+from tools_registry.types import Channel, Guarded, Silence, Tool, ToolContext
+
+WORKSPACE = OrganizationFacts()
+
+Offered = TypeVar("Offered", bound=Guarded)
+
+
+def among(offered: Iterable[Offered], who: Principal) -> list[Offered]:
+    """Those that a call would not refuse, in the order given; one statement for all switches."""
+    switches = gate.all_switches(who.organization_id, mcp_server_on=who.mcp_server_on)
+    return [one for one in offered if gate.decide(one, who.scope, switches).allowed]
+
+
+def tools(who: Principal) -> list[Tool]:
+    """The tools of a caller, under the names that lists show (HALO_TOOL_NAMES)."""
+    visible = among(registry.tools(who.organization_id), who)
+    if settings.HALO_TOOL_NAMES == "dotted":
+        return visible
+    return [replace(tool, name=registry.alias(tool.name)) for tool in visible]
+
+
+def context(who: Principal, channel: Channel | None = None) -> ToolContext:
+    """What a function of an author is given for a caller."""
+    return ToolContext(
+        organization_id=str(who.organization_id),
+        user_id=str(who.user_id),
+        public_url=settings.HALO_PUBLIC_URL,
+        workspace=WORKSPACE,
+        channel=channel or Silence(),
+        visible_tools=lambda: tools(who),
+    )
