@@ -15,6 +15,7 @@ from django.test import Client as DjangoClient
 
 from mcp_protocol.headers import encode_header_value
 from mcp_protocol.revisions import MODERN, Revision
+from tests.drivers import judging
 
 PATH = "/api/mcp"
 HOST = "127.0.0.1:8000"
@@ -151,13 +152,15 @@ class McpClient:
         return [tool["name"] for tool in self.request("tools/list").result["tools"]]
 
     def send(self, message: Json, *, headers: Headers | None = None) -> Reply:
-        """Post a body: bytes as they are, anything else as JSON."""
+        """Post a body: bytes as they are, anything else as JSON. Every reply is judged."""
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        return self.http("POST", body, headers=headers)
+        reply = self.http("POST", body, headers=headers)
+        self._judge(reply, message, self._given(headers).get("MCP-Protocol-Version"))
+        return reply
 
     def http(self, method: str, body: bytes = b"", *, headers: Headers | None = None) -> Reply:
         """Send any HTTP request to the endpoint with this client's headers."""
-        given = {**self._usual_headers(), **self.headers, **(headers or {})}
+        given = self._given(headers)
         kept = {name: value for name, value in given.items() if value is not None}
         return self.transport(method, kept, body)
 
@@ -181,6 +184,18 @@ class McpClient:
         name = {"Mcp-Name": encode_header_value(named)} if isinstance(named, str) else {}
         return {"Mcp-Method": method, **name}
 
+    def _judge(self, reply: Reply, message: Json, version: str | None) -> None:
+        kind = reply.headers.get("content-type", "")
+        revision = judging.revision_of(version)
+        if kind == "application/json":
+            judging.judge(reply.json, _read(message), revision)
+        elif kind == "text/event-stream":
+            for event in reply.events:
+                judging.judge(event, _read(message), revision)
+
+    def _given(self, headers: Headers | None) -> Headers:
+        return {**self._usual_headers(), **self.headers, **(headers or {})}
+
     def _usual_headers(self) -> Headers:
         # A request without the version header speaks 2025-03-26.
         undeclared = self.revision == Revision.V2025_03_26
@@ -191,6 +206,14 @@ class McpClient:
             "Authorization": f"Bearer {self.token}" if self.token else None,
             "MCP-Protocol-Version": None if undeclared else self.revision.value,
         }
+
+
+def _read(message: Json) -> Json:
+    """What was sent, as far as it is JSON at all."""
+    try:
+        return json.loads(message) if isinstance(message, bytes) else message
+    except (ValueError, RecursionError):
+        return None
 
 
 BOTH = "application/json, text/event-stream"

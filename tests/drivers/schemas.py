@@ -5,10 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jsonschema import (  # type: ignore[import-untyped]  # it comes without stubs
-    Draft7Validator,
-    Draft202012Validator,
-)
+from jsonschema_rs import Draft7Validator, Draft202012Validator
 
 from mcp_protocol.revisions import Revision
 
@@ -30,7 +27,27 @@ def _judge(revision: Revision, definition: str) -> Any:
     )
     # A misspelt definition would otherwise judge nothing.
     assert definition in schema[names]
-    return validator({"$ref": f"#/{names}/{definition}", names: schema[names]})
+    rule = {"$ref": f"#/{names}/{definition}", names: schema[names]}
+    return validator(rule, validate_formats=True)
+
+
+@cache
+def named_by(method: str, revision: Revision) -> str:
+    """The definition of the notification or request of a method."""
+    definitions = _definitions(revision)
+    const = {"const": method}
+    (name,) = (
+        name
+        for name, rule in definitions.items()
+        if const.items() <= rule.get("properties", {}).get("method", {}).items()
+    )
+    return name
+
+
+def _definitions(revision: Revision) -> dict[str, Any]:
+    schema = _schema(revision)
+    found: dict[str, Any] = schema.get("definitions") or schema["$defs"]
+    return found
 
 
 @cache
