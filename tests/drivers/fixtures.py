@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.drivers import grants, toolbox
+from tests.drivers import grants, library, toolbox
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.server import Server, running
@@ -37,4 +37,11 @@ def mcp(grant: Grant) -> McpClient:
 def lab() -> Iterator[None]:
     """The fixture tools of `tests/drivers/toolbox.py`, for as long as the test runs."""
     with registry.including(toolbox.CRM, toolbox.LAB):
+        yield
+
+
+@pytest.fixture
+def books() -> Iterator[None]:
+    """What `tests/drivers/library.py` offers, for as long as the test runs."""
+    with registry.including(library.LIBRARY, library.PAPERS):
         yield

@@ -9,12 +9,33 @@ MODERN = Revision.V2026_07_28
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
-def test_the_tool_methods_exist_at_every_revision(method: str, revision: Revision) -> None:
+@pytest.mark.parametrize(
+    "method",
+    [
+        "tools/list",
+        "tools/call",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
+    ],
+)
+def test_what_hands_out_content_exists_at_every_revision(method: str, revision: Revision) -> None:
     assert known(method, revision)
 
 
-@pytest.mark.parametrize("method", ["initialize", "ping"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ],
+)
 def test_the_handshake_methods_are_gone_at_2026(method: str) -> None:
     assert all(known(method, revision) for revision in HANDSHAKE)
     assert not known(method, MODERN)
@@ -62,6 +83,7 @@ def test_handshake_revisions_accept_the_clients_notifications(method: str) -> No
         ("tools/call", "tools_call"),
         ("ping", "other"),
         ("server/discover", "other"),
+        ("resources/read", "other"),
         ("no/such", "other"),
     ],
 )

@@ -33,7 +33,19 @@ JSON = st.recursive(
     max_leaves=12,
 )
 TOOLS = ["search_docs", "read_doc", "setup_get_jwt_sample", "echo", "check", "count_up", "fail"]
-METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/x"]
+METHODS = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "server/discover",
+    "resources/list",
+    "resources/read",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "notifications/x",
+]
 META = st.fixed_dictionaries(
     {},
     optional={

@@ -110,7 +110,9 @@ def test_discovery_is_unknown_before_it_existed(mcp: McpClient, revision: Revisi
     assert mcp.at(revision).request("server/discover").code == -32601
 
 
-@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel"])
+@pytest.mark.parametrize(
+    "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe"]
+)
 def test_what_the_newest_revision_removed_is_not_found(mcp: McpClient, method: str) -> None:
     reply = mcp.at(MODERN).request(method)
     assert (reply.status, reply.code) == (404, -32601)
@@ -132,3 +134,44 @@ def test_i20_initialize_offers_its_own_version_for_an_unknown_one(mcp: McpClient
 
 def test_nothing_needs_a_handshake_first(mcp: McpClient, revision: Revision) -> None:
     assert mcp.at(revision).request("tools/list").status == 200
+
+
+LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+
+
+@pytest.mark.usefixtures("lab", "books")
+@pytest.mark.parametrize("method", LISTS)
+@pytest.mark.parametrize("params", [None, {}, {"cursor": None}, {"_meta": {"progressToken": 0}}])
+def test_a_list_is_the_same_each_time_however_an_inspector_asks(
+    client: McpClient, method: str, params: Any
+) -> None:
+    first, again = (client.request(method, params) for _ in range(2))
+    assert first.status == 200
+    assert first.body == again.body
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
+def test_what_is_promised_in_the_handshake_is_answered(mcp: McpClient, revision: Revision) -> None:
+    client = mcp.at(revision)
+    params = {**HANDSHAKE_PARAMS, "protocolVersion": revision.value}
+    capabilities = client.request("initialize", params).result["capabilities"]
+    for name, method in (("tools", "tools/list"), ("resources", "resources/list")):
+        assert name in capabilities
+        assert client.request(method).status == 200
+    assert "prompts" in capabilities
+    assert client.request("prompts/list").result["prompts"]
+    assert ("completions" in capabilities) == (revision >= Revision.V2025_03_26)
+
+
+@pytest.mark.parametrize("revision", [Revision.V2025_11_25, MODERN], ids=str)
+def test_the_server_s_icon_is_in_the_answer_itself(mcp: McpClient, revision: Revision) -> None:
+    client = mcp.at(revision)
+    if revision == MODERN:
+        meta = client.request("server/discover").result["_meta"]
+        info = meta["io.modelcontextprotocol/serverInfo"]
+    else:
+        params = {**HANDSHAKE_PARAMS, "protocolVersion": revision.value}
+        info = client.request("initialize", params).result["serverInfo"]
+    (icon,) = info["icons"]
+    assert icon["src"].startswith("data:image/svg+xml;base64,PHN2Zy")
+    assert info["websiteUrl"] == "http://127.0.0.1:8000"

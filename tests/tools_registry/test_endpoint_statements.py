@@ -33,6 +33,7 @@ def first_table(sql: str) -> str:
 
 AUTHENTICATE = "SELECT oauth_accesstoken"
 SWITCHES = "SELECT tools_registry_integrationmode"
+PAGES = "SELECT tools_registry_documentationsection"
 AUDIT = "INSERT action_executions"
 FINISH = "UPDATE action_executions"
 
@@ -50,6 +51,25 @@ def test_a_list_costs_authentication_and_the_switches(mcp: McpClient) -> None:
     with CaptureQueriesContext(connection) as captured:
         mcp.request("tools/list")
     assert statements(captured) == [AUTHENTICATE, SWITCHES]
+
+
+@pytest.mark.parametrize("method", ["resources/templates/list", "prompts/list"])
+def test_lists_of_templates_and_prompts_cost_no_more(mcp: McpClient, method: str) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        mcp.request(method)
+    assert statements(captured) == [AUTHENTICATE, SWITCHES]
+
+
+def test_a_list_of_resources_costs_one_look_at_the_documentation(mcp: McpClient) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        mcp.request("resources/list")
+    assert statements(captured) == [AUTHENTICATE, SWITCHES, PAGES]
+
+
+def test_reading_a_page_costs_the_page_and_its_row(mcp: McpClient) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        mcp.request("resources/read", {"uri": "docs://tokens"})
+    assert statements(captured) == [AUTHENTICATE, PAGES, AUDIT]
 
 
 def test_ping_costs_authentication(mcp: McpClient) -> None:

@@ -1,0 +1,74 @@
+"""Names with dots and their aliases, for hosts that refuse dots."""
+
+from typing import Any
+
+import pytest
+
+from audit.models import ActionExecution
+from mcp_protocol.revisions import REVISIONS, Revision
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient
+from tests.drivers.toolbox import NOTHING
+from tools_registry import registry
+from tools_registry.types import Facts, Toolset
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+
+@pytest.fixture(autouse=True)
+def _connected(grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact", "create_deal"))
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+@pytest.mark.parametrize("listed", ["dotted", "underscore"])
+@pytest.mark.parametrize("name", ["crm.find_contact", "crm_find_contact"])
+def test_a_call_may_use_either_name_and_is_recorded_under_one(
+    mcp: McpClient, revision: Revision, listed: str, name: str, settings: Any
+) -> None:
+    settings.HALO_TOOL_NAMES = listed
+    assert mcp.at(revision).call(name).facts == {"contact": "c1"}
+    row = ActionExecution.objects.get()
+    assert (row.tool, row.integration, row.action) == ("crm.find_contact", "crm", "find_contact")
+
+
+@pytest.mark.parametrize(
+    ("listed", "names"),
+    [
+        ("dotted", ["crm.create_deal", "crm.find_contact"]),
+        ("underscore", ["crm_create_deal", "crm_find_contact"]),
+    ],
+)
+def test_a_setting_says_which_name_is_listed(
+    mcp: McpClient, listed: str, names: list[str], settings: Any
+) -> None:
+    settings.HALO_TOOL_NAMES = listed
+    assert [name for name in mcp.tool_names() if name.startswith("crm")] == names
+    plan = mcp.request("prompts/get", {"name": "plan_lookups", "arguments": {"question": "x"}})
+    assert f"- {names[1]}:" in plan.result["messages"][0]["content"]["text"]
+
+
+def test_an_alias_opens_no_gate(mcp: McpClient, grant: Grant) -> None:
+    grant.connect("crm", enabled=())
+    assert mcp.call("crm_find_contact").error["data"]["reason"] == "agent_disabled"
+    assert mcp.call("crm_delete_contact").error["data"]["reason"] == "destructive_blocked"
+
+
+@pytest.mark.parametrize("name", ["crm__find_contact", "crm-find_contact", "crm.find.contact"])
+def test_nothing_else_is_an_alias(mcp: McpClient, name: str) -> None:
+    assert mcp.call(name).code == -32601
+
+
+def test_an_alias_that_two_tools_share_names_neither(mcp: McpClient) -> None:
+    first = Toolset(integration="a_b", title="One")
+    second = Toolset(integration="a", title="Two")
+    for toolset, name in ((first, "c"), (second, "b_c")):
+
+        def run(_context: Any, _given: Any) -> Facts:
+            return Facts(None)
+
+        run.__name__ = name
+        toolset.tool(title="T", description="D", input_schema=NOTHING)(run)
+    with registry.including(first, second):
+        assert mcp.call("a_b_c").code == -32601
+        assert mcp.call("a_b.c").error["data"]["reason"] == "not_connected"

@@ -1,0 +1,47 @@
+"""Templates of URIs: what they match, what they decode to, and what is no template here."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_registry.uri_templates import compiled, expanded
+
+TEMPLATE = "lab://shelf-{shelf}/{book}.txt"
+
+
+@pytest.mark.parametrize(
+    ("uri", "values"),
+    [
+        ("lab://shelf-3/bees.txt", {"shelf": "3", "book": "bees"}),
+        (
+            "lab://shelf-%C3%A9/a%20b.txt",
+            {"shelf": "\N{LATIN SMALL LETTER E WITH ACUTE}", "book": "a b"},
+        ),
+        ("lab://shelf-3/a%2Fb.txt", {"shelf": "3", "book": "a/b"}),
+        ("lab://shelf-/bees.txt", None),
+        ("lab://shelf-3/.txt", None),
+        ("lab://shelf-3/a/b.txt", None),
+        ("lab://shelf-3/bees.txt?x", None),
+        ("lab://shelf-3/bees.txt\n", None),
+        ("lab://shelf-3/bees", None),
+        ("xlab://shelf-3/bees.txt", None),
+        ("lab://shelf-3/%ff.txt", None),
+    ],
+)
+def test_a_uri_matches_as_a_whole_or_not_at_all(uri: str, values: dict[str, str] | None) -> None:
+    assert compiled(TEMPLATE).match(uri) == values
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
+def test_what_is_expanded_is_matched_back(value: str) -> None:
+    uri = expanded("docs://{page}", {"page": value})
+    assert compiled("docs://{page}").match(uri) == {"page": value}
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["docs://page", "docs://{a}/{a}", "docs://{a}{b}", "docs://{+a}", "docs://{a", "docs://a}", ""],
+)
+def test_what_cannot_be_matched_is_no_template(template: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        compiled(template)
