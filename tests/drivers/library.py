@@ -139,6 +139,13 @@ def contacts(_context: ToolContext, _none: Given) -> Body:
     return Body("Ada")
 
 
+@PAPERS.template(
+    uri_template="crm://people/{name}", title="A person", description="One.", action="find_contact"
+)
+def person(_context: ToolContext, variables: Given) -> Body:
+    return Body(variables["name"])
+
+
 @PAPERS.prompt(title="Greet a contact", description="Kindly.", action="find_contact")
 def greet(_context: ToolContext, _none: Given) -> Sequence[Message]:
     return [said("Greet Ada.")]

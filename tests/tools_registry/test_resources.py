@@ -184,30 +184,47 @@ def test_lists_leave_no_row(mcp: McpClient) -> None:
 
 
 @pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
+@pytest.mark.parametrize("uri", [RULES, FOUND])
 @pytest.mark.django_db
-def test_a_missing_scope_hides_a_resource_and_refuses_it_with_a_challenge(method: str) -> None:
+def test_a_missing_scope_hides_a_resource_and_refuses_it_with_a_challenge(
+    method: str, uri: str
+) -> None:
     narrow = McpClient(grants.granted("docs:read").token())
     assert uris(narrow) == []
     templates = narrow.request("resources/templates/list").result["resourceTemplates"]
     assert [one["uriTemplate"] for one in templates] == ["docs://{page}"]
-    reply = narrow.request(method, {"uri": RULES})
+    reply = narrow.request(method, {"uri": uri})
     assert reply.status == 403
     assert 'scope="setup:read"' in reply.headers["www-authenticate"]
     row = ActionExecution.objects.get()
     assert (row.method, row.outcome, row.reason) == (method, "refused", "scope_denied")
 
 
+@pytest.mark.parametrize(("uri", "text"), [("crm://contacts", "Ada"), ("crm://people/Bo", "Bo")])
 def test_a_resource_of_an_integration_is_on_while_its_action_is(
-    mcp: McpClient, grant: Grant
+    mcp: McpClient, grant: Grant, uri: str, text: str
 ) -> None:
-    contacts = {"uri": "crm://contacts"}
-    assert mcp.request("resources/read", contacts).error["data"]["reason"] == "not_connected"
-    grant.connect("crm")
-    assert mcp.request("resources/read", contacts).error["data"]["reason"] == "agent_disabled"
+    def reason() -> object:
+        return mcp.request("resources/read", {"uri": uri}).error["data"]["reason"]
+
+    assert reason() == "not_connected"
+    grant.connect("crm", enabled=("find_contact",), actions_on=False)
+    assert reason() == "integration_disabled"
+    grant.connect("crm", enabled=("create_deal",))
+    assert reason() == "agent_disabled"
     assert "crm://contacts" not in uris(mcp)
     grant.connect("crm", enabled=("find_contact",))
     assert "crm://contacts" in uris(mcp)
-    assert mcp.request("resources/read", contacts).result["contents"][0]["text"] == "Ada"
+    (contents,) = mcp.request("resources/read", {"uri": uri}).result["contents"]
+    assert contents["text"] == text
+
+
+@pytest.mark.django_db
+def test_a_resource_of_an_integration_needs_the_scope_of_its_action(grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact", "create_deal"))
+    other = McpClient(grant.token("actions:crm:create_deal"))
+    for uri in ("crm://contacts", "crm://people/Bo"):
+        assert other.request("resources/read", {"uri": uri}).status == 403
 
 
 def test_a_bound_customer_is_refused_for_a_read_too(mcp: McpClient) -> None:
