@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import (
@@ -17,6 +17,7 @@ from mcp.shared.auth import (
     OAuthClientMetadata,
     OAuthToken,
 )
+from mcp.types import ResourceTemplateReference
 
 from tests.drivers.person import Person
 from tests.drivers.server import Server
@@ -107,6 +108,29 @@ def test_a_client_signs_in_lists_tools_and_gets_ranked_documentation(
     assert isinstance(hits, list)
     assert hits[0]["page"] == "scopes"
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_client_reads_pages_gets_prompts_and_is_completed(server: Server, mode: str) -> None:
+    async def session() -> None:
+        async with connected(server, mode, Person()) as client:
+            listed = [str(one.uri) for one in (await client.list_resources()).resources]
+            assert "docs://tokens" in listed
+            (template,) = (await client.list_resource_templates()).resource_templates
+            assert template.uri_template == "docs://{page}"
+            (page,) = (await client.read_resource("docs://tokens")).contents
+            assert page.text.startswith("# Tokens")
+            with pytest.raises(MCPError, match="Unknown resource"):
+                await client.read_resource("docs://no-such-page")
+            prompts = [one.name for one in (await client.list_prompts()).prompts]
+            assert prompts == ["plan_lookups", "review_write"]
+            plan = await client.get_prompt("plan_lookups", {"question": "Which scopes are there?"})
+            assert "Which scopes are there?" in plan.messages[0].content.text
+            reference = ResourceTemplateReference(type="ref/resource", uri="docs://{page}")
+            found = await client.complete(reference, {"name": "page", "value": "tok"})
+            assert found.completion.values == ["tokens"]
+
+    asyncio.run(session())
 
 
 def test_what_the_person_unticks_is_missing_from_the_token(server: Server) -> None:
