@@ -14,10 +14,12 @@ from unittest.mock import patch
 
 from django.db import connections
 
+from tests.drivers import judging
 from tests.drivers.mcp import Reply, Transport
 from tools_registry import asgi as edge
 from tools_registry.asgi import USUAL, McpApplication, Patience
 
+VERSION = b"mcp-protocol-version"
 RawHeaders: TypeAlias = Iterable[tuple[str, str]]
 
 
@@ -119,14 +121,23 @@ def exchange(
     *,
     ends: str = "whole",
 ) -> Wire:
-    """One request from its first chunk to the end of its answer."""
+    """One request from its first chunk to the end of its answer, which is judged."""
 
     async def whole() -> Wire:
         wire = Wire(list(chunks), ends)
         await asyncio.wait_for(app(scope, wire.receive, wire.send), 30)
         return wire
 
-    return asyncio.run(whole())
+    wire = asyncio.run(whole())
+    if scope["method"] == "POST":
+        kind = wire.headers.get("content-type", "")
+        judging.judge_body(kind, wire.body, b"".join(wire.chunks), _version_in(scope))
+    return wire
+
+
+def _version_in(scope: Mapping[str, Any]) -> str | None:
+    sent = [value.decode("latin-1") for name, value in scope["headers"] if name == VERSION]
+    return ", ".join(sent) if sent else None
 
 
 @asynccontextmanager

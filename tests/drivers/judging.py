@@ -3,7 +3,8 @@
 The client driver asks this for each reply, so no test can forget to.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, find, since
@@ -34,9 +35,18 @@ TYPED_ERRORS: Final = {
 RENAMED: Final = since(Revision.V2025_11_25)
 
 
-def revision_of(header: str | None) -> Revision:
-    """The revision that a reply is worded in, by the version header of its request."""
-    return (find(header) if header is not None else None) or UNDECLARED
+def judge_body(media_type: str, answer: bytes, asked: bytes, version: str | None) -> None:
+    """Judge what an HTTP answer to a POST holds: one message, a batch, or events.
+
+    `version` is the version header of the request, which says what an error is worded in.
+    """
+    revision = (find(version) if version is not None else None) or UNDECLARED
+    if media_type == "application/json":
+        judge(json.loads(answer), _read(asked), revision)
+    elif media_type == "text/event-stream":
+        for line in answer.decode().splitlines():
+            if line.startswith("data: "):
+                judge(json.loads(line.removeprefix("data: ")), _read(asked), revision)
 
 
 def judge(answer: Any, asked: Any, revision: Revision) -> None:
@@ -44,30 +54,46 @@ def judge(answer: Any, asked: Any, revision: Revision) -> None:
 
     `asked` is a message or a batch; what cannot have been understood is answered by errors alone.
     """
-    methods = dict(_methods(asked))
     for message in answer if isinstance(answer, list) else [answer]:
         if "method" in message:
             schemas.conforms(message, revision, schemas.named_by(message["method"], revision))
         elif "error" in message:
             _judge_error(message, revision)
         else:
-            _judge_result(message, methods[message["id"]], revision)
+            _judge_result(message, _methods(asked, message["id"]), revision)
 
 
-def _methods(asked: Any) -> Iterator[tuple[Any, str]]:
-    for message in asked if isinstance(asked, list) else [asked]:
-        if isinstance(message, Mapping) and isinstance(message.get("id"), int | str):
-            yield message["id"], str(message.get("method"))
+def _read(body: bytes) -> Any:
+    """What was sent, as far as it is JSON at all."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
-def _judge_result(message: Any, method: str, revision: Revision) -> None:
+def _methods(asked: Any, identifier: Any) -> list[str]:
+    """The methods that were asked for under this id: several, if a batch uses it twice."""
+    messages = asked if isinstance(asked, list) else [asked]
+    named = [message for message in messages if isinstance(message, Mapping)]
+    asked_so = [one for one in named if _is_same(one.get("id"), identifier)]
+    return [str(one.get("method")) for one in asked_so]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # To Python true and 1 are equal, and no id of JSON-RPC.
+    return type(one) is type(other) and bool(one == other)
+
+
+def _judge_result(message: Any, methods: list[str], revision: Revision) -> None:
     result = message["result"]
     # The handshake is worded in the revision that it agrees on.
-    at = Revision(result["protocolVersion"]) if method == "initialize" else revision
+    at = Revision(result["protocolVersion"]) if "initialize" in methods else revision
     schemas.conforms(message, at, "JSONRPCResultResponse" if at in RENAMED else "JSONRPCResponse")
-    kind = result.get("resultType")
-    definition = "InputRequiredResult" if kind == "input_required" else RESULTS[method]
-    schemas.conforms(result, at, definition)
+    if result.get("resultType") == "input_required":
+        schemas.conforms(result, at, "InputRequiredResult")
+    else:
+        definitions = {RESULTS[method] for method in methods if method in RESULTS}
+        schemas.conforms_to_one(result, at, definitions)
 
 
 def _judge_error(message: Any, revision: Revision) -> None:

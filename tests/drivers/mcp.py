@@ -155,7 +155,8 @@ class McpClient:
         """Post a body: bytes as they are, anything else as JSON. Every reply is judged."""
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         reply = self.http("POST", body, headers=headers)
-        self._judge(reply, message, self._given(headers).get("MCP-Protocol-Version"))
+        kind = reply.headers.get("content-type", "")
+        judging.judge_body(kind, reply.body, body, self._given(headers).get("MCP-Protocol-Version"))
         return reply
 
     def http(self, method: str, body: bytes = b"", *, headers: Headers | None = None) -> Reply:
@@ -184,15 +185,6 @@ class McpClient:
         name = {"Mcp-Name": encode_header_value(named)} if isinstance(named, str) else {}
         return {"Mcp-Method": method, **name}
 
-    def _judge(self, reply: Reply, message: Json, version: str | None) -> None:
-        kind = reply.headers.get("content-type", "")
-        revision = judging.revision_of(version)
-        if kind == "application/json":
-            judging.judge(reply.json, _read(message), revision)
-        elif kind == "text/event-stream":
-            for event in reply.events:
-                judging.judge(event, _read(message), revision)
-
     def _given(self, headers: Headers | None) -> Headers:
         return {**self._usual_headers(), **self.headers, **(headers or {})}
 
@@ -206,14 +198,6 @@ class McpClient:
             "Authorization": f"Bearer {self.token}" if self.token else None,
             "MCP-Protocol-Version": None if undeclared else self.revision.value,
         }
-
-
-def _read(message: Json) -> Json:
-    """What was sent, as far as it is JSON at all."""
-    try:
-        return json.loads(message) if isinstance(message, bytes) else message
-    except (ValueError, RecursionError):
-        return None
 
 
 BOTH = "application/json, text/event-stream"

@@ -1,6 +1,7 @@
 """The published schema of each revision, as a judge of what a client reads."""
 
 import json
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,13 @@ SCHEMAS = Path(__file__).parents[1] / "fixtures" / "mcp-schema"
 def conforms(value: object, revision: Revision, definition: str) -> None:
     """Raise ValidationError unless a JSON value is what the revision calls `definition`."""
     _judge(revision, definition).validate(value)
+
+
+def conforms_to_one(value: object, revision: Revision, definitions: Collection[str]) -> None:
+    """Raise ValidationError unless a JSON value is one of what the revision calls so."""
+    assert definitions
+    if not any(_judge(revision, definition).is_valid(value) for definition in definitions):
+        conforms(value, revision, min(definitions))
 
 
 @cache

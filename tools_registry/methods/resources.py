@@ -58,13 +58,20 @@ def _read(exchange: Exchange, operation: Operation) -> Call:
 
 
 def _resources(exchange: Exchange) -> list[Resource]:
-    declared = registry.resources(exchange.principal.organization_id)
-    context = visibility.context(exchange.principal)
-    templates = _templates(exchange)
-    listed = [one for template in templates for one in _listed(template, context)]
+    who = exchange.principal
+    organization = who.organization_id
+    offered: list[Resource | ResourceTemplate] = [
+        *registry.templates(organization),
+        *registry.resources(organization),
+    ]
+    context = visibility.context(who)
+    shown = (_shown(one, context) for one in visibility.among(offered, who))
     # A URI that is declared hides the same one of a template, as it does when it is read.
-    visible = [*listed, *visibility.among(declared, exchange.principal)] if declared else listed
-    return list({one.uri: one for one in visible}.values())
+    return list({one.uri: one for resources in shown for one in resources}.values())
+
+
+def _shown(offered: Resource | ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
+    return (offered,) if isinstance(offered, Resource) else _listed(offered, context)
 
 
 def _listed(template: ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
