@@ -1,7 +1,7 @@
 """URI templates as this server uses them: literals with `{name}` between (RFC 6570, level 1).
 
-A variable stands for the text up to the literal that follows it, never over a slash, so matching
-is linear in the URI whatever a caller sends.
+A variable stands for what expansion can write: unreserved characters and percent-encoded ones, up
+to the literal that follows. So matching is linear in the URI, and what matches is a URI.
 """
 
 import re
@@ -12,6 +12,8 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 VARIABLE: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+# RFC 3986, sections 2.1 and 2.3.
+UNIT: Final = r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +57,6 @@ def _pieces(template: str) -> Iterator[str]:
     for found in VARIABLE.finditer(template):
         yield re.escape(template[at : found.start()])
         at = found.end()
-        yield f"([^/?#{re.escape(template[at : at + 1])}]+)"
+        following = template[at : at + 1]
+        yield f"((?:{f'(?!{re.escape(following)})' if following else ''}{UNIT})+)"
     yield re.escape(template[at:])

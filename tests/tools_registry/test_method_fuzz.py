@@ -1,6 +1,7 @@
 """Whatever the params of a method are, each revision answers in its own shape."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,7 +28,7 @@ JSON = st.recursive(
 )
 NAMES = st.sampled_from(["plan_lookups", "review_write", "tell", "crm.greet", "search_docs"])
 URIS = st.sampled_from(["docs://{page}", "docs://tokens", "lab://rules"]) | TEXT.map(
-    lambda text: f"lab://books/{text}/text"
+    lambda text: f"lab://books/{quote(text, safe='', errors='replace')}/text"
 )
 TEXTS = st.fixed_dictionaries(
     {},

@@ -26,6 +26,11 @@ TEMPLATE = "lab://shelf-{shelf}/{book}.txt"
         ("lab://shelf-3/bees", None),
         ("xlab://shelf-3/bees.txt", None),
         ("lab://shelf-3/%ff.txt", None),
+        ("lab://shelf-3/%2.txt", None),
+        ('lab://shelf-3/".txt', None),
+        ("lab://shelf-3/a b.txt", None),
+        ("lab://shelf-3/a:b.txt", None),
+        ("lab://shelf-3/\N{SNOWMAN}.txt", None),
     ],
 )
 def test_a_uri_matches_as_a_whole_or_not_at_all(uri: str, values: dict[str, str] | None) -> None:
