@@ -72,12 +72,13 @@ def test_a_replay_costs_the_same_however_often_a_chain_was_rotated(
 ) -> None:
     root = Authorization.objects.get()
     RefreshToken.objects.update(used_at=NOON)
-    RefreshToken.objects.bulk_create(
+    spent = (
         RefreshToken(
             token_checksum=f"{place:064x}", authorization=root, scope=root.scope, used_at=NOON
         )
         for place in range(generations)
     )
+    RefreshToken.objects.bulk_create(spent, batch_size=1000)
     with CaptureQueriesContext(connection) as asked:
         assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
     written = [query["sql"] for query in asked if query["sql"].startswith(("UPDATE", "DELETE"))]

@@ -1,0 +1,85 @@
+"""What a request finds that had to wait for another one to commit.
+
+PostgreSQL only: SQLite has one writer at a time, who begins before it reads. After such a wait
+PostgreSQL looks again at the conditions on the row it waited for, and at no others, so a claim
+that a joined table helped to decide would be won twice.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from oauth.models import AccessToken, Grant, RefreshToken
+from tests.drivers.oauth_client import Browser, OAuthClient, refused
+
+# Not pg_stat_activity, of which a transaction sees one state until it ends.
+WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid"
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        connection.vendor != "postgresql", reason="SQLite has one writer at a time anyway"
+    ),
+]
+
+
+def until_somebody_waits() -> None:
+    with connection.cursor() as cursor:
+        for _ in range(1000):
+            cursor.execute(WAITING)
+            if cursor.fetchone():
+                return
+            time.sleep(0.01)
+    pytest.fail("nobody came to wait for the row")
+
+
+def in_a_thread(ask: Callable[[], Any], done: Event) -> Any:
+    try:
+        return ask()
+    finally:
+        done.set()
+        connection.close()
+
+
+def while_another_spends(spend: Callable[[], object], ask: Callable[[], Any]) -> Any:
+    """The answer to a request that came while another had spent its token, uncommitted."""
+    done = Event()
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            spend()
+            waiting = threads.submit(in_a_thread, ask, done)
+            until_somebody_waits()
+            assert not done.is_set()
+        return waiting.result(60)
+
+
+def test_a_refresh_token_that_another_has_just_spent_is_spent(
+    oauth_client: OAuthClient, browser: Browser
+) -> None:
+    tokens = oauth_client.connect(browser)
+
+    def spend() -> object:
+        return RefreshToken.objects.update(used_at=timezone.now())
+
+    answer = while_another_spends(spend, lambda: oauth_client.refresh(tokens.refresh))
+    assert refused(answer) == (400, "invalid_grant")
+    assert AccessToken.objects.count() == 1
+
+
+def test_a_code_that_another_has_just_exchanged_is_spent(
+    oauth_client: OAuthClient, browser: Browser
+) -> None:
+    code = oauth_client.code(browser)
+
+    def spend() -> object:
+        return Grant.objects.update(consumed_at=timezone.now())
+
+    answer = while_another_spends(spend, lambda: oauth_client.exchange(code))
+    assert refused(answer) == (400, "invalid_grant")
+    assert not AccessToken.objects.exists()
