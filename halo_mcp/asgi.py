@@ -4,8 +4,13 @@ Django's ASGI handler costs about a millisecond a request and holds a thread per
 (docs/decisions/0003-serving.md), so it stands in front of nothing.
 """
 
+import asyncio
 import os
-from asyncio import to_thread
+import signal
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
@@ -18,7 +23,8 @@ django_application = wsgi.application
 
 from halo_mcp import checks  # noqa: E402  apps first
 from halo_mcp.whole_requests import WholeRequests  # noqa: E402  apps first
-from tools_registry.asgi import McpApplication, Receive, Scope, Send  # noqa: E402  apps first
+from tools_registry.asgi import McpApplication  # noqa: E402  apps first
+from tools_registry.asgi_types import Receive, Scope, Send  # noqa: E402  apps first
 
 MCP_PATH = "/api/mcp"
 
@@ -51,14 +57,39 @@ class Application:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         # A server that is started by itself would serve what `./run` refuses to.
-        if problems := await to_thread(checks.problems):
+        if problems := await asyncio.to_thread(checks.problems):
             await receive()
             await send({"type": "lifespan.startup.failed", "message": "\n".join(problems)})
             return
         while (await receive())["type"] != "lifespan.shutdown":
+            self._hear_endings()
             await send({"type": "lifespan.startup.complete"})
         self._mcp.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+    def _hear_endings(self) -> None:
+        """Have open streams end as soon as the process is told to.
+
+        The server says so to an application only once every answer is complete, which these would
+        never be.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        loop = asyncio.get_running_loop()
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            _hear_as_well(ending, partial(loop.call_soon_threadsafe, self._mcp.end_streams))
+
+
+def _hear_as_well(ending: signal.Signals, act: Callable[[], object]) -> None:
+    before = signal.getsignal(ending)
+    if not callable(before):
+        return  # nobody waits for answers then: the signal ends the process by itself
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        act()
+        before(number, frame)
+
+    signal.signal(ending, heard)
 
 
 application = Application(McpApplication())

@@ -110,6 +110,8 @@ HALO_RATE_REGISTER = env.rate("HALO_RATE_REGISTER", "10/h")
 HALO_RATE_TOOLS_LIST = env.rate("HALO_RATE_TOOLS_LIST", "60/m")
 HALO_RATE_TOOLS_CALL = env.rate("HALO_RATE_TOOLS_CALL", "120/m")
 HALO_RATE_OTHER = env.rate("HALO_RATE_OTHER", "60/m")
+# Streams of `subscriptions/listen` that one connection may hold open in each process.
+HALO_LISTENS_PER_CONNECTION = env.integer("HALO_LISTENS_PER_CONNECTION", 5, least=1)
 HALO_RATE_TOKEN = env.rate("HALO_RATE_TOKEN", "30/m")
 HALO_RATE_AUTHORIZE = env.rate("HALO_RATE_AUTHORIZE", "60/m")
 HALO_RATE_SIGNIN = env.rate("HALO_RATE_SIGNIN", "20/m")

@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from tools_registry.asgi import Disconnected, Event, Receive, Scope, Send, read_body
+from tools_registry.asgi import Disconnected, read_body
+from tools_registry.asgi_types import Event, Receive, Scope, Send
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 

@@ -9,14 +9,16 @@ from operator import attrgetter
 from typing import Any, Final
 
 from mcp_protocol.description import Description, unless_empty
-from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
+from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
 from mcp_protocol.strict_json import JsonObject
 
 SERVER_NAME: Final = "halo-agents"
 SERVER_VERSION: Final = "1.0.0"
 
-# Whether clients are told when the list of tools changes.
-_TOOLS_CHANGE: Final[Mapping[Revision, bool]] = dict.fromkeys(REVISIONS, False)
+# Whether clients are told when the list of tools changes: on streams of subscriptions/listen.
+_TOOLS_CHANGE: Final[Mapping[Revision, bool]] = dict.fromkeys(HANDSHAKE, False) | dict.fromkeys(
+    MODERN, True
+)
 
 
 def _unchanging(_revision: Revision) -> JsonObject:

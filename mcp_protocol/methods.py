@@ -34,6 +34,7 @@ _REQUESTS: Final[Mapping[str, tuple[Revision, ...]]] = {
     "prompts/get": REVISIONS,
     "completion/complete": REVISIONS,
     "logging/setLevel": HANDSHAKE,
+    "subscriptions/listen": MODERN,
 }
 
 _NOTIFICATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {

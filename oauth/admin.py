@@ -18,6 +18,7 @@ from audit import record
 from audit.admin import ReadOnlyAdmin
 from oauth import authorizations, replies
 from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
+from workspace import changes
 
 
 class ClientAdmin(ReadOnlyAdmin):
@@ -70,6 +71,8 @@ class ClientAdmin(ReadOnlyAdmin):
         clients: QuerySet[Client],
         disabled_at: datetime | None,
     ) -> int:
+        using = Authorization.objects.filter(client__in=clients, revoked_at__isnull=True)
+        concerned = set(using.values_list("organization", flat=True))
         for client in clients:
             record.security_event(
                 kind,
@@ -78,7 +81,9 @@ class ClientAdmin(ReadOnlyAdmin):
                 client_id=client.client_id,
             )
             self.log_change(request, client, kind)
-        return clients.update(disabled_at=disabled_at)
+        count = clients.update(disabled_at=disabled_at)
+        changes.publish(concerned)
+        return count
 
 
 @admin.register(Authorization)

@@ -12,6 +12,7 @@ from oauth import addresses
 from oauth.errors import InvalidTarget
 from oauth.models import Authorization, AuthorizationRequest, Client, Grant, RefreshToken
 from oauth.scopes import ScopeSet
+from workspace import changes
 from workspace.models import Membership
 
 # What must hold, beside the token itself, for a credential to work. The hot path says the same
@@ -45,8 +46,12 @@ def living(client: Client, membership: Membership) -> QuerySet[Authorization]:
 
 def revoke(authorization_id: UUID, *, reason: str) -> bool:
     """End a chain and everything under it; False when it had ended before."""
-    living = Authorization.objects.filter(pk=authorization_id, revoked_at__isnull=True)
-    return bool(living.update(revoked_at=timezone.now(), revoke_reason=reason))
+    rows = Authorization.objects.filter(pk=authorization_id)
+    living = rows.filter(revoked_at__isnull=True)
+    if not living.update(revoked_at=timezone.now(), revoke_reason=reason):
+        return False
+    changes.publish(rows.values_list("organization", flat=True))
+    return True
 
 
 def stands(credential: Grant | RefreshToken) -> bool:

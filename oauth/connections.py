@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from oauth import authorizations, consent_page, remembered, scopes
 from oauth.models import Authorization
 from oauth.scopes import ScopeSet
+from workspace import changes
 from workspace.models import User
 
 AT_ONCE: Final = 50  # connections on a page
@@ -174,6 +175,7 @@ def _narrowed(user: User, connection_id: UUID, ticked: Sequence[str], address: s
 def _keep(row: Authorization, scope: ScopeSet) -> None:
     row.scope = str(scope)
     row.save(update_fields=["scope"])
+    changes.publish([row.organization_id])
 
 
 def _end(row: Authorization, address: str) -> bool:

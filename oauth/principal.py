@@ -17,13 +17,13 @@ from foundation import ids
 from oauth import addresses, scopes
 from oauth.scopes import ScopeSet
 from workspace import flags
-from workspace.models import row_id
+from workspace.models import row_id, row_key
 
 # RFC 6750 section 2.1; any number of spaces, nothing behind the token, and only what this server
 # can have issued: an API key or another deployment's token is refused before the database.
 BEARER: Final = re.compile(r"bearer +(halo_at_[A-Za-z0-9_-]{43})", re.IGNORECASE)
 
-AUTHENTICATE: Final = """
+STANDING: Final = """
 SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.email,
        c.client_id, c.name, f.enabled
   FROM oauth_accesstoken t
@@ -33,13 +33,14 @@ SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.emai
   JOIN workspace_organization o ON o.id = a.organization_id
   JOIN oauth_client c ON c.id = a.client_id
   LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
- WHERE t.token_checksum = %s
-   AND t.expires > %s
+ WHERE t.expires > %s
    AND a.revoked_at IS NULL
    AND u.is_active
    AND o.suspended_at IS NULL
    AND c.disabled_at IS NULL
 """
+AUTHENTICATE: Final = STANDING + " AND t.token_checksum = %s"
+STILL: Final = STANDING + " AND t.id = %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +79,27 @@ def authenticate(authorization: str | None) -> Principal:
     if not header[len("bearer") :].strip(" \t"):
         raise Unauthenticated
     presented = BEARER.fullmatch(header)
-    row = _row(presented[1]) if presented else None
+    if presented is None:
+        raise Unauthenticated("invalid_token")
+    return _found(AUTHENTICATE, ids.sha256_hex(presented[1]))
+
+
+def recheck(token_id: UUID) -> Principal:
+    """The principal behind a token that was presented a while ago, as everything stands now.
+
+    For what outlives its request. Raises Unauthenticated once the token would be refused.
+    """
+    return _found(STILL, row_key(token_id))
+
+
+def _found(statement: str, token: str | UUID) -> Principal:
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [flags.MCP_SERVER, now, token])
+        row: tuple[Any, ...] | None = cursor.fetchone()
     if row is None or row[4] != addresses.resource():
         raise Unauthenticated("invalid_token")
     return _principal(row)
-
-
-def _row(token: str) -> tuple[Any, ...] | None:
-    now = connection.ops.adapt_datetimefield_value(timezone.now())
-    with connection.cursor() as cursor:
-        cursor.execute(AUTHENTICATE, [flags.MCP_SERVER, ids.sha256_hex(token), now])
-        found: tuple[Any, ...] | None = cursor.fetchone()
-    return found
 
 
 def _principal(row: tuple[Any, ...]) -> Principal:

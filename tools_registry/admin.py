@@ -6,10 +6,12 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from tools_registry.models import ActionToggle, IntegrationMode
+from workspace.publishing_admin import PublishingAdmin
 
 
 @admin.register(IntegrationMode)
-class IntegrationModeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class IntegrationModeAdmin(PublishingAdmin):
+    organization_lookup = "organization"
     list_display = ("integration", "organization", "actions_on", "connection", "last_error_at")
     list_filter = ("integration", "actions_on", "connection", "organization")
     list_select_related = ("organization",)
@@ -17,7 +19,8 @@ class IntegrationModeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(ActionToggle)
-class ActionToggleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ActionToggleAdmin(PublishingAdmin):
+    organization_lookup = "agent__organization"
     list_display = ("action", "integration", "agent", "enabled", "updated_at", "updated_by")
     list_filter = ("enabled", "integration", "agent__organization")
     list_select_related = ("agent", "updated_by")

@@ -4,6 +4,7 @@ Everything here is open to strangers. So nothing costs a statement once an addre
 too often, and every refusal counts towards that.
 """
 
+import re
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -27,9 +28,12 @@ ASKED_WITH: Final = (
 PREFLIGHT_HEADERS: Final = (
     ("Allow", ALLOW),
     ("Access-Control-Allow-Methods", ALLOW),
-    ("Access-Control-Allow-Headers", ASKED_WITH),
     ("Access-Control-Max-Age", "600"),
 )
+# Headers that repeat a tool's arguments have names of their own (MCP 2026-07-28, basic/transports/
+# streamable-http, Custom Headers); a name is a token (RFC 9110 section 5.6.2).
+ARGUMENT_HEADER: Final = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,100}", re.IGNORECASE)
+MOST_ARGUMENT_HEADERS: Final = 50
 EXPOSED: Final = (
     "WWW-Authenticate, Mcp-Session-Id, Retry-After, X-Request-Id, X-RateLimit-Limit, "
     "X-RateLimit-Remaining, X-RateLimit-Reset"
@@ -61,6 +65,15 @@ def cors_headers(request: HttpRequest) -> Headers:
     if origin is None or not _is_allowed(origin):
         return ()
     return (("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", EXPOSED))
+
+
+def preflight_headers(request: HttpRequest) -> Headers:
+    """What a page may send: the headers known beforehand, and those for arguments it names."""
+    named = (request.header("access-control-request-headers") or "").split(",")
+    stripped = (name.strip(" \t") for name in named)
+    wanted = [name for name in stripped if ARGUMENT_HEADER.fullmatch(name)]
+    allowed = ", ".join((ASKED_WITH, *wanted[:MOST_ARGUMENT_HEADERS]))
+    return (*PREFLIGHT_HEADERS, ("Access-Control-Allow-Headers", allowed))
 
 
 def identify(request: HttpRequest) -> Principal:

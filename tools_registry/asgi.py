@@ -6,34 +6,31 @@ few long ones never hold up the short ones; a stream takes no thread of the edge
 """
 
 import asyncio
-import contextlib
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.db import close_old_connections, connections
 
 from foundation import ids, peer
-from foundation.notices import Board, Listener
-from mcp_protocol import sse
+from foundation.notices import Board
 from tools_registry import endpoint
+from tools_registry.asgi_types import Receive, Scope, Send, head
+from tools_registry.delivery import Delivery
 from tools_registry.exchange import Answer, Complete, Headers, HttpRequest, Stream
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Event: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Event]]
-Send: TypeAlias = Callable[[Event], Awaitable[None]]
 T = TypeVar("T")
 
 STREAM_THREADS: Final = 8
-# Events kept for a client that reads too slowly; what a tool says beyond them is left out.
-MOST_WAITING: Final = 1000
+# For streams that are silent for hours and whose steps are quick. Few, so that a thousand of them
+# that wake at once leave the processor to others.
+QUIET_THREADS: Final = 2
 
 NO_CONTENT: Final = 204
 # The body behind these was not read to its end, so nothing more can come on the connection.
@@ -71,7 +68,10 @@ class McpApplication:
         self._patience = patience
         self._core = ThreadPoolExecutor(settings.HALO_CORE_THREADS, thread_name_prefix="core")
         self._streams = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
+        self._quiet = ThreadPoolExecutor(QUIET_THREADS, thread_name_prefix="quiet")
         self._board = Board()
+        self._open: set[Delivery] = set()
+        self._is_ending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -81,10 +81,16 @@ class McpApplication:
         if isinstance(answer, Complete):
             await _send_whole(send, answer, method=scope["method"])
         else:
-            await self._send_stream(answer, receive, send)
+            await self._deliver(answer, receive, send)
+
+    def end_streams(self) -> None:
+        """Have streams that wait come to their end: the server is about to stop."""
+        self._is_ending = True
+        for delivery in self._open:
+            delivery.shut_down()
 
     def close(self) -> None:
-        for pool in (self._core, self._streams):
+        for pool in (self._core, self._streams, self._quiet):
             pool.shutdown(wait=False, cancel_futures=True)
         self._board.close()
 
@@ -95,56 +101,22 @@ class McpApplication:
             return endpoint.timed_out(request)
         return await _in(self._core, endpoint.respond, replace(request, body=body))
 
-    async def _send_stream(self, stream: Stream, receive: Receive, send: Send) -> None:
-        events = Events()
-        with self._board.listener() as listener:
-            work = asyncio.ensure_future(self._work(stream, events, listener))
-            work.add_done_callback(lambda _done: events.end())
-            watch = asyncio.ensure_future(_watch(receive, stream, listener))
-            try:
-                await _start(send, stream.status, stream.headers)
-                await _pump(events, send, self._patience.keep_alive)
-            finally:
-                watch.cancel()
-                # The work is never abandoned: its audit row has to be finished.
-                await asyncio.shield(work)
-
-    async def _work(self, stream: Stream, events: "Events", listener: Listener) -> None:
-        pause = await _in(self._streams, stream.run, events.emit)
-        while pause is not None:
-            await listener.wait(pause.topics, pause.seconds)
-            pause = await _in(self._streams, pause.resume, events.emit)
+    async def _deliver(self, stream: Stream, receive: Receive, send: Send) -> None:
+        if self._is_ending:
+            stream.on_shutdown()
+        pool = self._quiet if stream.pool == "quiet" else self._streams
+        delivery = Delivery(stream, partial(_in, pool), send, self._patience.keep_alive)
+        self._open.add(delivery)
+        try:
+            with self._board.listener(delivery.wake) as listener:
+                await delivery.run(receive, listener)
+        finally:
+            self._open.discard(delivery)
 
 
-class Events:
-    """The way of a stream's events from the thread that works to the loop that sends."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
-
-    def emit(self, message: Mapping[str, Any]) -> None:
-        """Hand a message over, from any thread; too many notifications are left out."""
-        keep = self._offer if "method" in message else self._waiting.put_nowait
-        self._loop.call_soon_threadsafe(keep, sse.event(message))
-
-    def _offer(self, event: bytes) -> None:
-        if self._waiting.qsize() < MOST_WAITING:
-            self._waiting.put_nowait(event)
-
-    def end(self) -> None:
-        self._waiting.put_nowait(None)
-
-    async def next(self, patience: float) -> bytes | None:
-        """The next event; a comment when none came for `patience` seconds; None at the end."""
-        with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(self._waiting.get(), patience)
-        return sse.KEEP_ALIVE
-
-
-async def _in(pool: Executor, function: Callable[..., T], *args: Any) -> T:
+def _in(pool: Executor, function: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(pool, partial(_with_connection, function, *args))
+    return loop.run_in_executor(pool, partial(_with_connection, function, *args))
 
 
 def _with_connection(function: Callable[..., T], *args: Any) -> T:
@@ -200,13 +172,8 @@ def _facts(scope: Scope) -> HttpRequest:
     )
 
 
-async def _start(send: Send, status: int, headers: Headers) -> None:
-    raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-
-
 async def _send_whole(send: Send, answer: Complete, *, method: str) -> None:
-    await _start(send, answer.status, (*answer.headers, *_framing(answer)))
+    await send(head(answer.status, (*answer.headers, *_framing(answer))))
     # HEAD is told the length of what GET would send, and gets none of it (RFC 9110 9.3.2).
     body = b"" if method == "HEAD" else answer.body
     await send({"type": "http.response.body", "body": body})
@@ -217,18 +184,3 @@ def _framing(answer: Complete) -> Headers:
         return ()
     closing = (("Connection", "close"),) if answer.status in CUT_SHORT else ()
     return (("Content-Length", str(len(answer.body))), *closing)
-
-
-async def _pump(events: Events, send: Send, keep_alive: float) -> None:
-    """Send events as they come, and a comment when it has been quiet for long."""
-    while (event := await events.next(keep_alive)) is not None:
-        await send({"type": "http.response.body", "body": event, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _watch(receive: Receive, stream: Stream, listener: Listener) -> None:
-    """Tell the stream, and the work that waits for a notice, when the client goes away."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    stream.on_close()
-    listener.ring()

@@ -22,7 +22,7 @@ from mcp_protocol.strict_json import JsonObject
 from oauth.principal import Principal
 from tools_registry import call, gate, rates
 from tools_registry.call import Prepared
-from tools_registry.exchange import Headers, HttpRequest
+from tools_registry.exchange import Headers, HttpRequest, Stream
 from tools_registry.methods import HANDLERS, Exchange
 from tools_registry.operations import Reply
 from tools_registry.types import Channel
@@ -75,11 +75,11 @@ class Runnable:
     terms: Terms
 
 
-Step: TypeAlias = Answered | Runnable
+Step: TypeAlias = Answered | Runnable | Stream
 
 
 def begin(caller: Caller, message: Message) -> Step:
-    """Answer a message, or hand back the call that is ready to run. Never raises ProtocolError."""
+    """Answer a message, or hand back what runs: a call, or a stream. Never raises ProtocolError."""
     clock = time.perf_counter()
     try:
         return _begun(caller, message)
@@ -98,6 +98,9 @@ def run(runnable: Runnable, channel: Channel | None = None) -> Answered:
 def answer(caller: Caller, message: Message) -> Answered:
     """Answer a message to the end, in silence."""
     step = begin(caller, message)
+    if isinstance(step, Stream):
+        # No revision that has batches has a method that answers with a stream of its own.
+        raise TypeError(f"{_method_of(message)} cannot be answered in silence.")
     return run(step) if isinstance(step, Runnable) else step
 
 
@@ -130,6 +133,8 @@ def _request(caller: Caller, request: Request) -> Step:
     reply = HANDLERS[request.method](_exchange(caller, request, terms))
     if isinstance(reply, Prepared):
         return Runnable(reply, request.id, terms)
+    if isinstance(reply, Stream):
+        return reply
     return _answered(request.id, reply, terms.revision)
 
 

@@ -19,7 +19,7 @@ from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import UNDECLARED
 from tools_registry import admission, dispatch, streaming
 from tools_registry.dispatch import Answered, Caller, Runnable
-from tools_registry.exchange import Answer, Complete, HttpRequest, json_answer
+from tools_registry.exchange import Answer, Complete, HttpRequest, Stream, json_answer
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +57,8 @@ def _descriptor(request: HttpRequest) -> Answer:
     return json_answer(200, handshake_shapes.descriptor(settings.HALO_PUBLIC_URL))
 
 
-def _preflight(_request: HttpRequest) -> Answer:
-    return Complete(204, admission.PREFLIGHT_HEADERS)
+def _preflight(request: HttpRequest) -> Answer:
+    return Complete(204, admission.preflight_headers(request))
 
 
 def _not_allowed(_request: HttpRequest) -> Answer:
@@ -75,6 +75,8 @@ def _post(request: HttpRequest) -> Answer:
     if isinstance(message, Batch):
         return _batch(caller, message)
     step = dispatch.begin(caller, message)
+    if isinstance(step, Stream):
+        return step
     return _run(step, request) if isinstance(step, Runnable) else _complete(step)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from mcp_protocol import revisions, strict_json
 from mcp_protocol.headers import VERSION_HEADER
@@ -71,9 +71,9 @@ class Complete:
 class Pause:
     """Work that can go on only later; the edge waits meanwhile and holds no thread.
 
-    It calls `resume` in a thread, once: when a notice on one of `topics` comes, after `seconds`, or
-    when the client has gone. It may come for nothing, so `resume` looks for itself, and answers
-    with another Pause as long as there is nothing to do.
+    It calls `resume` in a thread, once: when a notice on one of `topics` comes, after `seconds`,
+    when the client has gone, or when the server is about to stop. It may come for nothing, so
+    `resume` looks for itself, and answers with another Pause as long as there is nothing to do.
     """
 
     topics: frozenset[str]
@@ -85,18 +85,26 @@ class Pause:
 Step: TypeAlias = Callable[[Emit], Pause | None]
 
 
+def _go_on() -> None:
+    """What most streams do when the server is about to stop: they come to their end first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """An answer in events: the edge calls `run` in a thread and sends what it emits.
 
     The last message emitted is the response. The edge calls `on_close` once the client has gone,
-    from any thread.
+    and `on_shutdown` when the server is about to stop, from any thread; after either it resumes a
+    pause at once. `pool` names the threads: a stream whose every step is quick and which is mostly
+    silent must not stand behind long calls.
     """
 
     headers: Headers
     run: Step = field(repr=False)
     on_close: Callable[[], None] = field(repr=False)
     status: int = 200
+    on_shutdown: Callable[[], None] = field(default=_go_on, repr=False)
+    pool: Literal["long", "quiet"] = "long"
 
 
 Answer: TypeAlias = Complete | Stream

@@ -55,5 +55,9 @@ def _facts(request: DjangoRequest) -> HttpRequest:
 
 def _buffered(stream: Stream) -> bytes:
     messages: list[Mapping[str, Any]] = []
-    stream.run(messages.append)
+    pause = stream.run(messages.append)
+    if pause is not None:
+        # Nothing is sent before the whole answer is here: what would wait ends, as at a shutdown.
+        stream.on_shutdown()
+        pause.resume(messages.append)
     return b"".join(sse.event(message) for message in messages)

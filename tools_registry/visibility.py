@@ -1,11 +1,15 @@
 """What a caller may see: of everything offered, what the gate would not refuse now."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
 from django.conf import settings
 
+from mcp_protocol import tool_shapes
+from mcp_protocol.revisions import MODERN
+from mcp_protocol.strict_json import dumps
 from oauth.principal import Principal
 from tools_registry import gate, registry
 from tools_registry.organization_facts import OrganizationFacts
@@ -28,6 +32,12 @@ def tools(who: Principal) -> list[Tool]:
     if settings.HALO_TOOL_NAMES == "dotted":
         return visible
     return [replace(tool, name=registry.alias(tool.name)) for tool in visible]
+
+
+def digest(who: Principal) -> bytes:
+    """Sixteen bytes that differ when the list of tools that the principal would get does."""
+    descriptors = [tool_shapes.tool_descriptor(tool, MODERN[-1]) for tool in tools(who)]
+    return hashlib.sha256(dumps(descriptors)).digest()[:16]
 
 
 def context(who: Principal, channel: Channel | None = None) -> ToolContext:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workspace import flags, organizations
 from workspace.models import Agent, FeatureFlag, Membership, Organization, User
+from workspace.publishing_admin import PublishingAdmin
 
 
 class LowerCaseEmail:
@@ -43,7 +44,8 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
+class UserAdmin(PublishingAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
+    organization_lookup = "memberships__organization"
     form = UserForm
     add_form = NewUserForm
     ordering = ("email",)
@@ -98,8 +100,9 @@ class OrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Organization)
-class OrganizationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class OrganizationAdmin(PublishingAdmin):
     form = OrganizationForm
+    organization_lookup = "pk"
     list_display = ("name", "slug", "created_at", "suspended_at")
     list_filter = (("suspended_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "slug")
@@ -115,7 +118,8 @@ class OrganizationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Membership)
-class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class MembershipAdmin(PublishingAdmin):
+    organization_lookup = "organization"
     list_display = ("user", "organization", "role", "created_at")
     list_filter = ("role", "organization")
     list_select_related = ("user", "organization")

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -16,25 +16,48 @@ TRIES_AGAIN_AFTER: Final = 1.0  # seconds
 log = structlog.get_logger(__name__)
 
 
-class Listener:
-    """One coroutine's ear. Use it from the loop it was made in."""
+def _nobody() -> None:
+    """Whoever looks for themselves needs no waking."""
 
-    def __init__(self, board: "Board") -> None:
+
+class Listener:
+    """One ear. Use it from the loop it was made in.
+
+    `wake` is called at each ring; a coroutine that has nothing else to wait for can `wait` instead.
+    """
+
+    __slots__ = ("_board", "_rung", "_topics", "_waiter", "_wake")
+
+    def __init__(self, board: "Board", wake: Callable[[], None] = _nobody) -> None:
         self._board = board
+        self._wake = wake
         self._topics: frozenset[str] = frozenset()
         self._rung = False
         self._waiter: asyncio.Future[None] | None = None
 
+    def hear(self, topics: frozenset[str]) -> None:
+        """Hear these topics and no others from now on.
+
+        Topics that are new to this listener count as a ring: something may have happened before it
+        listened.
+        """
+        if not topics <= self._topics:
+            self._rung = True
+        if topics != self._topics:
+            self._board.move(self, self._topics, topics)
+            self._topics = topics
+
+    def has_rung(self) -> bool:
+        """Whether it has rung since this was last asked."""
+        rung, self._rung = self._rung, False
+        return rung
+
     async def wait(self, topics: frozenset[str], seconds: float) -> None:
         """Return once a notice on one of the topics has come, or after so many seconds.
 
-        What came since the last wait counts. Topics that are new to this listener return at once:
-        something may have happened before it listened.
+        What came since the last wait counts.
         """
-        if not topics <= self._topics:
-            self._board.move(self, self._topics, topics)
-            self._topics = topics
-            return
+        self.hear(topics)
         if not self._rung:
             await self._sleep(seconds)
         self._rung = False
@@ -42,13 +65,13 @@ class Listener:
     def ring(self) -> None:
         """Wake whoever waits here."""
         self._rung = True
+        self._wake()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def leave(self) -> None:
         """Hear nothing any more."""
-        self._board.move(self, self._topics, frozenset())
-        self._topics = frozenset()
+        self.hear(frozenset())
 
     async def _sleep(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -70,9 +93,9 @@ class Board:
         self._receiving = False
 
     @contextmanager
-    def listener(self) -> Iterator[Listener]:
+    def listener(self, wake: Callable[[], None] = _nobody) -> Iterator[Listener]:
         """A listener for as long as the block runs."""
-        listener = Listener(self)
+        listener = Listener(self, wake)
         try:
             yield listener
         finally:

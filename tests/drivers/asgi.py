@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 from django.db import connections
 
+from foundation.notices import Board
 from tests.drivers import judging
 from tests.drivers.mcp import Reply, Transport
 from tools_registry import asgi as edge
@@ -32,6 +33,8 @@ def application(patience: Patience = USUAL) -> Iterator[McpApplication]:
     app.close()
     app._core = _sharing(shared)
     app._streams = _sharing(shared)
+    app._quiet = _sharing(shared)
+    app._board = Board()
     try:
         # A connection that stands in the test's transaction must not be taken for a stale one.
         with patch.object(edge, "close_old_connections"):
@@ -39,6 +42,8 @@ def application(patience: Patience = USUAL) -> Iterator[McpApplication]:
     finally:
         app._core.shutdown()
         app._streams.shutdown()
+        app._quiet.shutdown()
+        app._board.close()
         shared.dec_thread_sharing()
 
 

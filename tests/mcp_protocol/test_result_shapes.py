@@ -116,7 +116,7 @@ def test_discovery_lists_what_is_spoken_and_may_be_kept_by_anybody(conforms: Con
             "2024-11-05",
         ],
         "capabilities": {
-            "tools": {"listChanged": False},
+            "tools": {"listChanged": True},
             "resources": {},
             "prompts": {},
             "completions": {},

@@ -12,8 +12,9 @@ from audit.models import ActionExecution
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.drivers.asgi import Wire, application, exchange, opened, scope_of, through
 from tests.drivers.mcp import BOTH, HOST, McpClient, events_in
-from tools_registry import asgi
-from tools_registry.asgi import Events, Patience
+from tools_registry import delivery
+from tools_registry.asgi import Patience
+from tools_registry.delivery import Outbox
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -208,18 +209,16 @@ def test_a_row_that_cannot_be_written_is_told_on_the_stream_with_a_number_to_quo
 def test_a_reader_that_is_too_slow_misses_notifications_and_never_the_response(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi, "MOST_WAITING", 3)
+    monkeypatch.setattr(delivery, "MOST_WAITING", 3)
 
-    async def said_at_once() -> list[bytes | None]:
-        events = Events()
+    async def said_at_once() -> bytes:
+        outbox = Outbox(lambda: None)
         for number in range(10):
-            await asyncio.to_thread(events.emit, {"method": "notifications/progress", "n": number})
-        await asyncio.to_thread(events.emit, {"id": 9, "result": {}})
+            await asyncio.to_thread(outbox.emit, {"method": "notifications/progress", "n": number})
+        await asyncio.to_thread(outbox.emit, {"id": 9, "result": {}})
         await asyncio.sleep(0)
-        events.end()
-        return [await events.next(1) for _ in range(5)]
+        return outbox.take()
 
-    *kept, response, end = asyncio.run(said_at_once())
-    assert [event["n"] for event in events_in(b"".join(filter(None, kept)))] == [0, 1, 2]
-    assert events_in(response or b"") == [{"id": 9, "result": {}}]
-    assert end is None
+    *kept, response = events_in(asyncio.run(said_at_once()))
+    assert [event["n"] for event in kept] == [0, 1, 2]
+    assert response == {"id": 9, "result": {}}

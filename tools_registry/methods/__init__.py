@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tools_registry.methods import completion, lifecycle, logging, prompts, resources, tools
+from tools_registry.methods import (
+    completion,
+    lifecycle,
+    logging,
+    prompts,
+    resources,
+    subscriptions,
+    tools,
+)
 from tools_registry.methods.exchange import Exchange, Handler
 
 __all__ = ["HANDLERS", "Exchange", "Handler"]
@@ -23,4 +31,5 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "prompts/get": prompts.get_prompt,
     "completion/complete": completion.complete,
     "logging/setLevel": logging.set_level,
+    "subscriptions/listen": subscriptions.listen,
 }

@@ -14,6 +14,7 @@ from mcp_protocol.revisions import Revision
 from oauth.principal import Principal
 from tools_registry import paging
 from tools_registry.call import Call, Prepared
+from tools_registry.exchange import Stream
 from tools_registry.operations import Operation, Reply
 from tools_registry.paging import Key, Page, Place
 
@@ -59,7 +60,7 @@ class Exchange:
         return paging.page(things, key, place, self.params.get("cursor"))
 
 
-Handler: TypeAlias = Callable[[Exchange], Reply | Prepared]
+Handler: TypeAlias = Callable[[Exchange], Reply | Prepared | Stream]
 
 
 def text_in(params: Mapping[str, Any], key: str) -> str:

@@ -1,0 +1,382 @@
+"""subscriptions/listen: who hears what, and for how long."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+
+from audit.models import ActionExecution
+from mcp_protocol.revisions import HANDSHAKE, Revision
+from oauth import authorizations, connections, principal
+from oauth.models import AccessToken, Client
+from tests.drivers.asgi import Wire, application, exchange, opened, scope_of
+from tests.drivers.grants import Grant
+from tests.drivers.listener import ID, MODERN, TOOLS, Ear, judged, listening, request_of
+from tests.drivers.mcp import BOTH, McpClient
+from tests.tools_registry.test_asgi_streams import request_of as call_of
+from tools_registry import listening as listens
+from tools_registry.asgi import McpApplication, Patience
+from tools_registry.models import ActionToggle, IntegrationMode
+from workspace import changes
+from workspace.models import Membership, Organization, User
+
+pytestmark = pytest.mark.usefixtures("lab", "by_file")
+
+CHANGED = ("acknowledged", "list_changed")
+ENDED = ("acknowledged", "ended")
+
+
+@pytest.fixture
+def by_file(settings: Any, tmp_path: Path) -> None:
+    """Notices through a file: the test's transaction is never committed, which others wait for."""
+    settings.HALO_NOTICES = str(tmp_path / "notices")
+
+
+@pytest.fixture
+def app() -> Iterator[McpApplication]:
+    with application() as app:
+        yield app
+
+
+def publish(grant: Grant) -> None:
+    changes.publish([grant.organization.pk])
+
+
+def enable(grant: Grant, *actions: str) -> Callable[[], None]:
+    def act() -> None:
+        grant.connect("crm", enabled=actions)
+        publish(grant)
+
+    return act
+
+
+def run(scene: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await scene()
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("request_id", [7, "seven", "7", 0])
+def test_the_acknowledgement_comes_first_and_names_the_request(
+    app: McpApplication, mcp: McpClient, request_id: object
+) -> None:
+    async def scene() -> None:
+        async with listening(app, mcp, request_id=request_id) as ear:
+            (event,) = ear.wire.reply.events
+            assert event["params"]["_meta"] == {ID: request_id}
+            assert event["params"]["notifications"] == {"toolsListChanged": True}
+            assert ear.wire.headers["content-type"] == "text/event-stream"
+
+    run(scene)
+
+
+@pytest.mark.parametrize(
+    ("asked", "honoured"),
+    [
+        ({}, {}),
+        ({"toolsListChanged": False}, {}),
+        ({"promptsListChanged": True, "resourcesListChanged": True}, {}),
+        ({"resourceSubscriptions": ["docs://scopes"]}, {}),
+        ({"toolsListChanged": True, "promptsListChanged": True, "new": 1}, TOOLS),
+    ],
+)
+def test_only_what_can_change_here_is_acknowledged(
+    app: McpApplication, mcp: McpClient, asked: Any, honoured: Any
+) -> None:
+    async def scene() -> None:
+        async with listening(app, mcp, asked) as ear:
+            (event,) = ear.wire.reply.events
+            assert event["params"]["notifications"] == honoured
+
+    run(scene)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        (None, "notifications"),
+        ([], "notifications"),
+        ("toolsListChanged", "notifications"),
+        ({"toolsListChanged": "yes"}, "notifications.toolsListChanged"),
+        ({"toolsListChanged": None}, "notifications.toolsListChanged"),
+        ({"promptsListChanged": 1}, "notifications.promptsListChanged"),
+        ({"resourceSubscriptions": "docs://x"}, "notifications.resourceSubscriptions"),
+        ({"resourceSubscriptions": [1]}, "notifications.resourceSubscriptions"),
+    ],
+)
+def test_a_filter_that_is_none_is_refused(
+    app: McpApplication, mcp: McpClient, asked: object, field: str
+) -> None:
+    headers, body = request_of(mcp, asked)
+    reply = exchange(app, scope_of("POST", headers.items()), [body]).reply
+    assert (reply.status, reply.code) == (200, -32602)
+    assert reply.error["data"]["field"] == field
+    assert ActionExecution.objects.get().method == "subscriptions/listen"
+
+
+def test_without_a_filter_it_is_refused(mcp: McpClient) -> None:
+    reply = mcp.at(MODERN).asking_for_events().request("subscriptions/listen", {})
+    assert (reply.code, reply.error["data"]["field"]) == (-32602, "notifications")
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
+def test_earlier_revisions_do_not_know_it(mcp: McpClient, revision: Revision) -> None:
+    client = mcp.at(revision).asking_for_events()
+    assert client.request("subscriptions/listen", {"notifications": {}}).code == -32601
+
+
+def test_a_switch_that_shows_or_hides_a_tool_is_heard(
+    app: McpApplication, mcp: McpClient, grant: Grant
+) -> None:
+    async def scene() -> None:
+        async with listening(app, mcp, request_id="s") as ear:
+            await ear.after(enable(grant, "find_contact"))
+            await ear.hears(*CHANGED)
+            await ear.after(enable(grant))
+            await ear.hears(*CHANGED, "list_changed")
+            ids = {event["params"]["_meta"][ID] for event in ear.wire.reply.events}
+            assert ids == {"s"}
+
+    run(scene)
+
+
+async def heard_at_all(ear: Ear, grant: Grant) -> None:
+    """Whatever was posted before has been looked at: a narrowing behind it, seen by all, ends it."""
+    await ear.after(lambda: (authorizations.revoke(grant.authorization.pk, reason="test"),))
+    await ear.wire.until(lambda: ear.heard[-1] == "ended")
+
+
+def test_what_this_token_does_not_see_is_not_told(
+    app: McpApplication, mcp: McpClient, grant: Grant
+) -> None:
+    narrow = mcp.holding(grant.token("docs:read"))
+
+    async def scene() -> None:
+        async with listening(app, mcp) as wide, listening(app, narrow) as ear:
+            await wide.after(enable(grant, "find_contact"))
+            await wide.hears(*CHANGED)
+            await heard_at_all(ear, grant)
+            assert ear.heard == list(ENDED)
+
+    run(scene)
+
+
+def test_a_change_of_another_organization_is_not_told(
+    app: McpApplication, mcp: McpClient, grant: Grant
+) -> None:
+    from tests.drivers import grants  # noqa: PLC0415  a second cast
+
+    other = grants.granted()
+
+    async def scene() -> None:
+        async with listening(app, mcp) as ear:
+            await ear.after(enable(other, "find_contact"))
+            await heard_at_all(ear, grant)
+            assert ear.heard == list(ENDED)
+
+    run(scene)
+
+
+def test_nothing_is_told_that_was_not_asked_for(
+    app: McpApplication, mcp: McpClient, grant: Grant
+) -> None:
+    async def scene() -> None:
+        async with listening(app, mcp) as witness, listening(app, mcp, {}) as ear:
+            await ear.after(enable(grant, "find_contact"))
+            await witness.hears(*CHANGED)
+            await heard_at_all(ear, grant)
+            assert ear.heard == list(ENDED)
+
+    run(scene)
+
+
+def test_scopes_taken_from_the_connection_are_heard(
+    app: McpApplication, mcp: McpClient, grant: Grant
+) -> None:
+    from oauth.models import Authorization  # noqa: PLC0415  beside its use
+
+    Authorization.objects.filter(pk=grant.authorization.pk).update(scope="docs:read setup:read")
+
+    def narrow() -> None:
+        connections.narrow(grant.user, grant.authorization.pk, ["docs:read"], address="127.0.0.1")
+
+    async def scene() -> None:
+        async with listening(app, mcp) as ear:
+            await ear.after(narrow)
+            await ear.hears(*CHANGED)
+
+    run(scene)
+
+
+def _flag_off(grant: Grant) -> None:
+    grant.switch_off("mcp_server")
+
+
+def _suspended(grant: Grant) -> None:
+    Organization.objects.filter(pk=grant.organization.pk).update(suspended_at=timezone.now())
+
+
+def _left(grant: Grant) -> None:
+    Membership.objects.filter(pk=grant.membership.pk).delete()
+
+
+def _inactive(grant: Grant) -> None:
+    User.objects.filter(pk=grant.user.pk).update(is_active=False)
+
+
+def _disabled(grant: Grant) -> None:
+    Client.objects.filter(pk=grant.client.pk).update(disabled_at=timezone.now())
+
+
+def _revoked(grant: Grant) -> None:
+    grant.revoke()
+
+
+def _expired(_grant: Grant) -> None:
+    AccessToken.objects.update(expires=timezone.now() - timedelta(seconds=1))
+
+
+ENDINGS = [_flag_off, _suspended, _left, _inactive, _disabled, _revoked, _expired]
+
+
+@pytest.mark.parametrize("end", ENDINGS, ids=lambda end: str(end.__name__))
+def test_a_stream_whose_right_is_gone_ends_with_its_result_at_the_next_notice(
+    app: McpApplication, mcp: McpClient, grant: Grant, end: Callable[[Grant], None]
+) -> None:
+    async def scene() -> Wire:
+        async with listening(app, mcp, request_id="last") as ear:
+            await ear.after(lambda: (end(grant), publish(grant)))
+            await ear.hears(*ENDED)
+        return ear.wire
+
+    response = asyncio.run(scene()).reply.events[-1]
+    assert response["id"] == "last"
+    assert response["result"]["resultType"] == "complete"
+    assert response["result"]["_meta"][ID] == "last"
+
+
+def test_without_any_notice_the_right_is_asked_for_anew_from_time_to_time(
+    app: McpApplication, mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listens, "LOOKS_EVERY", 0.05)
+
+    async def scene() -> None:
+        async with listening(app, mcp) as ear:
+            await ear.after(lambda: _expired(grant))
+            await ear.hears(*ENDED)
+
+    run(scene)
+
+
+def test_a_database_that_does_not_answer_ends_no_stream_and_tells_it_nothing(
+    app: McpApplication, mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recheck, asked = principal.recheck, asyncio.Event()
+
+    def down(_token: object) -> None:
+        asked.set()
+        raise OperationalError("gone away")
+
+    async def scene() -> None:
+        async with listening(app, mcp) as ear:
+            monkeypatch.setattr(principal, "recheck", down)
+            await ear.after(enable(grant, "find_contact"))
+            await asyncio.wait_for(_until(asked.is_set), 20)
+            assert ear.heard == ["acknowledged"]
+            monkeypatch.setattr(principal, "recheck", recheck)
+            await ear.after(lambda: publish(grant))
+            await ear.hears(*CHANGED)
+
+    run(scene)
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    while not true():
+        await asyncio.sleep(0.01)
+
+
+def test_a_connection_holds_so_many_streams_and_gets_a_place_back(
+    app: McpApplication, mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_LISTENS_PER_CONNECTION = 2
+
+    async def scene() -> None:
+        async with listening(app, mcp):
+            async with listening(app, mcp), listening(app, mcp) as third:
+                assert third.wire.status == 429
+                assert third.wire.headers["retry-after"] == "30"
+                assert third.wire.reply.error["data"]["reason"] == "rate_limited"
+            async with listening(app, mcp) as again:
+                assert again.heard == ["acknowledged"]
+
+    run(scene)
+    assert not listens.PLACES._taken
+    assert ActionExecution.objects.get().outcome == "rate_limited"
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*", None])
+def test_a_client_that_reads_no_events_is_told_so(mcp: McpClient, accept: str | None) -> None:
+    client = mcp.at(MODERN)
+    params = {"notifications": TOOLS}
+    reply = client.request("subscriptions/listen", params, headers={"Accept": accept})
+    assert (reply.status, reply.code) == (406, -32600)
+    assert "text/event-stream" in reply.error["message"]
+    assert not listens.PLACES._taken
+
+
+def test_behind_django_a_stream_ends_where_it_began(mcp: McpClient) -> None:
+    client = mcp.at(MODERN).asking_for_events()
+    reply = client.request("subscriptions/listen", {"notifications": TOOLS})
+    assert judged(reply.events) == list(ENDED)
+    assert not listens.PLACES._taken
+
+
+def test_a_server_that_stops_ends_what_is_open_and_what_still_comes(
+    app: McpApplication, mcp: McpClient
+) -> None:
+    async def scene() -> None:
+        async with listening(app, mcp) as first:
+            app.end_streams()
+            await first.hears(*ENDED)
+            async with listening(app, mcp) as second:
+                await second.hears(*ENDED)
+
+    run(scene)
+
+
+def test_long_calls_do_not_hold_up_who_listens(
+    app: McpApplication, mcp: McpClient, grant: Grant, tmp_path: Path
+) -> None:
+    scope, body = call_of(mcp, "wait", {"file": str(tmp_path / "go")}, {"progressToken": "p"})
+
+    async def scene() -> None:
+        async with opened(app, scope, body) as call, listening(app, mcp) as ear:
+            await call.until(lambda: b"notifications/progress" in call.body)
+            await ear.after(enable(grant, "find_contact"))
+            await ear.hears(*CHANGED)
+            await asyncio.to_thread((tmp_path / "go").touch)
+
+    run(scene)
+
+
+def test_a_silent_stream_is_kept_open_with_comments(mcp: McpClient) -> None:
+    async def scene(app: McpApplication) -> None:
+        async with listening(app, mcp) as ear:
+            await ear.wire.until(lambda: ear.wire.body.count(b": keep-alive\n\n") >= 2)
+            assert ear.heard == ["acknowledged"]
+
+    with application(Patience(keep_alive=0.02)) as app:
+        asyncio.run(scene(app))
+
+
+def test_discovery_promises_it_and_the_handshake_does_not(mcp: McpClient) -> None:
+    discovered = mcp.at(MODERN).request("server/discover").result["capabilities"]
+    assert discovered["tools"] == {"listChanged": True}
+    initialized = mcp.request("initialize").result["capabilities"]
+    assert initialized["tools"] == {"listChanged": False}

@@ -1,0 +1,185 @@
+"""One open stream at the edge: what its steps emit goes out, and silence is kept alive.
+
+Thousands may be open and silent at once, so each holds little: its coroutine, a future and a timer
+while it waits, and a task that hears the client go.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from foundation.notices import Listener
+from mcp_protocol import sse
+from tools_registry.asgi_types import Event, Receive, Send, head
+from tools_registry.exchange import Emit, Pause, Step, Stream
+
+# Runs a step in a thread of its stream's pool.
+Start: TypeAlias = Callable[[Step, Emit], "asyncio.Future[Pause | None]"]
+
+# Events kept for a client that reads too slowly; what a tool says beyond them is left out.
+MOST_WAITING: Final = 1000
+
+
+class Outbox:
+    """The way of a stream's events from the thread that works to the loop that sends."""
+
+    __slots__ = ("_loop", "_waiting", "_wake")
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[bytes] = []
+        self._wake = wake
+
+    def emit(self, message: Mapping[str, Any]) -> None:
+        """Hand a message over, from any thread; too many notifications are left out."""
+        keep = self._offer if "method" in message else self._keep
+        self._loop.call_soon_threadsafe(keep, sse.event(message))
+
+    def take(self) -> bytes:
+        """All events that wait, as the bytes to send."""
+        waiting, self._waiting = self._waiting, []
+        return b"".join(waiting)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
+
+    def _offer(self, event: bytes) -> None:
+        if len(self._waiting) < MOST_WAITING:
+            self._keep(event)
+
+    def _keep(self, event: bytes) -> None:
+        self._waiting.append(event)
+        self._wake()
+
+
+class Delivery:
+    """The delivery of one stream: `run` it to its end."""
+
+    __slots__ = (
+        "_given_up",
+        "_is_left",
+        "_keep_alive",
+        "_listener",
+        "_news",
+        "_outbox",
+        "_send",
+        "_spoke_at",
+        "_start",
+        "_stream",
+    )
+
+    def __init__(self, stream: Stream, start: Start, send: Send, keep_alive: float) -> None:
+        self._stream = stream
+        self._start = start
+        self._send = send
+        self._keep_alive = keep_alive
+        self._outbox = Outbox(self.wake)
+        self._news: asyncio.Future[None] | None = None
+        self._spoke_at = time.monotonic()
+        self._is_left = self._given_up = False
+
+    async def run(self, receive: Receive, listener: Listener) -> None:
+        """Do every step and send every event. `listener` has to wake this delivery."""
+        self._listener = listener
+        watch = asyncio.ensure_future(self._watch(receive))
+        try:
+            await self._send_on(head(self._stream.status, self._stream.headers))
+            await self._do(self._stream.run)
+        finally:
+            watch.cancel()
+        await self._send_on({"type": "http.response.body", "body": b""})
+
+    def wake(self) -> None:
+        """Look at what is new: an event, a notice, the end of a step, or the client's going."""
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def shut_down(self) -> None:
+        """Have the stream come to its end soon."""
+        self._stream.on_shutdown()
+        self._listener.ring()
+
+    async def _do(self, step: Step) -> None:
+        while True:
+            pause = await self._worked(step)
+            if pause is None:
+                return
+            await self._pause(pause.topics, pause.seconds)
+            step = pause.resume
+
+    async def _worked(self, step: Step) -> Pause | None:
+        work = self._start(step, self._outbox.emit)
+        work.add_done_callback(lambda _work: self.wake())
+        while not work.done():
+            await self._look(self._keep_alive)
+        await self._say(self._outbox.take())
+        return work.result()
+
+    async def _pause(self, topics: frozenset[str], seconds: float) -> None:
+        """Return once a notice has come, the time is over, or the stream is to end."""
+        self._listener.hear(topics)
+        due = time.monotonic() + seconds
+        while not self._listener.has_rung() and (left := due - time.monotonic()) > 0:
+            await self._look(left)
+
+    async def _look(self, patience: float) -> None:
+        """Wait for news, but not for long, and send the events among them."""
+        if self._outbox.is_empty:
+            until_comment = self._spoke_at + self._keep_alive - time.monotonic()
+            await self._silence(min(patience, until_comment))
+        await self._say(self._outbox.take() or self._comment())
+
+    def _comment(self) -> bytes:
+        """What keeps a quiet stream open, once it has been quiet for long."""
+        overdue = time.monotonic() >= self._spoke_at + self._keep_alive
+        return sse.KEEP_ALIVE if overdue else b""
+
+    async def _silence(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._news = loop.create_future()
+        timer = loop.call_later(max(seconds, 0), self.wake)
+        try:
+            await self._news
+        except asyncio.CancelledError:
+            self._give_up()
+        finally:
+            timer.cancel()
+            self._news = None
+
+    async def _say(self, body: bytes) -> None:
+        if body:
+            self._spoke_at = time.monotonic()
+            await self._send_on({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def _send_on(self, event: Event) -> None:
+        if self._is_left:
+            return
+        try:
+            await self._send(event)
+        except OSError:  # what a server may raise once the client has gone (ASGI, Disconnect)
+            self._leave()
+        except asyncio.CancelledError:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """The server will wait no longer. What is under way still comes to its end.
+
+        Its audit row has to be finished. Raises CancelledError when told so again.
+        """
+        if self._given_up:
+            raise asyncio.CancelledError
+        self._given_up = True
+        self._leave()
+
+    def _leave(self) -> None:
+        self._is_left = True
+        self._stream.on_close()
+        self._listener.ring()
+
+    async def _watch(self, receive: Receive) -> None:
+        """Tell the stream, and the work that waits for a notice, when the client goes away."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._leave()
