@@ -1,8 +1,8 @@
 """Clients that listen, and one that calls: all in a process of their own, told by lines of JSON.
 
-    {"act": "open", ...}   -> how many streams were acknowledged
-    {"act": "call", ...}   -> milliseconds of each tools/call, one after the other
-    {"act": "hear", ...}   -> seconds from now until the last stream has heard of a change
+{"act": "open", ...}   -> how many streams were acknowledged
+{"act": "call", ...}   -> milliseconds of each tools/call, one after the other
+{"act": "hear", ...}   -> seconds from now until the last stream has heard of a change
 """
 
 import asyncio
@@ -57,6 +57,15 @@ class Line:
                 if not line:
                     raise EOFError
 
+    async def read_answer(self) -> None:
+        """Read a whole answer that is no stream."""
+        async with asyncio.timeout(PATIENCE):
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            body = await self._reader.readexactly(length)
+        if b'"isError":false' not in body:
+            raise ValueError(body)
+
     def close(self) -> None:
         self._writer.close()
 
@@ -89,11 +98,11 @@ class Clients:
         line = Line(url, token)
         await line.open()
         times = []
+        params = {"name": "search_docs", "arguments": {"query": "rate limits"}}
         for _ in range(count):
             since = time.perf_counter()
-            arguments = {"query": "rate limits"}
-            await line.post("tools/call", "search_docs", {"name": "search_docs", "arguments": arguments})
-            await line.read_until(b'"result"')
+            await line.post("tools/call", "search_docs", params)
+            await line.read_answer()
             times.append((time.perf_counter() - since) * 1000)
         line.close()
         return times
@@ -111,7 +120,8 @@ async def obey() -> None:
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         given = json.loads(order)
         seen = await getattr(clients, given.pop("act"))(**given)
-        print(json.dumps(seen), flush=True)
+        sys.stdout.write(json.dumps(seen) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

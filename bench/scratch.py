@@ -47,13 +47,15 @@ def redis_if_up(url: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(processes: int, log: Path) -> Iterator["Server"]:
+def serving(
+    processes: int, log: Path, application: str = "halo_mcp.asgi:application"
+) -> Iterator["Server"]:
     """The server as a deployment runs it, on a free loopback port, until the block ends.
 
     Settings are the environment's. Raises RuntimeError with the log's end when it does not start.
     """
     port = _free_port()
-    command = ["uvicorn", "halo_mcp.asgi:application", "--port", str(port), "--no-access-log"]
+    command = ["uvicorn", application, "--port", str(port), "--no-access-log"]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  every word is ours
             [sys.executable, "-m", *command, "--workers", str(processes)],
@@ -78,6 +80,12 @@ class Server:
     def cpu_seconds(self) -> float:
         """CPU time of all web processes so far, in user and kernel mode."""
         return sum(_cpu_seconds(pid) for pid in _family(self.process.pid))
+
+    def status(self, name: str) -> int:
+        """A number from /proc/<pid>/status, such as VmRSS in KiB; of the one process there is."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        found = dict(line.split(":", 1) for line in lines)
+        return int(found[name].split()[0])
 
 
 def postgresql_cpu_seconds(url: str) -> float:

@@ -80,8 +80,12 @@ class McpApplication:
             return
         if isinstance(answer, Complete):
             await _send_whole(send, answer, method=scope["method"])
-        else:
-            await self._deliver(answer, receive, send)
+            return
+        delivery = self._delivery(answer, send)
+        # It may be open for hours: neither the bearer nor anything else of the request stays.
+        del answer
+        scope["headers"].clear()
+        await self._deliver(delivery, receive)
 
     def end_streams(self) -> None:
         """Have streams that wait come to their end: the server is about to stop."""
@@ -101,15 +105,17 @@ class McpApplication:
             return endpoint.timed_out(request)
         return await _in(self._core, endpoint.respond, replace(request, body=body))
 
-    async def _deliver(self, stream: Stream, receive: Receive, send: Send) -> None:
+    def _delivery(self, stream: Stream, send: Send) -> Delivery:
         if self._is_ending:
             stream.on_shutdown()
         pool = self._quiet if stream.pool == "quiet" else self._streams
-        delivery = Delivery(stream, partial(_in, pool), send, self._patience.keep_alive)
+        step = partial(_in, pool)
+        return Delivery(stream, step, send, self._board, self._patience.keep_alive)
+
+    async def _deliver(self, delivery: Delivery, receive: Receive) -> None:
         self._open.add(delivery)
         try:
-            with self._board.listener(delivery.wake) as listener:
-                await delivery.run(receive, listener)
+            await delivery.run(receive)
         finally:
             self._open.discard(delivery)
 

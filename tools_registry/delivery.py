@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from foundation.notices import Listener
+from foundation.notices import Board, Listener
 from mcp_protocol import sse
 from tools_registry.asgi_types import Event, Receive, Send, head
 from tools_registry.exchange import Emit, Pause, Step, Stream
@@ -58,37 +58,46 @@ class Delivery:
     """The delivery of one stream: `run` it to its end."""
 
     __slots__ = (
+        "_begin",
         "_given_up",
         "_is_left",
         "_keep_alive",
         "_listener",
         "_news",
+        "_on_close",
+        "_on_shutdown",
         "_outbox",
         "_send",
         "_spoke_at",
         "_start",
-        "_stream",
+        "_step",
     )
 
-    def __init__(self, stream: Stream, start: Start, send: Send, keep_alive: float) -> None:
-        self._stream = stream
+    def __init__(
+        self, stream: Stream, start: Start, send: Send, board: Board, keep_alive: float
+    ) -> None:
+        # Of the stream itself nothing is kept: most of it is done with once it has begun.
+        self._begin: Event | None = head(stream.status, stream.headers)
+        self._step: Step | None = stream.run
+        self._on_close = stream.on_close
+        self._on_shutdown = stream.on_shutdown
         self._start = start
         self._send = send
         self._keep_alive = keep_alive
+        self._listener = Listener(board, self.wake)
         self._outbox = Outbox(self.wake)
         self._news: asyncio.Future[None] | None = None
         self._spoke_at = time.monotonic()
         self._is_left = self._given_up = False
 
-    async def run(self, receive: Receive, listener: Listener) -> None:
-        """Do every step and send every event. `listener` has to wake this delivery."""
-        self._listener = listener
+    async def run(self, receive: Receive) -> None:
+        """Do every step and send every event."""
         watch = asyncio.ensure_future(self._watch(receive))
         try:
-            await self._send_on(head(self._stream.status, self._stream.headers))
-            await self._do(self._stream.run)
+            await self._do_all()
         finally:
             watch.cancel()
+            self._listener.leave()
         await self._send_on({"type": "http.response.body", "body": b""})
 
     def wake(self) -> None:
@@ -98,16 +107,18 @@ class Delivery:
 
     def shut_down(self) -> None:
         """Have the stream come to its end soon."""
-        self._stream.on_shutdown()
+        self._on_shutdown()
         self._listener.ring()
 
-    async def _do(self, step: Step) -> None:
-        while True:
-            pause = await self._worked(step)
-            if pause is None:
-                return
-            await self._pause(pause.topics, pause.seconds)
-            step = pause.resume
+    async def _do_all(self) -> None:
+        if self._begin is not None:
+            await self._send_on(self._begin)
+        self._begin = None
+        while self._step is not None:
+            pause = await self._worked(self._step)
+            self._step = pause.resume if pause is not None else None
+            if pause is not None:
+                await self._pause(pause.topics, pause.seconds)
 
     async def _worked(self, step: Step) -> Pause | None:
         work = self._start(step, self._outbox.emit)
@@ -175,7 +186,7 @@ class Delivery:
 
     def _leave(self) -> None:
         self._is_left = True
-        self._stream.on_close()
+        self._on_close()
         self._listener.ring()
 
     async def _watch(self, receive: Receive) -> None:

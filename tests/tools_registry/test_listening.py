@@ -1,6 +1,7 @@
 """subscriptions/listen: who hears what, and for how long."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,11 +18,10 @@ from oauth.models import AccessToken, Client
 from tests.drivers.asgi import Wire, application, exchange, opened, scope_of
 from tests.drivers.grants import Grant
 from tests.drivers.listener import ID, MODERN, TOOLS, Ear, judged, listening, request_of
-from tests.drivers.mcp import BOTH, McpClient
+from tests.drivers.mcp import McpClient
 from tests.tools_registry.test_asgi_streams import request_of as call_of
 from tools_registry import listening as listens
 from tools_registry.asgi import McpApplication, Patience
-from tools_registry.models import ActionToggle, IntegrationMode
 from workspace import changes
 from workspace.models import Membership, Organization, User
 
@@ -147,7 +147,7 @@ def test_a_switch_that_shows_or_hides_a_tool_is_heard(
 
 
 async def heard_at_all(ear: Ear, grant: Grant) -> None:
-    """Whatever was posted before has been looked at: a narrowing behind it, seen by all, ends it."""
+    """What was posted before has been looked at once the chain's end, posted last, is heard."""
     await ear.after(lambda: (authorizations.revoke(grant.authorization.pk, reason="test"),))
     await ear.wire.until(lambda: ear.heard[-1] == "ended")
 
@@ -277,7 +277,7 @@ def test_without_any_notice_the_right_is_asked_for_anew_from_time_to_time(
 def test_a_database_that_does_not_answer_ends_no_stream_and_tells_it_nothing(
     app: McpApplication, mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recheck, asked = principal.recheck, asyncio.Event()
+    recheck, asked = principal.recheck, threading.Event()
 
     def down(_token: object) -> None:
         asked.set()
@@ -287,18 +287,13 @@ def test_a_database_that_does_not_answer_ends_no_stream_and_tells_it_nothing(
         async with listening(app, mcp) as ear:
             monkeypatch.setattr(principal, "recheck", down)
             await ear.after(enable(grant, "find_contact"))
-            await asyncio.wait_for(_until(asked.is_set), 20)
+            assert await asyncio.to_thread(asked.wait, 20)
             assert ear.heard == ["acknowledged"]
             monkeypatch.setattr(principal, "recheck", recheck)
             await ear.after(lambda: publish(grant))
             await ear.hears(*CHANGED)
 
     run(scene)
-
-
-async def _until(true: Callable[[], bool]) -> None:
-    while not true():
-        await asyncio.sleep(0.01)
 
 
 def test_a_connection_holds_so_many_streams_and_gets_a_place_back(
