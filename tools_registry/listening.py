@@ -7,6 +7,7 @@ time, it asks anew whether its token still counts. Why so: docs/decisions/0016-l
 import threading
 from collections import Counter
 from functools import lru_cache
+from random import random
 from typing import Final
 from uuid import UUID
 
@@ -82,10 +83,10 @@ class Listen:
         "_closed",
         "_ending",
         "_notifications",
-        "_pause",
         "_request_id",
         "_seen",
         "_token_id",
+        "_topics",
     )
 
     def __init__(self, who: Principal, request_id: RequestId, notifications: JsonObject) -> None:
@@ -95,7 +96,7 @@ class Listen:
         self._notifications = notifications
         self._seen: bytes | None = None
         self._closed = self._ending = False
-        self._pause = Pause(_topics(who.organization_id), LOOKS_EVERY, self.look)
+        self._topics = _topics(who.organization_id)
 
     def close(self) -> None:
         """The client has gone: nothing more is sent."""
@@ -107,8 +108,10 @@ class Listen:
 
     def look(self, emit: Emit) -> Pause | None:
         """See whether the token still counts, and tell what is new to it."""
+        # A thousand that came at once, as after a restart, must not look at once ever after.
+        share = random() if self._seen is None else 1.0  # noqa: S311  no secret
         if not self._closed and self._goes_on(emit):
-            return self._pause
+            return Pause(self._topics, LOOKS_EVERY * share, self.look)
         PLACES.give_back(self._authorization_id)
         return None
 

@@ -173,6 +173,47 @@ def test_closing_the_stream_cancels_at_the_newest_revision(
     assert [event["method"] for event in wire.reply.events] == ["notifications/progress"]
 
 
+async def given_up_on(app: Any, client: McpClient, awaited: Path) -> None:
+    """The server cancels the request, as at the end of its patience when it stops."""
+    scope, body = request_of(client, "write_slowly", {"file": str(awaited)}, TOKEN)
+    wire = Wire([body])
+    running = asyncio.ensure_future(app(scope, wire.receive, wire.send))
+    await wire.until(lambda: b"notifications/progress" in wire.body)
+    running.cancel()
+    await asyncio.sleep(0)
+    await asyncio.to_thread(awaited.touch)
+    await asyncio.wait_for(running, 20)
+
+
+async def not_to_be_reached(app: Any, client: McpClient, awaited: Path) -> None:
+    """A server that raises where a client has gone, as ASGI allows."""
+    scope, body = request_of(client, "write_slowly", {"file": str(awaited)}, TOKEN)
+    wire = Wire([body])
+
+    async def send(event: Any) -> None:
+        await wire.send(event)
+        if event.get("body"):
+            raise OSError("broken pipe")
+
+    running = asyncio.ensure_future(app(scope, wire.receive, send))
+    await wire.until(lambda: b"notifications/progress" in wire.body)
+    await asyncio.sleep(0)
+    await asyncio.to_thread(awaited.touch)
+    await asyncio.wait_for(running, 20)
+
+
+@pytest.mark.parametrize("lose", [given_up_on, not_to_be_reached])
+@pytest.mark.parametrize(
+    ("revision", "outcome"), [(MODERN, "cancelled"), (HANDSHAKE[-1], "success")], ids=str
+)
+def test_a_call_whose_client_is_lost_in_another_way_comes_to_its_end_all_the_same(
+    mcp: McpClient, tmp_path: Path, lose: Any, revision: Revision, outcome: str
+) -> None:
+    with application() as app:
+        asyncio.run(lose(app, mcp.at(revision), tmp_path / "go"))
+    assert ActionExecution.objects.get().outcome == outcome
+
+
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_closing_the_stream_did_not_cancel_before(
     mcp: McpClient, tmp_path: Path, revision: Revision

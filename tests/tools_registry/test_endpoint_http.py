@@ -65,6 +65,19 @@ def test_options_asks_for_no_token_and_tells_an_allowed_page_what_it_may_send() 
 
 
 @pytest.mark.usefixtures("_page_allowed")
+def test_a_page_may_send_the_headers_of_arguments_and_no_others_that_it_makes_up() -> None:
+    asked = "mcp-param-region, Mcp-Param-A.b,x-other,mcp-param-,mcp-param-a b, mcp-param-\xe9"
+    sent = {"Origin": PAGE, "Access-Control-Request-Headers": asked}
+    reply = McpClient().http("OPTIONS", headers=sent)
+    allowed = reply.headers["access-control-allow-headers"].split(", ")
+    assert [name for name in allowed if "param" in name.lower()] == [
+        "mcp-param-region",
+        "Mcp-Param-A.b",
+    ]
+    assert "x-other" not in allowed
+
+
+@pytest.mark.usefixtures("_page_allowed")
 @pytest.mark.parametrize("token", ["good", "bad"])
 def test_every_answer_can_be_read_by_an_allowed_page(mcp: McpClient, token: str) -> None:
     client = mcp if token == "good" else mcp.holding("halo_at_x")
