@@ -42,6 +42,14 @@ class Seen:
         return statistics.quantiles(self.calls, n=100)[percent - 1]
 
 
+@dataclass(frozen=True)
+class Heard:
+    """Seconds from a switch to the last stream, and of those the server's CPU time."""
+
+    seconds: float
+    cpu: float
+
+
 class Clients:
     """The process with all connections in it."""
 
@@ -164,12 +172,17 @@ def _measure(server: Server, tokens: Sequence[str], options: argparse.Namespace)
         listening = clients.open(tokens[WARM:])
         time.sleep(options.silence)
         after = _look(server, clients, tokens[0], options.calls)
-        clients.start_hearing()
-        _flip()
-        since = time.perf_counter()
-        clients.heard()
-        heard = time.perf_counter() - since
+        heard = _hear(server, clients)
     return _judge(listening, before, after, heard)
+
+
+def _hear(server: Server, clients: Clients) -> Heard:
+    busy = server.cpu_seconds()
+    clients.start_hearing()
+    _flip()
+    since = time.perf_counter()
+    clients.heard()
+    return Heard(time.perf_counter() - since, server.cpu_seconds() - busy)
 
 
 @contextmanager
@@ -186,7 +199,7 @@ def _look(server: Server, clients: Clients, token: str, count: int) -> Seen:
     return Seen(server.status("VmRSS"), server.status("Threads"), calls)
 
 
-def _judge(listening: int, before: Seen, after: Seen, heard: float) -> int:
+def _judge(listening: int, before: Seen, after: Seen, heard: Heard) -> int:
     each = (after.memory - before.memory) * 1024 / listening
     lines = [
         f"{listening} streams listen to one process",
@@ -196,7 +209,8 @@ def _judge(listening: int, before: Seen, after: Seen, heard: float) -> int:
             f"tools/call {name}: p50 {seen.percentile(50):.1f} ms, p99 {seen.percentile(99):.1f} ms"
             for name, seen in (("without", before), ("with", after))
         ),
-        f"the last stream heard of a switch {heard:.2f} s after it was turned",
+        f"the last stream heard of a switch {heard.seconds:.2f} s after it was turned",
+        f"  CPU of the process for it: {1000 * heard.cpu / listening:.2f} ms a stream",
         "",
     ]
     sys.stdout.write("\n".join(lines))
