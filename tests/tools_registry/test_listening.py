@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from audit.models import ActionExecution
 from mcp_protocol.revisions import HANDSHAKE, Revision
-from oauth import authorizations, connections, principal
-from oauth.models import AccessToken, Client
+from oauth import connections, principal
+from oauth.models import AccessToken, Authorization, Client
+from tests.drivers import grants
 from tests.drivers.asgi import Wire, application, exchange, opened, scope_of
 from tests.drivers.grants import Grant
 from tests.drivers.listener import ID, MODERN, TOOLS, Ear, judged, listening, request_of
@@ -146,10 +147,12 @@ def test_a_switch_that_shows_or_hides_a_tool_is_heard(
     run(scene)
 
 
-async def heard_at_all(ear: Ear, grant: Grant) -> None:
-    """What was posted before has been looked at once the chain's end, posted last, is heard."""
-    await ear.after(lambda: (authorizations.revoke(grant.authorization.pk, reason="test"),))
-    await ear.wire.until(lambda: ear.heard[-1] == "ended")
+async def heard_nothing(ear: Ear) -> None:
+    """The same notice has woken this stream, and it has looked: threads take looks in order."""
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(ear.app._quiet, int)
+    await asyncio.sleep(0.05)
+    assert ear.heard == ["acknowledged"]
 
 
 def test_what_this_token_does_not_see_is_not_told(
@@ -161,24 +164,20 @@ def test_what_this_token_does_not_see_is_not_told(
         async with listening(app, mcp) as wide, listening(app, narrow) as ear:
             await wide.after(enable(grant, "find_contact"))
             await wide.hears(*CHANGED)
-            await heard_at_all(ear, grant)
-            assert ear.heard == list(ENDED)
+            await heard_nothing(ear)
 
     run(scene)
 
 
-def test_a_change_of_another_organization_is_not_told(
-    app: McpApplication, mcp: McpClient, grant: Grant
-) -> None:
-    from tests.drivers import grants  # noqa: PLC0415  a second cast
-
+def test_a_change_of_another_organization_is_not_told(app: McpApplication, mcp: McpClient) -> None:
     other = grants.granted()
+    theirs = McpClient(other.token())
 
     async def scene() -> None:
-        async with listening(app, mcp) as ear:
+        async with listening(app, theirs) as witness, listening(app, mcp) as ear:
             await ear.after(enable(other, "find_contact"))
-            await heard_at_all(ear, grant)
-            assert ear.heard == list(ENDED)
+            await witness.hears(*CHANGED)
+            await heard_nothing(ear)
 
     run(scene)
 
@@ -190,8 +189,7 @@ def test_nothing_is_told_that_was_not_asked_for(
         async with listening(app, mcp) as witness, listening(app, mcp, {}) as ear:
             await ear.after(enable(grant, "find_contact"))
             await witness.hears(*CHANGED)
-            await heard_at_all(ear, grant)
-            assert ear.heard == list(ENDED)
+            await heard_nothing(ear)
 
     run(scene)
 
@@ -199,8 +197,6 @@ def test_nothing_is_told_that_was_not_asked_for(
 def test_scopes_taken_from_the_connection_are_heard(
     app: McpApplication, mcp: McpClient, grant: Grant
 ) -> None:
-    from oauth.models import Authorization  # noqa: PLC0415  beside its use
-
     Authorization.objects.filter(pk=grant.authorization.pk).update(scope="docs:read setup:read")
 
     def narrow() -> None:

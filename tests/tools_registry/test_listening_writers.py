@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from oauth import authorizations, connections
 from oauth.models import Authorization, Client
+from tests.drivers import grants
 from tests.drivers.grants import Grant
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace import changes, organizations
@@ -106,8 +107,6 @@ def test_an_action_that_is_switched(root: Http, grant: Grant, says: Any) -> None
 def test_a_switch_that_is_given_to_another_organization_is_told_to_the_first(
     root: Http, grant: Grant, says: Any
 ) -> None:
-    from tests.drivers import grants  # noqa: PLC0415  a second cast
-
     other = grants.granted().organization
     fields = {"organization": other.pk, "integration": "crm", "connection": "connected"}
     mode = mode_of(grant)
