@@ -25,6 +25,7 @@ RESULTS: Final = {
     "prompts/get": "GetPromptResult",
     "completion/complete": "CompleteResult",
     "logging/setLevel": "EmptyResult",
+    "subscriptions/listen": "SubscriptionsListenResult",
 }
 # Errors that the newest revision gives a shape of their own.
 TYPED_ERRORS: Final = {
