@@ -197,11 +197,11 @@ def test_the_number_of_test_processes_can_be_set(clone: Checkout) -> None:
 def with_npm(clone: Checkout) -> Checkout:
     clone.program("python3", checkout.NEW_PYTHON)
     clone.program("npm", NPM)
-    clone.program("node", "echo 22")
+    clone.program("node", "echo 2219")
     return clone
 
 
-def test_the_strict_clients_are_run_from_their_own_packages(with_npm: Checkout) -> None:
+def test_the_clients_are_run_from_their_own_packages(with_npm: Checkout) -> None:
     assert with_npm.run("clients", "-x").returncode == 0
 
     _pip, python_packages, node_packages, reached = with_npm.calls
@@ -209,12 +209,22 @@ def test_the_strict_clients_are_run_from_their_own_packages(with_npm: Checkout) 
     assert node_packages == f"{NPM_CI} clients"
     assert reached == (
         "-m pytest -n 0 -v -p tests.drivers.no_skips"
-        " tests/clients tests/end_to_end/test_strict_clients.py -x"
+        " tests/clients tests/end_to_end/test_strict_clients.py"
+        " tests/end_to_end/test_real_clients.py tests/end_to_end/test_official_client.py -x"
     )
 
 
-def test_where_node_is_old_the_strict_clients_are_brought_a_newer_one(with_npm: Checkout) -> None:
-    with_npm.program("node", "echo 18")
+def test_the_page_of_clients_is_written_on_demand(with_npm: Checkout) -> None:
+    with_npm.run("clients", "--write-docs")
+
+    assert with_npm.calls[-2:] == [f"{NPM_CI} clients", "-m tests.clients.compatibility"]
+
+
+@pytest.mark.parametrize("number", [1820, 2218])
+def test_where_node_is_old_the_clients_are_brought_a_newer_one(
+    with_npm: Checkout, number: int
+) -> None:
+    with_npm.program("node", f"echo {number}")
 
     with_npm.run("clients")
 

@@ -13,11 +13,8 @@ import httpx2
 from tests.conformance import suite, verdict
 from tests.conformance.verdict import Report
 from tests.drivers.person import Person
-from tests.drivers.server import Server, free_port, running
+from tests.drivers.server import RAISED, Server, free_port, running
 
-RAISED: Final = {
-    f"HALO_RATE_{name}": "100000/m" for name in ("REGISTER", "TOKEN", "IP", "AUTHORIZE", "SIGNIN")
-}
 REQUIRED: Final = {
     "authorization-server-metadata-endpoint": (
         "authorization-server-metadata",
@@ -64,11 +61,5 @@ def attend(output: IO[str], authorize: str) -> str:
     for line in output:
         printed.append(line)
         if line.startswith(authorize):
-            approve(line.strip())
+            Person().visit(line.strip())
     return "".join(printed)
-
-
-def approve(address: str) -> None:
-    person = Person()
-    with person.browser as browser:
-        browser.get(person.open(address)).raise_for_status()

@@ -12,6 +12,8 @@ pytestmark = pytest.mark.django_db
 QUESTIONS = [
     ("how do I start the server", "getting-started"),
     ("connect Cursor", "connect-a-client"),
+    ("does FastMCP work", "compatibility"),
+    ("MCP Inspector", "compatibility"),
     ("how do I connect Claude Code", "connect-a-client"),
     ("which redirect URIs are accepted", "connect-a-client"),
     ("how do scopes work", "scopes"),

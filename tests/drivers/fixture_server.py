@@ -17,6 +17,7 @@ from tests.drivers.server import (
     Server,
     database_of_its_own,
     environment,
+    evaluate,
     free_port,
     wait_until_ready,
 )
@@ -40,17 +41,7 @@ class Laboratory:
 
     def evaluate(self, code: str) -> str:
         """What a few lines of Python print that have this server's database and settings."""
-        setup = "import django; django.setup()\n"
-        finished = subprocess.run(
-            [sys.executable, "-c", setup + code],
-            cwd=ROOT,
-            env={**self.env, "DJANGO_SETTINGS_MODULE": "halo_mcp.settings"},
-            capture_output=True,
-            check=True,
-            text=True,
-            timeout=60,
-        )
-        return finished.stdout
+        return evaluate(self.env, code)
 
 
 @contextmanager

@@ -16,18 +16,20 @@ class Unavailable(Exception):
     """What was asked for cannot be run here; the message says what is lacking."""
 
 
-def program(least: int) -> str:
-    """The path of a node whose major version is `least` or later. Raises Unavailable."""
+def program(least: int, minor: int = 0) -> str:
+    """The path of a node of this version or a later one. Raises Unavailable."""
     candidates = (shutil.which("node"), str(OWN) if OWN.exists() else None)
     for candidate in filter(None, candidates):
-        if major_version(candidate) >= least:
+        if version(candidate) >= (least, minor):
             return candidate
-    raise Unavailable(f"node {least} or newer is needed: npm ci in tests/conformance brings one")
+    wanted = f"{least}.{minor}" if minor else f"{least}"
+    raise Unavailable(f"node {wanted} or newer is needed: npm ci in tests/conformance brings one")
 
 
-def major_version(path: str) -> int:
+def version(path: str) -> tuple[int, int]:
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-    return int(said.stdout.removeprefix("v").partition(".")[0])
+    major, minor, *_ = said.stdout.removeprefix("v").split(".")
+    return int(major), int(minor)
 
 
 def plain_environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -62,6 +62,11 @@ class Person:
         self.consent_page = response.text
         return self._decide(response)
 
+    def visit(self, url: str) -> None:
+        """Open an authorize address, go where the server sends the browser, and close it."""
+        with self.browser:
+            self.browser.get(self.open(url)).raise_for_status()
+
     def _sign_in(self, url: str) -> httpx2.Response:
         page = self.browser.get(url)
         form = form_with(page.text, "login")

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
@@ -18,13 +18,20 @@ from psycopg import sql
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
 EMAIL, PASSWORD = "ada@example.com", "correct horse battery staple"
+# What many clients of one person run into, out of their way.
+RAISED = {
+    f"HALO_RATE_{name}": "100000/m" for name in ("REGISTER", "TOKEN", "IP", "AUTHORIZE", "SIGNIN")
+}
 
 
 @dataclass(frozen=True)
 class Server:
+    """The process, where it answers, and the environment in which its database can be reached."""
+
     url: str
     log: Path
     process: subprocess.Popen[bytes]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def mcp_url(self) -> str:
@@ -42,16 +49,17 @@ def running(
     port = free_port()
     with database_of_its_own(port) as database:
         log = folder / "server.log"
+        given = environment(folder, port, name) | database | dict(env or {})
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "manage.py", "up"],
                 cwd=ROOT,
-                env=environment(folder, port, name) | database | dict(env or {}),
+                env=given,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
         try:
-            server = Server(f"http://{name}:{port}", log, process)
+            server = Server(f"http://{name}:{port}", log, process, given)
             wait_until_ready(server)
             yield server
         finally:
@@ -71,6 +79,21 @@ def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, s
         "HALO_PUBLIC_URL": f"http://{name}:{port}",
         "PYTHONWARNINGS": "ignore",
     }
+
+
+def evaluate(env: Mapping[str, str], code: str) -> str:
+    """What a few lines of Python print that have the database and settings of a server."""
+    setup = "import django; django.setup()\n"
+    finished = subprocess.run(
+        [sys.executable, "-c", setup + code],
+        cwd=ROOT,
+        env={**env, "DJANGO_SETTINGS_MODULE": "halo_mcp.settings"},
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    return finished.stdout
 
 
 @contextmanager
