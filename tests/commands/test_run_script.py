@@ -240,6 +240,14 @@ def test_the_official_suite_is_run_from_its_own_packages(with_npm: Checkout) -> 
     ]
 
 
+def test_the_server_for_somebody_else_s_suite_is_started_without_npm(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+
+    assert clone.run("conformance", "--serve-only").returncode == 0
+
+    assert clone.calls[-1] == "-m tests.conformance --serve-only"
+
+
 def test_node_packages_are_installed_once_and_again_when_their_lock_changed(
     with_npm: Checkout,
 ) -> None:

@@ -1,9 +1,11 @@
 """The official conformance suite against this server, part by part.
 
     python -m tests.conformance [PART ...]
+    python -m tests.conformance --serve-only
 
 Ends with 0 only if every scenario passed, with 1 if one did not, and with 2 where the suite cannot
-be run. What the suite itself printed is shown for a part that did not pass.
+be run. What the suite itself printed is shown for a part that did not pass. With --serve-only just
+the server is started that a suite is pointed at.
 """
 
 import argparse
@@ -13,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.conformance import authorization, suite, verdict
+from tests.conformance import authorization, fixture_server, suite, verdict
 from tests.conformance.verdict import Report
 from tests.drivers.node import Unavailable
 
@@ -24,15 +26,27 @@ PARTS: Final[dict[str, Part]] = {"authorization": authorization.report}
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run conformance")
     parser.add_argument("part", nargs="*", help=f"of these, or all: {', '.join(PARTS)}")
-    chosen = parser.parse_args(words).part or list(PARTS)
-    if unknown := set(chosen) - PARTS.keys():
+    parser.add_argument(
+        "--serve-only",
+        action="store_true",
+        help="start the server with the suite's fixtures, print its address and a token, and serve",
+    )
+    given = parser.parse_args(words)
+    if unknown := set(given.part) - PARTS.keys():
         parser.error(f"there is no part {', '.join(sorted(unknown))}; there is: {', '.join(PARTS)}")
+    if given.serve_only:
+        fixture_server.main()
+        return 0
+    return run(given.part or list(PARTS))
+
+
+def run(parts: Sequence[str]) -> int:
     try:
         command = suite.command()
     except Unavailable as problem:
         tell(f"conformance: {problem}")
         return 2
-    return judged([reported(name, command) for name in chosen])
+    return judged([reported(name, command) for name in parts])
 
 
 def reported(name: str, command: Sequence[str]) -> Report:

@@ -1,0 +1,15 @@
+"""Everything the suite wants to find on a server, put into the public registry."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.conformance.fixture_asking import ASKING
+from tests.conformance.fixture_content import CONTENT
+from tools_registry import registry
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """The suite's fixtures for as long as the block runs."""
+    with registry.including(CONTENT, ASKING):
+        yield
