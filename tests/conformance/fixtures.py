@@ -5,11 +5,12 @@ from contextlib import contextmanager
 
 from tests.conformance.fixture_asking import ASKING
 from tests.conformance.fixture_content import CONTENT
+from tests.conformance.fixture_offers import OFFERS
 from tools_registry import registry
 
 
 @contextmanager
 def registered() -> Iterator[None]:
     """The suite's fixtures for as long as the block runs."""
-    with registry.including(CONTENT, ASKING):
+    with registry.including(CONTENT, ASKING, OFFERS):
         yield

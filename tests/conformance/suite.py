@@ -14,7 +14,7 @@ from tests.drivers.node import Unavailable
 FOLDER: Final = Path(__file__).parent
 PACKAGE = FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance"
 LEAST_NODE: Final = 22
-SECONDS = 120
+SECONDS = 300
 
 
 def command() -> list[str]:

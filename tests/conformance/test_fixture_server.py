@@ -43,6 +43,25 @@ def test_address_and_token_are_all_that_another_relay_needs(serving: FixtureServ
     assert set(stranger.holding(serving.token).tool_names()) >= NAMED
 
 
+def test_the_suite_finds_its_resources_and_prompts(serving: FixtureServer) -> None:
+    client = McpClient(serving.token, Revision.V2026_07_28, over_http(serving.url))
+    resources = client.request("resources/list").result["resources"]
+    prompts = client.request("prompts/list").result["prompts"]
+
+    assert {one["uri"] for one in resources} >= {
+        "test://static-text",
+        "test://static-binary",
+        "test://watched-resource",
+    }
+    assert {one["name"] for one in prompts} >= {
+        "test_simple_prompt",
+        "test_prompt_with_arguments",
+        "test_prompt_with_embedded_resource",
+        "test_prompt_with_image",
+        "test_input_required_result_prompt",
+    }
+
+
 @pytest.mark.parametrize(
     ("origin", "status"),
     [

@@ -21,10 +21,10 @@ def test_a_report_passes_when_every_check_of_every_scenario_succeeded() -> None:
     report = judged(FIRST, SECOND)
 
     assert report.passed
-    assert verdict.table(report.scenarios).splitlines() == [
+    assert verdict.table("part", report.scenarios).splitlines() == [
         "passed  first   2 of 2 checks",
         "passed  second  1 of 1 checks",
-        "2 of 2 scenarios passed",
+        "part: 2 of 2 scenarios passed",
     ]
 
 
@@ -33,17 +33,17 @@ def test_a_check_that_did_not_succeed_fails_its_scenario_and_is_told(status: str
     report = judged(FIRST, Scenario("second", (Check("c", status, "told why"),)))
 
     assert not report.passed
-    assert verdict.table(report.scenarios).splitlines()[1:] == [
+    assert verdict.table("part", report.scenarios).splitlines()[1:] == [
         "FAILED  second  0 of 1 checks",
         f"        {status} c: told why",
-        "1 of 2 scenarios passed",
+        "part: 1 of 2 scenarios passed",
     ]
 
 
 def test_a_note_is_neither_for_nor_against() -> None:
     noted = Scenario("first", (*FIRST.checks, Check("n", "INFO")))
 
-    assert verdict.table(judged(noted, SECOND).scenarios).startswith(
+    assert verdict.table("part", judged(noted, SECOND).scenarios).startswith(
         "passed  first   2 of 2 checks\n"
     )
 
@@ -55,14 +55,14 @@ def test_a_required_check_that_was_not_made_fails_its_scenario(checks: tuple[Che
     report = judged(FIRST, Scenario("second", checks))
 
     assert not report.passed
-    assert "MISSING c: the suite did not report it" in verdict.table(report.scenarios)
+    assert "MISSING c: the suite did not report it" in verdict.table("part", report.scenarios)
 
 
 def test_a_scenario_that_reports_nothing_is_a_row_that_failed() -> None:
     report = judged(FIRST)
 
     assert not report.passed
-    assert "FAILED  second  0 of 1 checks" in verdict.table(report.scenarios)
+    assert "FAILED  second  0 of 1 checks" in verdict.table("part", report.scenarios)
 
 
 def test_a_scenario_beyond_the_required_ones_has_to_pass_too() -> None:
@@ -84,3 +84,50 @@ def test_results_are_read_as_the_suite_writes_them(tmp_path: Path) -> None:
     assert verdict.read(tmp_path) == [
         Scenario("a-name", (Check("a", "SUCCESS"), Check("b", "FAILURE", "no")))
     ]
+
+
+WARNED = Scenario("second", (Check("c", "WARNING", "told why"), Check("d", "SUCCESS")))
+
+
+def excused(known: dict[str, str], *scenarios: Scenario) -> Report:
+    return Report(verdict.excused(known, scenarios), "")
+
+
+def test_a_check_that_is_known_is_shown_with_its_reason_and_fails_nothing() -> None:
+    report = excused({"second:c": "for a reason"}, FIRST, WARNED)
+
+    assert report.passed
+    assert verdict.table("part", report.scenarios).splitlines()[1:] == [
+        "passed  second  1 of 2 checks",
+        "        WARNING c: told why",
+        "        known: for a reason",
+        "part: 2 of 2 scenarios passed",
+    ]
+
+
+def test_a_known_check_excuses_no_other_of_its_scenario() -> None:
+    assert not excused({"second:d": "for a reason"}, FIRST, WARNED).passed
+
+
+def test_a_scenario_that_is_known_is_counted_apart() -> None:
+    report = excused({"second": "for a reason"}, FIRST, WARNED)
+
+    assert report.passed
+    assert verdict.table("part", report.scenarios).splitlines()[1:] == [
+        "known   second  1 of 2 checks: for a reason",
+        "part: 1 of 2 scenarios passed, 1 known not to",
+    ]
+
+
+@pytest.mark.parametrize("key", ["first", "first:b", "third", "first:z"])
+def test_an_excuse_that_nothing_needs_is_a_failure(key: str) -> None:
+    report = excused({key: "for a reason"}, FIRST, SECOND)
+
+    assert not report.passed
+    assert "passes or is gone, and is excused: for a reason" in verdict.table(
+        "part", report.scenarios
+    )
+
+
+def test_a_known_scenario_of_which_nothing_was_reported_has_failed() -> None:
+    assert not excused({"second": "for a reason"}, FIRST, Scenario("second", ())).passed
