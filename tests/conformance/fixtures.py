@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.conformance.fixture_asking import ASKING
+from tests.conformance.fixture_changes import CHANGES, CHANGING
 from tests.conformance.fixture_content import CONTENT
 from tests.conformance.fixture_offers import OFFERS
 from tools_registry import registry
@@ -12,5 +13,5 @@ from tools_registry import registry
 @contextmanager
 def registered() -> Iterator[None]:
     """The suite's fixtures for as long as the block runs."""
-    with registry.including(CONTENT, ASKING, OFFERS):
+    with registry.including(CONTENT, ASKING, OFFERS, CHANGES, CHANGING):
         yield

@@ -62,6 +62,16 @@ def test_the_suite_finds_its_resources_and_prompts(serving: FixtureServer) -> No
     }
 
 
+def test_the_trigger_makes_a_tool_come_and_go(serving: FixtureServer) -> None:
+    client = McpClient(serving.token, Revision.V2026_07_28, over_http(serving.url))
+
+    def there() -> bool:
+        client.call("test_trigger_tool_change")
+        return "changing.come_and_go" in client.tool_names()
+
+    assert there() is not there()
+
+
 @pytest.mark.parametrize(
     ("origin", "status"),
     [
