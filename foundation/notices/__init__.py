@@ -5,7 +5,7 @@ process's `Board` wakes and looks for itself. A notice carries no content and ma
 twice, so nobody may rely on it for more than promptness.
 """
 
-from foundation.notices.board import Board, Listener
+from foundation.notices.board import Board, Ear, Listener
 from foundation.notices.posting import Carrier, build_carrier, post
 
-__all__ = ["Board", "Carrier", "Listener", "build_carrier", "post"]
+__all__ = ["Board", "Carrier", "Ear", "Listener", "build_carrier", "post"]

@@ -62,8 +62,8 @@ class Listener:
             await self._sleep(seconds)
         self._rung = False
 
-    def ring(self) -> None:
-        """Wake whoever waits here."""
+    def ring(self, _topic: str | None = None) -> None:
+        """Wake whoever waits here; the topic is None where notices may have been missed."""
         self._rung = True
         self._wake()
         if self._waiter is not None and not self._waiter.done():
@@ -82,6 +82,25 @@ class Listener:
         finally:
             timer.cancel()
             self._waiter = None
+
+
+class Ear(Listener):
+    """Calls `wake` for notices on one very topic; one that may have been missed is none.
+
+    For what nobody could look up.
+    """
+
+    __slots__ = ("_topic",)
+
+    def __init__(self, board: "Board", topic: str, wake: Callable[[], None]) -> None:
+        super().__init__(board, wake)
+        self._topic = topic
+        self.hear(frozenset({topic}))
+
+    def ring(self, topic: str | None = None) -> None:
+        """Wake whoever waits for this topic."""
+        if topic == self._topic:
+            self._wake()
 
 
 class Board:
@@ -139,4 +158,4 @@ class Board:
         else:
             heard = set(self._listeners.get(topic, ()))
         for listener in heard:
-            listener.ring()
+            listener.ring(topic)

@@ -1,0 +1,33 @@
+"""Sealed values that travel as text: unpadded base64url, with exactly one spelling for each value.
+
+A lenient decoder stops at padding and drops stray bits, so that a changed text would still open.
+Source: RFC 4648, sections 3.5 and 5.
+"""
+
+import base64
+import re
+from typing import Final
+
+from foundation import sealing
+from foundation.sealing import SealBroken
+
+_ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def seal(plaintext: bytes, *, context: bytes) -> str:
+    """Seal bytes under a context (see `sealing.seal`) and write them in visible ASCII."""
+    return _spelled(sealing.seal(plaintext, context=context))
+
+
+def unseal(text: str, *, context: bytes) -> bytes:
+    """Return what `seal` was given. Raises SealBroken for any other text, however alike."""
+    if not _ALPHABET.fullmatch(text) or len(text) % 4 == 1:
+        raise SealBroken("This is no sealed text.")
+    sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if _spelled(sealed) != text:
+        raise SealBroken("This is no sealed text.")
+    return sealing.unseal(sealed, context=context)
+
+
+def _spelled(sealed: bytes) -> str:
+    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
