@@ -34,7 +34,8 @@ _BATCH_LIMITS: Final[Mapping[Revision, int]] = {Revision.V2025_03_26: 100}
 class Terms:
     """What one message is served under: its revision, and what its client declared with it.
 
-    Legacy clients declare capabilities in `initialize` alone, and no session remembers them.
+    Legacy clients declare capabilities in `initialize` alone; `session` names the session that
+    remembers them, if one does.
     """
 
     revision: Revision
@@ -42,6 +43,7 @@ class Terms:
     client_info: JsonObject | None = None
     log_level: str | None = None
     progress_token: RequestId | None = None
+    session: str = ""
 
 
 def batch_limit(header: str | None) -> int:

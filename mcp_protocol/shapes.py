@@ -70,6 +70,12 @@ def empty_result(revision: Revision) -> JsonObject:
     return complete({}, revision)
 
 
+def input_required_result(requests: Mapping[str, JsonObject], state: str) -> JsonObject:
+    """Return the result that asks for answers; it is never kept (MCP 2026-07-28, patterns/mrtr)."""
+    asked: JsonObject = {"inputRequests": dict(requests), "requestState": state}
+    return complete(asked, MODERN[-1]) | {"resultType": "input_required"}
+
+
 def text_block(text: str) -> JsonObject:
     """Return one block of text content."""
     return {"type": "text", "text": text}
