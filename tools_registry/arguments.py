@@ -1,19 +1,13 @@
-"""Arguments against a tool's schema (JSON Schema 2020-12), without coercion.
-
-`jsonschema-rs` validates in under a microsecond, matches patterns in linear time and is given a
-retriever that refuses, so that no schema can make this process fetch something.
-"""
+"""Arguments against a tool's schema (JSON Schema 2020-12), without coercion."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
-import jsonschema_rs
-import orjson
 from jsonschema_rs import ValidationErrorKind as ErrorKind
 
 from foundation.storable import has_unstorable_text
-from tools_registry.types import Arguments, Invalid, Schema, Tool
+from tools_registry.schemas import validator_of
+from tools_registry.types import Arguments, Invalid, Tool
 
 
 def validate(tool: Tool, arguments: Arguments) -> None:
@@ -26,24 +20,6 @@ def validate(tool: Tool, arguments: Arguments) -> None:
     problem = next(iter(validator_of(tool.input_schema).iter_errors(dict(arguments))), None)
     if problem is not None:
         raise _explained(problem)
-
-
-def validator_of(schema: Schema) -> Any:
-    """A compiled validator. Raises ValueError for a schema that is none or points elsewhere."""
-    return _compiled(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
-
-
-@lru_cache(maxsize=4096)
-def _compiled(schema: bytes) -> Any:
-    # The engine without backtracking: a pattern that needs some (look-around, back-references)
-    # does not compile, so none can be made to run for minutes.
-    return jsonschema_rs.Draft202012Validator(
-        orjson.loads(schema), retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
-    )
-
-
-def _refuse(uri: str) -> NoReturn:
-    raise ValueError(f"a schema may not refer to {uri}")
 
 
 def _explained(problem: Any) -> Invalid:

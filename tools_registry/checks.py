@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from oauth import scopes
 from tools_registry import offer_checks, registry
-from tools_registry.arguments import validator_of
+from tools_registry.schemas import validator_of
 from tools_registry.types import INTEGRATION_ID, Guarded, Offer, Schema, Tool, Toolset
 
 # Of what MCP allows (2025-11-25, server/tools, Tool Names), what every host accepts beside the

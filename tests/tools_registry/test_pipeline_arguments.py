@@ -10,7 +10,8 @@ from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.toolbox import NOTHING, schema
-from tools_registry.arguments import validate, validator_of
+from tools_registry.arguments import validate
+from tools_registry.schemas import validator_of
 from tools_registry.types import Facts, Invalid, Tool
 
 pytestmark = pytest.mark.usefixtures("lab")
