@@ -127,6 +127,8 @@ HALO_CONSENT_SECONDS = env.integer("HALO_CONSENT_SECONDS", 600, least=30)
 HALO_REMEMBER_CONSENT_DAYS = env.integer("HALO_REMEMBER_CONSENT_DAYS", 30, most=365)
 HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1)
 HALO_AUDIT_INTERRUPTED_SECONDS = env.integer("HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60)
+# How long a person may take to answer what a tool asks.
+HALO_ASK_SECONDS = env.integer("HALO_ASK_SECONDS", 600, least=1, most=3600)
 HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)
 HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024)
 HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=1024)
@@ -372,6 +374,10 @@ CELERY_BEAT_SCHEDULE = {
     "prune-spent-credentials": {
         "task": "oauth.prune_spent_credentials",
         "schedule": crontab(hour="3", minute="25"),
+    },
+    "prune-asking": {
+        "task": "tools_registry.prune_asking",
+        "schedule": crontab(hour="3", minute="40"),
     },
     "finish-interrupted-calls": {
         "task": "audit.finish_interrupted",

@@ -175,6 +175,7 @@ def _facts(scope: Scope) -> HttpRequest:
         body=b"",
         address=peer.client_address(remote, ", ".join(forwarded) or None),
         request_id=ids.uuid7().hex,
+        lasting=True,
     )
 
 

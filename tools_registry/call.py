@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import structlog
 from django.utils import timezone
@@ -23,7 +23,9 @@ from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from mcp_protocol.revisions import Revision
 from oauth import challenges
 from oauth.principal import Principal
-from tools_registry import gate, operations, visibility
+from tools_registry import asking, gate, operations, visibility
+from tools_registry.answers import NONE_YET, Answers
+from tools_registry.asking import Question, Round
 from tools_registry.gate import Decision
 from tools_registry.operations import Operation, Reply, Subject
 from tools_registry.types import (
@@ -31,7 +33,6 @@ from tools_registry.types import (
     Channel,
     Facts,
     InputRequired,
-    IntegrationFailure,
     Invalid,
     Silence,
     ToolContext,
@@ -39,6 +40,8 @@ from tools_registry.types import (
 )
 
 log = structlog.get_logger(__name__)
+R = TypeVar("R", bound=Reply | Question)
+R_co = TypeVar("R_co", bound=Reply | Question, covariant=True)
 
 # Which outcome a tool's failure is recorded as, by its kind.
 OUTCOMES: Mapping[str, Outcome] = {
@@ -46,6 +49,7 @@ OUTCOMES: Mapping[str, Outcome] = {
     "not_found": Outcome.NOT_FOUND,
     "unauthorized": Outcome.INTEGRATION_ERROR,
     "integration": Outcome.INTEGRATION_ERROR,
+    "declined": Outcome.CANCELLED,
 }
 BINDING_KEYS = ("bound_end_user_id", "bound_email")
 
@@ -60,6 +64,7 @@ class Call:
     principal: Principal
     actor: Actor
     revision: Revision
+    round: Round
     name: str
     arguments: Mapping[str, Any]
     meta: Mapping[str, Any]
@@ -79,18 +84,44 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Generic[R_co]):
     """What to answer, and what the audit row says."""
 
-    reply: Reply
+    reply: R_co
     ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """A call that has asked. Nothing of it runs until the answers are there."""
+
+    prepared: Prepared
+
+    def again(self, principal: Principal, answers: Answers, channel: Channel) -> Reply | Question:
+        """Run the call anew, through every gate as it stands now; a row of its own records it."""
+        before = self.prepared.call
+        call = replace(
+            before,
+            principal=principal,
+            round=before.round.with_answers(answers),
+            started_at=timezone.now(),
+            clock=time.perf_counter(),
+        )
+        prepared = prepare(call)
+        return run(prepared, channel) if isinstance(prepared, Prepared) else prepared
+
+    def end(self, why: ToolFailure | Cancelled) -> Reply:
+        """End the call without an answer, on a row of its own."""
+        call, tool = self.prepared.call, self.prepared.tool
+        ended = _failed(call, why) if isinstance(why, ToolFailure) else _cancelled()
+        return _record(call, tool, ended)
 
 
 def prepare(call: Call) -> Prepared | Reply:
     """Find the tool and ask every gate. A refusal is recorded here and returned."""
     tool = call.operation.find(call.name, call.principal.organization_id)
     if tool is None:
-        unknown = call.operation.unknown(call.name, call.revision)
+        unknown: Reply = call.operation.unknown(call.name, call.revision)
         return _record(
             call, None, Ended(unknown, _ending(Outcome.NOT_FOUND, call.operation.absence))
         )
@@ -98,7 +129,7 @@ def prepare(call: Call) -> Prepared | Reply:
     return Prepared(call, tool) if refused is None else _record(call, tool, refused)
 
 
-def run(prepared: Prepared, channel: Channel | None = None) -> Reply:
+def run(prepared: Prepared, channel: Channel | None = None) -> Reply | Question:
     """Run a prepared call. The audit row is finished whatever happens in the tool."""
     call, tool = prepared.call, prepared.tool
     if not tool.mutates:
@@ -117,7 +148,7 @@ def decision(call: Call, tool: Subject) -> Decision:
     return gate.decide(tool, call.principal.scope, switches)
 
 
-def _refused(call: Call, tool: Subject) -> Ended | None:
+def _refused(call: Call, tool: Subject) -> Ended[Reply] | None:
     answer = decision(call, tool)
     if not answer.allowed:
         return _denied(call, answer)
@@ -131,7 +162,7 @@ def _refused(call: Call, tool: Subject) -> Ended | None:
     return None
 
 
-def _denied(call: Call, answer: Decision) -> Ended:
+def _denied(call: Call, answer: Decision) -> Ended[Reply]:
     # Only a scope can be asked for again, so only its refusal carries a challenge and a 403.
     needed = answer.scope
     challenge = challenges.insufficient_scope(needed, host=call.host) if needed else ""
@@ -159,18 +190,14 @@ def _bind(call: Call) -> None:
         )
 
 
-def _ran(prepared: Prepared, channel: Channel) -> Ended:
+def _ran(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
     call, tool = prepared.call, prepared.tool
     try:
-        result = tool.run(_context(call, channel), call.arguments)
-        return _succeeded(call, tool, result)
+        return _attempted(prepared, channel)
     except ToolFailure as failure:
         return _failed(call, failure)
     except Cancelled:
-        error = ProtocolError(INTERNAL_ERROR, "The call was cancelled.")
-        return Ended(error, _ending(Outcome.CANCELLED, "cancelled"))
-    except InputRequired:
-        return _cannot_ask(call)
+        return _cancelled()
     except (Exception, SystemExit):
         # The caller gets a number to quote; the traceback stays in the log. A library that calls
         # sys.exit() must not take the server along.
@@ -178,17 +205,42 @@ def _ran(prepared: Prepared, channel: Channel) -> Ended:
         return _broken(call)
 
 
-def _context(call: Call, channel: Channel) -> ToolContext:
-    return visibility.context(call.principal, channel)
+def _attempted(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
+    call, tool = prepared.call, prepared.tool
+    try:
+        result = tool.run(_context(prepared, channel), call.arguments)
+    except InputRequired as asked:
+        return _asked(prepared, asked)
+    return _succeeded(call, tool, result)
 
 
-def _succeeded(call: Call, tool: Subject, result: Any) -> Ended:
+def _context(prepared: Prepared, channel: Channel) -> ToolContext:
+    this = prepared.call.round
+    # A change is made on the answers to questions that were put, never on what came unasked.
+    believed = this.answers.vouched or not prepared.tool.mutates
+    return replace(
+        visibility.context(prepared.call.principal, channel),
+        client_capabilities=this.client_capabilities,
+        answers=this.answers if believed else NONE_YET,
+    )
+
+
+def _asked(prepared: Prepared, asked: InputRequired) -> Ended[Reply | Question]:
+    put = asking.put(prepared.call.round, asked, Suspended(prepared))
+    if isinstance(put, ProtocolError):
+        return Ended(put, _ending(Outcome.INPUT_REQUIRED, "missing_capability"))
+    # Where it cannot be asked it fails closed: nothing has run yet, and nothing runs unanswered.
+    reply = put or _failed(prepared.call, asking.cannot_ask()).reply
+    return Ended(reply, _ending(Outcome.INPUT_REQUIRED, "input_required"))
+
+
+def _succeeded(call: Call, tool: Subject, result: Any) -> Ended[Reply]:
     reply = call.operation.shape(tool, result, call.revision)
     rows = result.row_count if isinstance(result, Facts) else None
     return Ended(reply, Ending(outcome=Outcome.SUCCESS, row_count=rows))
 
 
-def _failed(call: Call, failure: ToolFailure) -> Ended:
+def _failed(call: Call, failure: ToolFailure) -> Ended[Reply]:
     reply = call.operation.fail(call.name, failure, call.revision)
     ending = Ending(
         outcome=OUTCOMES.get(failure.kind, Outcome.TOOL_ERROR),
@@ -199,18 +251,17 @@ def _failed(call: Call, failure: ToolFailure) -> Ended:
     return Ended(reply, ending)
 
 
-def _cannot_ask(call: Call) -> Ended:
-    # Fails closed: nothing has run yet, and nothing runs without the answer.
-    failure = IntegrationFailure("This tool must ask you something, and cannot over this call.")
-    return Ended(_failed(call, failure).reply, _ending(Outcome.INPUT_REQUIRED, "input_required"))
+def _cancelled() -> Ended[Reply]:
+    error = ProtocolError(INTERNAL_ERROR, "The call was cancelled.")
+    return Ended(error, _ending(Outcome.CANCELLED, "cancelled"))
 
 
-def _broken(call: Call) -> Ended:
+def _broken(call: Call) -> Ended[Reply]:
     failure = ToolFailure(f"The tool failed. Quote {call.request_id} to your admin.")
     return Ended(_failed(call, failure).reply, _ending(Outcome.TOOL_ERROR, "internal"))
 
 
-def _record(call: Call, tool: Subject | None, ended: Ended) -> Reply:
+def _record(call: Call, tool: Subject | None, ended: Ended[R]) -> R:
     record.execution(call.actor, _act(call, tool), _timed(call, ended.ending))
     return ended.reply
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tools_registry.results import Json
+from tools_registry.answers import NONE_YET, Answers, accepted
+from tools_registry.results import Declined, Json
 
 
 class Cancelled(Exception):
@@ -96,7 +97,8 @@ class ToolContext:
     public_url: str
     workspace: Workspace = field(repr=False)
     bound_customer_id: str = ""
-    answers: Mapping[str, Json] = field(default_factory=dict)
+    client_capabilities: Mapping[str, Json] = field(default_factory=dict)
+    answers: Answers = field(default=NONE_YET, repr=False)
     channel: Channel = field(default_factory=Silence, repr=False)
     visible_tools: Callable[[], Sequence[VisibleTool]] = field(default=_no_tools, repr=False)
 
@@ -109,11 +111,50 @@ class ToolContext:
         """Send a log message to the caller (RFC 5424 level names); never holds a secret."""
         self.channel.log(level, data)
 
+    @property
+    def state(self) -> Json:
+        """What `ask` last sent along in this call; None before it has asked."""
+        return self.answers.state
+
     def ask(self, requests: Mapping[str, Json], state: Json = None) -> Mapping[str, Json]:
-        """The person's answers, by key; raises InputRequired until they are there."""
-        if not set(requests) <= set(self.answers):
-            raise InputRequired(requests, state)
-        return self.answers
+        """The answers, by key; raises InputRequired for what is not answered yet.
+
+        The tool runs again from its start once there are answers, so nothing may change before.
+        Requests are shaped as at MCP 2026-07-28; a key means one question within a call. `state`
+        comes back as `context.state`.
+        """
+        # A state that never went out cannot come back: the client answered before it was asked.
+        told = state is None or self.answers.vouched
+        given = self.answers.by_key if told else {}
+        answers = {key: accepted(asked, given.get(key)) for key, asked in requests.items()}
+        missing = [key for key, answer in answers.items() if answer is None]
+        if missing:
+            raise InputRequired({key: requests[key] for key in missing}, state)
+        return answers
+
+    def ask_form(
+        self,
+        key: str,
+        message: str,
+        fields: Mapping[str, Mapping[str, Json]],
+        *,
+        optional: Sequence[str] = (),
+    ) -> Mapping[str, Json]:
+        """What the person filled into a form; raises Declined when they would not.
+
+        `fields` are the properties of a flat object schema; all are required but the `optional`.
+        """
+        schema = {
+            "type": "object",
+            "properties": dict(fields),
+            "required": [name for name in fields if name not in optional],
+        }
+        params = {"mode": "form", "message": message, "requestedSchema": schema}
+        answer = self.ask({key: {"method": "elicitation/create", "params": params}})[key]
+        if answer["action"] != "accept":
+            raise Declined
+        content: Mapping[str, Json] = answer["content"]
+        return content
 
     def check_cancelled(self) -> None:
         """Raise Cancelled once the caller has gone: call it between steps."""

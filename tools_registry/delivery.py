@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from foundation.notices import Board, Listener
+from foundation.notices import Board, Ear, Listener
 from mcp_protocol import sse
 from tools_registry.asgi_types import Event, Receive, Send, head
 from tools_registry.exchange import Emit, Pause, Step, Stream
@@ -33,7 +33,8 @@ class Outbox:
 
     def emit(self, message: Mapping[str, Any]) -> None:
         """Hand a message over, from any thread; too many notifications are left out."""
-        keep = self._offer if "method" in message else self._keep
+        is_notification = "method" in message and "id" not in message
+        keep = self._offer if is_notification else self._keep
         self._loop.call_soon_threadsafe(keep, sse.event(message))
 
     def take(self) -> bytes:
@@ -59,11 +60,13 @@ class Delivery:
 
     __slots__ = (
         "_begin",
+        "_ear",
         "_given_up",
         "_is_left",
         "_keep_alive",
         "_listener",
         "_news",
+        "_on_cancel",
         "_on_close",
         "_on_shutdown",
         "_outbox",
@@ -80,11 +83,15 @@ class Delivery:
         self._begin: Event | None = head(stream.status, stream.headers)
         self._step: Step | None = stream.run
         self._on_close = stream.on_close
+        self._on_cancel = stream.on_cancel
         self._on_shutdown = stream.on_shutdown
         self._start = start
         self._send = send
         self._keep_alive = keep_alive
         self._listener = Listener(board, self.wake)
+        # Most streams can only be closed; the others need an ear for that one notice.
+        cancel = stream.cancel_topic
+        self._ear = Ear(board, cancel, self._cancel) if cancel else None
         self._outbox = Outbox(self.wake)
         self._news: asyncio.Future[None] | None = None
         self._spoke_at = time.monotonic()
@@ -98,6 +105,8 @@ class Delivery:
         finally:
             watch.cancel()
             self._listener.leave()
+            if self._ear is not None:
+                self._ear.leave()
         await self._send_on({"type": "http.response.body", "body": b""})
 
     def wake(self) -> None:
@@ -108,6 +117,10 @@ class Delivery:
     def shut_down(self) -> None:
         """Have the stream come to its end soon."""
         self._on_shutdown()
+        self._listener.ring()
+
+    def _cancel(self) -> None:
+        self._on_cancel()
         self._listener.ring()
 
     async def _do_all(self) -> None:

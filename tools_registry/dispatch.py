@@ -6,7 +6,7 @@ pipeline has recorded already.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from audit import record
@@ -20,12 +20,14 @@ from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth.principal import Principal
-from tools_registry import call, gate, rates
+from tools_registry import asking, call, cancelling, gate, mailbox, rates, sessions
+from tools_registry.answers import Answers
+from tools_registry.asking import Question
 from tools_registry.call import Prepared
 from tools_registry.exchange import Headers, HttpRequest, Stream
 from tools_registry.methods import HANDLERS, Exchange
 from tools_registry.operations import Reply
-from tools_registry.types import Channel
+from tools_registry.types import Cancelled, Channel, ToolFailure
 
 # Refusals that are no fault of the message, by the layer that refused.
 REFUSED_AS: Final = {
@@ -41,6 +43,11 @@ class Caller:
 
     principal: Principal
     request: HttpRequest
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether a question can go out on the answer, and the answer wait for what comes."""
+        return self.request.lasting and self.request.accepts("text/event-stream")
 
     @property
     def actor(self) -> Actor:
@@ -75,7 +82,16 @@ class Runnable:
     terms: Terms
 
 
-Step: TypeAlias = Answered | Runnable | Stream
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that goes on once its client has answered a question."""
+
+    question: Question
+    request_id: RequestId
+    terms: Terms
+
+
+Step: TypeAlias = Answered | Runnable | Waiting | Stream
 
 
 def begin(caller: Caller, message: Message) -> Step:
@@ -89,10 +105,23 @@ def begin(caller: Caller, message: Message) -> Step:
         return _failure(_id_of(message), error, _revision_of(caller, message))
 
 
-def run(runnable: Runnable, channel: Channel | None = None) -> Answered:
-    """Run a call to its answer."""
+def run(runnable: Runnable, channel: Channel | None = None) -> Answered | Waiting:
+    """Run a call to its answer, or to what it asks first."""
     reply = call.run(runnable.prepared, channel)
-    return _answered(runnable.request_id, reply, runnable.terms.revision)
+    return settled(runnable.request_id, reply, runnable.terms)
+
+
+def again(
+    waiting: Waiting, principal: Principal, answers: Answers, channel: Channel
+) -> Answered | Waiting:
+    """Go on with a request whose question is answered, for who its caller is by now."""
+    reply = waiting.question.waiter.again(principal, answers, channel)
+    return settled(waiting.request_id, reply, waiting.terms)
+
+
+def end(waiting: Waiting, why: ToolFailure | Cancelled) -> Answered:
+    """End a request whose question stays without an answer."""
+    return _answered(waiting.request_id, waiting.question.waiter.end(why), waiting.terms.revision)
 
 
 def answer(caller: Caller, message: Message) -> Answered:
@@ -101,7 +130,9 @@ def answer(caller: Caller, message: Message) -> Answered:
     if isinstance(step, Stream):
         # No revision that has batches has a method that answers with a stream of its own.
         raise TypeError(f"{_method_of(message)} cannot be answered in silence.")
-    return run(step) if isinstance(step, Runnable) else step
+    ended = run(step) if isinstance(step, Runnable) else step
+    # Nobody who answers so says that it can wait, so that this is one more lock on that door.
+    return end(ended, asking.cannot_ask()) if isinstance(ended, Waiting) else ended
 
 
 def malformed(caller: Caller, error: ProtocolError) -> Answered:
@@ -116,16 +147,18 @@ def _begun(caller: Caller, message: Message) -> Step:
         case Malformed(error=error):
             raise error
         case Notification():
-            # Accepted and dropped: nothing here waits for one, and a call without an id is never
-            # run, since nobody could be told how it ended. Its revision must still be known.
-            _terms(caller, message)
+            # A call without an id is never run, since nobody could be told how it ended.
+            terms = _recalled(caller, message)
+            cancelling.take(caller.principal.authorization_id, terms, message)
+        case Response():
+            mailbox.deliver(caller.principal.authorization_id, message)
         case Request():
             return _request(caller, message)
     return Answered(None, status=202)
 
 
 def _request(caller: Caller, request: Request) -> Step:
-    terms = _terms(caller, request)
+    terms = _recalled(caller, request)
     if terms.revision in MODERN:
         headers.check_mirror(caller.request.header, request)
     if not methods.known(request.method, terms.revision):
@@ -135,11 +168,34 @@ def _request(caller: Caller, request: Request) -> Step:
         return Runnable(reply, request.id, terms)
     if isinstance(reply, Stream):
         return reply
-    return _answered(request.id, reply, terms.revision)
+    step = settled(request.id, reply, terms)
+    if isinstance(step, Waiting) or isinstance(reply, ProtocolError):
+        return step
+    return replace(step, headers=_session(caller, request, terms))
 
 
 def _terms(caller: Caller, message: Request | Notification) -> Terms:
     return negotiation.negotiate(caller.request.header(VERSION_HEADER), message)
+
+
+def _recalled(caller: Caller, message: Request | Notification) -> Terms:
+    """The terms of a message, with what its session remembers; a handshake speaks for itself."""
+    terms = _terms(caller, message)
+    if message.method == "initialize":
+        return terms
+    header = caller.request.header(sessions.HEADER)
+    return sessions.recall(terms, header, caller.principal.authorization_id)
+
+
+def _session(caller: Caller, request: Request, terms: Terms) -> Headers:
+    """The session id to send beside an answer: a first one, or one that remembers more."""
+    mine = caller.principal.authorization_id
+    if request.method == "initialize" and "protocolVersion" in request.params:
+        return sessions.opened(terms, mine)
+    if request.method == "logging/setLevel":
+        header = caller.request.header(sessions.HEADER)
+        return sessions.at_level(header, terms, mine, request.params["level"])
+    return ()
 
 
 def _exchange(caller: Caller, request: Request, terms: Terms) -> Exchange:
@@ -150,7 +206,15 @@ def _exchange(caller: Caller, request: Request, terms: Terms) -> Exchange:
         terms=terms,
         headers=caller.request.header,
         request_id=caller.request.request_id,
+        can_wait=caller.can_wait,
     )
+
+
+def settled(identifier: RequestId, reply: Reply | Question, terms: Terms) -> Answered | Waiting:
+    """A reply as the step it is."""
+    if isinstance(reply, Question):
+        return Waiting(reply, identifier, terms)
+    return _answered(identifier, reply, terms.revision)
 
 
 def _answered(identifier: RequestId, reply: Reply, revision: Revision) -> Answered:

@@ -17,8 +17,8 @@ from mcp_protocol.envelope import Batch, Message, Request
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import UNDECLARED
-from tools_registry import admission, dispatch, streaming
-from tools_registry.dispatch import Answered, Caller, Runnable
+from tools_registry import admission, conversation, dispatch, streaming
+from tools_registry.dispatch import Answered, Caller, Runnable, Step
 from tools_registry.exchange import Answer, Complete, HttpRequest, Stream, json_answer
 
 log = structlog.get_logger(__name__)
@@ -74,10 +74,7 @@ def _post(request: HttpRequest) -> Answer:
         return _complete(dispatch.malformed(caller, error))
     if isinstance(message, Batch):
         return _batch(caller, message)
-    step = dispatch.begin(caller, message)
-    if isinstance(step, Stream):
-        return step
-    return _run(step, request) if isinstance(step, Runnable) else _complete(step)
+    return _answer(caller, dispatch.begin(caller, message))
 
 
 def _message(request: HttpRequest) -> Message | Batch:
@@ -86,14 +83,19 @@ def _message(request: HttpRequest) -> Message | Batch:
     return envelope.read(strict_json.parse(request.body), batch_limit=limit)
 
 
-def _run(runnable: Runnable, request: HttpRequest) -> Answer:
-    if streaming.wanted(runnable) and request.accepts("text/event-stream"):
-        return streaming.stream(runnable)
-    return _complete(dispatch.run(runnable))
+def _answer(caller: Caller, step: Step) -> Answer:
+    if isinstance(step, Stream):
+        return step
+    if isinstance(step, Runnable):
+        heard = streaming.heard(step, caller.request)
+        step = dispatch.run(step) if heard is None else heard
+    return _complete(step) if isinstance(step, Answered) else conversation.stream(caller, step)
 
 
 def _batch(caller: Caller, batch: Batch) -> Answer:
     """Each member charged, gated and recorded on its own (MCP 2025-03-26, basic, Batching)."""
+    # Nothing can be asked in between: the answer is one array.
+    caller = replace(caller, request=replace(caller.request, lasting=False))
     answers = [(member, dispatch.answer(caller, member)) for member in batch.members]
     messages = [answered.message for member, answered in answers if _is_answered(member)]
     return json_answer(200, messages) if messages else Complete(202, ())

@@ -24,7 +24,10 @@ MOST_LENGTH_DIGITS: Final = 18
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request. Header names are lower case; `address` is the vetted client address."""
+    """One request. Header names are lower case; `address` is the vetted client address.
+
+    `lasting` says that the edge can keep an answer open for as long as it takes.
+    """
 
     method: str
     headers: Headers
@@ -32,6 +35,7 @@ class HttpRequest:
     body: bytes = field(repr=False)
     address: str
     request_id: str
+    lasting: bool = False
 
     def all(self, name: str) -> list[str]:
         lowered = name.lower()
@@ -85,6 +89,10 @@ class Pause:
 Step: TypeAlias = Callable[[Emit], Pause | None]
 
 
+def _nothing() -> None:
+    """For a stream that nobody can cancel from outside."""
+
+
 def _go_on() -> None:
     """What most streams do when the server is about to stop: they come to their end first."""
 
@@ -94,15 +102,18 @@ class Stream:
     """An answer in events: the edge calls `run` in a thread and sends what it emits.
 
     The last message emitted is the response. The edge calls `on_close` once the client has gone,
-    and `on_shutdown` when the server is about to stop, from any thread; after either it resumes a
-    pause at once. `pool` names the threads: a stream whose every step is quick and which is mostly
-    silent must not stand behind long calls.
+    `on_cancel` once a notice on `cancel_topic` has come, and `on_shutdown` when the server is about
+    to stop, from any thread; after each of them it resumes a pause at once. `pool` names the
+    threads: a stream whose every step is quick and which is mostly silent must not stand behind
+    long calls.
     """
 
     headers: Headers
     run: Step = field(repr=False)
     on_close: Callable[[], None] = field(repr=False)
     status: int = 200
+    cancel_topic: str = ""
+    on_cancel: Callable[[], None] = field(default=_nothing, repr=False)
     on_shutdown: Callable[[], None] = field(default=_go_on, repr=False)
     pool: Literal["long", "quiet"] = "long"
 

@@ -79,6 +79,45 @@ class ActionToggle(models.Model):
         return f"{self.integration}.{self.action}"
 
 
+class Question(models.Model):
+    """A request of ours that went out on a call's stream, until its call has taken the answer.
+
+    Any process may be given the answer: it writes it here and posts a notice.
+    """
+
+    # Unguessable, and looked up only together with the authorization.
+    id = models.CharField(primary_key=True, max_length=64)
+    authorization_id = models.CharField(max_length=64)
+    # Sealed: what a person typed may be anything.
+    sealed_answer = models.BinaryField(null=True)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return "answered" if self.sealed_answer else "open"
+
+
+class SpentState(models.Model):
+    """A `requestState` that a change was made under: no other change may be."""
+
+    # SHA-256 of the name that is sealed in it.
+    name = models.CharField(primary_key=True, max_length=64)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SessionLevel(models.Model):
+    """The log level of a session whose client goes on with the id it was first given."""
+
+    session = models.CharField(primary_key=True, max_length=64)
+    level = models.CharField(max_length=20)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.level
+
+
 class DocumentationSection(models.Model):
     """A page of the public documentation under one heading: the unit that search ranks."""
 

@@ -94,3 +94,12 @@ class IntegrationFailure(ToolFailure):
     def __init__(self, message: str, *, upstream_status: int | None = None) -> None:
         super().__init__(message)
         self.upstream_status = upstream_status
+
+
+class Declined(ToolFailure):
+    """The person was asked, and declined or closed the question."""
+
+    kind = "declined"
+
+    def __init__(self) -> None:
+        super().__init__("The person declined to answer.", reason=self.kind)

@@ -2,61 +2,31 @@
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-import structlog
-
-from mcp_protocol import envelope
-from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from mcp_protocol.negotiation import LOG_LEVELS, Terms
 from mcp_protocol.revisions import Revision, since
-from tools_registry import dispatch
-from tools_registry.dispatch import Answered, Runnable
-from tools_registry.exchange import STREAM_HEADERS, Emit, Stream
+from tools_registry import sessions
+from tools_registry.dispatch import Runnable
+from tools_registry.exchange import Emit, HttpRequest
 from tools_registry.types import Json
 
-log = structlog.get_logger(__name__)
-
-# Closing the stream is the cancellation from here on (MCP 2026-07-28, basic/transports/
-# streamable-http, Cancellation). Before, "disconnection SHOULD NOT be interpreted as the client
-# cancelling its request" (MCP 2025-03-26 to 2025-11-25, basic/transports, Sending Messages).
-CLOSING_CANCELS: Final = since(Revision.V2026_07_28)
+# ProgressNotification has no `message` before (MCP schema of each revision).
+TELLS_PROGRESS_IN_WORDS: Final = since(Revision.V2025_03_26)
 
 
-def wanted(runnable: Runnable) -> bool:
-    """Whether this call has something to say before it is over, and was asked to say it."""
-    terms = runnable.terms
+def heard(runnable: Runnable, request: HttpRequest) -> Runnable | None:
+    """The call as it is to be streamed, if it has something to say to a caller that listens.
+
+    That is one that takes events, and named a progress token, a log level, or has set one for its
+    session.
+    """
+    if not runnable.prepared.tool.streams or not request.accepts("text/event-stream"):
+        return None
+    terms = sessions.with_level(runnable.terms)
     asked = terms.progress_token is not None or terms.log_level is not None
-    return runnable.prepared.tool.streams and asked
-
-
-def stream(runnable: Runnable) -> Stream:
-    """The stream of a call; its last event is the response."""
-    cancelled = threading.Event()
-
-    def run(emit: Emit) -> None:
-        channel = StreamChannel(runnable.terms, emit, cancelled)
-        answered = _answered(runnable, channel)
-        if answered.message is not None:
-            channel.send(answered.message)
-
-    cancels = runnable.terms.revision in CLOSING_CANCELS
-    return Stream(STREAM_HEADERS, run, cancelled.set if cancels else _work_goes_on)
-
-
-def _work_goes_on() -> None:
-    """What closing means before 2026-07-28: the result is recorded, and nobody reads it."""
-
-
-def _answered(runnable: Runnable, channel: "StreamChannel") -> Answered:
-    try:
-        return dispatch.run(runnable, channel)
-    except Exception:
-        # The status has gone out: all that can still be told is a message.
-        reference = runnable.prepared.call.request_id
-        log.exception("stream_failed", request_id=reference)
-        error = ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {reference} to your admin.")
-        return Answered(envelope.failure(runnable.request_id, error))
+    return replace(runnable, terms=terms) if asked else None
 
 
 class StreamChannel:
@@ -73,7 +43,8 @@ class StreamChannel:
             return
         params: dict[str, Any] = {"progressToken": token, "progress": done}
         params |= {"total": total} if total is not None else {}
-        params |= {"message": message} if message else {}
+        if message and self._terms.revision in TELLS_PROGRESS_IN_WORDS:
+            params["message"] = message
         self._notify("notifications/progress", params)
 
     def log(self, level: str, data: Json) -> None:

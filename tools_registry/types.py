@@ -49,6 +49,7 @@ from tools_registry.offers import (
 from tools_registry.results import (
     Blocks,
     Body,
+    Declined,
     Facts,
     IntegrationFailure,
     Invalid,
@@ -70,6 +71,7 @@ __all__ = [
     "Cancelled",
     "Channel",
     "Complete",
+    "Declined",
     "Facts",
     "Guarded",
     "InputRequired",

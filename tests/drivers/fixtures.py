@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.drivers import grants, library, toolbox
+from mcp_protocol.revisions import Revision
+from tests.drivers import asking_tools, grants, library, toolbox
+from tests.drivers.asgi import application
+from tests.drivers.asked import Asked, in_session
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.server import Server, running
-from tools_registry import registry
+from tools_registry import conversation, registry
 
 
 @pytest.fixture(scope="session")
@@ -35,9 +38,20 @@ def mcp(grant: Grant) -> McpClient:
 
 @pytest.fixture
 def lab() -> Iterator[None]:
-    """The fixture tools of `tests/drivers/toolbox.py`, for as long as the test runs."""
-    with registry.including(toolbox.CRM, toolbox.LAB):
+    """The fixture tools of `tests/drivers`, for as long as the test runs."""
+    with registry.including(toolbox.CRM, toolbox.LAB, asking_tools.ASKING):
         yield
+
+
+@pytest.fixture
+def asked(mcp: McpClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+    """A client that can be asked everything, in a session of the newest revision that has them."""
+    # No notice leaves the transaction of a test, so a stream has to look often.
+    monkeypatch.setattr(conversation, "LOOKS_EVERY", 0.02)
+    with application() as app:
+        # The threads share one connection, and must not use it at once.
+        app._streams = app._core
+        yield Asked(app, in_session(mcp, Revision.V2025_11_25))
 
 
 @pytest.fixture

@@ -55,6 +55,9 @@ class Grant:
             organization=self.organization, name=flag, defaults={"enabled": False}
         )
 
+    def narrow(self, scope: str) -> None:
+        Authorization.objects.filter(pk=self.authorization.pk).update(scope=scope)
+
     def revoke(self) -> None:
         Authorization.objects.filter(pk=self.authorization.pk).update(revoked_at=timezone.now())
 

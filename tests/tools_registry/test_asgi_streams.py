@@ -58,8 +58,11 @@ def test_progress_comes_as_events_and_the_last_one_is_the_response(
     assert wire.headers["cache-control"] == "no-store"
     assert "content-length" not in wire.headers
     *progress, response = wire.reply.events
+    in_words = revision != Revision.V2024_11_05
     assert [event["params"] for event in progress] == [
-        {"progressToken": "p1", "progress": n, "total": 3, "message": f"at {n}"} for n in (1, 2, 3)
+        {"progressToken": "p1", "progress": n, "total": 3}
+        | ({"message": f"at {n}"} if in_words else {})
+        for n in (1, 2, 3)
     ]
     assert {event["method"] for event in progress} == {"notifications/progress"}
     assert response["id"] == 9

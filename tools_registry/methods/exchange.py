@@ -12,11 +12,13 @@ from mcp_protocol.meta_keys import META
 from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import Revision
 from oauth.principal import Principal
-from tools_registry import paging
+from tools_registry import asking, paging
+from tools_registry.asking import Round
 from tools_registry.call import Call, Prepared
 from tools_registry.exchange import Stream
 from tools_registry.operations import Operation, Reply
 from tools_registry.paging import Key, Page, Place
+from tools_registry.request_state import SealedFor
 
 Listed = TypeVar("Listed")
 
@@ -31,6 +33,7 @@ class Exchange:
     terms: Terms
     headers: HeaderLookup
     request_id: str
+    can_wait: bool = False
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -46,12 +49,23 @@ class Exchange:
             principal=self.principal,
             actor=self.actor,
             revision=self.revision,
+            round=self._round(operation, name, arguments),
             operation=operation,
             name=name,
             arguments=arguments,
             meta=object_in(self.params, META),
             request_id=self.request_id,
             host=self.headers("host") or "",
+        )
+
+    def _round(self, operation: Operation, name: str, arguments: Mapping[str, Any]) -> Round:
+        purpose = SealedFor(self.principal.authorization_id, operation.method, name, arguments)
+        return asking.round_of(
+            purpose,
+            self.params,
+            self.revision,
+            self.terms.client_capabilities,
+            can_wait=self.can_wait,
         )
 
     def page(self, things: Sequence[Listed], key: Callable[[Listed], Key]) -> Page[Listed]:

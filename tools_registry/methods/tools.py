@@ -6,7 +6,7 @@ from mcp_protocol import tool_shapes
 from mcp_protocol.headers import check_param_headers
 from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import JsonObject
-from tools_registry import call, operations, visibility
+from tools_registry import call, operations, request_state, visibility
 from tools_registry.call import Prepared
 from tools_registry.methods.exchange import Exchange, object_in, text_in
 from tools_registry.operations import Reply
@@ -29,6 +29,8 @@ def call_tool(exchange: Exchange) -> Reply | Prepared:
         # streamable-http, Server Behavior for Custom Headers).
         schema = cast("Tool", prepared.tool).input_schema
         check_param_headers(exchange.headers, prepared.call.arguments, schema)
+    if isinstance(prepared, Prepared) and prepared.tool.mutates:
+        request_state.spend(prepared.call.round.answers)
     return prepared
 
 

@@ -1,0 +1,155 @@
+"""`Mcp-Session-Id`: what it remembers, whose it is, and that nothing depends on it."""
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import time_machine
+
+from foundation import sealed_text
+from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
+from tests.drivers import grants
+from tests.drivers.asked import EVERYTHING, SESSION, in_session
+from tests.drivers.mcp import CLIENT, McpClient, Reply
+from tools_registry import sessions
+from tools_registry.models import SessionLevel
+from tools_registry.sessions import REVISIONS as WITH_SESSIONS
+from tools_registry.tasks import prune_asking
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+NEWEST = Revision.V2025_11_25
+DAY = 86_400
+
+
+def initialize(client: McpClient, revision: Revision, capabilities: Any = EVERYTHING) -> Reply:
+    params = {
+        "protocolVersion": revision.value,
+        "capabilities": capabilities,
+        "clientInfo": CLIENT,
+    }
+    return client.at(revision).request("initialize", params)
+
+
+def remembered(session: str) -> dict[str, Any]:
+    """What the server wrote into an id; only it can read it."""
+    opened: dict[str, Any] = json.loads(sealed_text.unseal(session, context=sessions.CONTEXT))
+    return opened
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
+def test_an_id_is_minted_where_the_revision_has_one(mcp: McpClient, revision: Revision) -> None:
+    reply = initialize(mcp, revision)
+    assert reply.result["protocolVersion"] == revision
+    assert (SESSION.lower() in reply.headers) == (revision in WITH_SESSIONS)
+
+
+def test_an_id_is_visible_ascii_and_differs_each_time(mcp: McpClient) -> None:
+    ids = {initialize(mcp, NEWEST).headers[SESSION.lower()] for _ in range(3)}
+    assert len(ids) == 3
+    for session in ids:
+        assert all(0x21 <= ord(character) <= 0x7E for character in session)
+
+
+def test_a_bare_handshake_and_every_other_method_gets_none(mcp: McpClient) -> None:
+    for revision in REVISIONS:
+        client = in_session(mcp, NEWEST).at(revision)
+        for method in ("initialize", "ping", "tools/list", "server/discover"):
+            assert SESSION.lower() not in client.request(method).headers
+
+
+def test_an_id_stays_small_whatever_a_client_declares(mcp: McpClient) -> None:
+    flood = {"elicitation": {"form": {"x": "y" * 9999}, "z": {}}, "a" * 9999: {}, "roots": 7}
+    session = initialize(mcp, NEWEST, flood).headers[SESSION.lower()]
+    assert len(session) < sessions.MOST_CHARACTERS / 2
+    assert remembered(session)["capabilities"] == {"elicitation": {"form": {}}}
+
+
+def test_a_second_handshake_declares_anew_whatever_id_comes_with_it(mcp: McpClient) -> None:
+    session = initialize(mcp, NEWEST).headers[SESSION.lower()]
+    again = replace(mcp, headers={SESSION: session})
+    newer = initialize(again, NEWEST, {"roots": {}}).headers[SESSION.lower()]
+    assert remembered(newer)["capabilities"] == {"roots": {}}
+
+
+@pytest.mark.parametrize("session", ["", "x", "garbage", "=" * 40, "A" * 9000, "\xe9", "a, b"])
+def test_garbage_is_passed_over(mcp: McpClient, session: str) -> None:
+    client = replace(mcp.at(NEWEST), headers={SESSION: session})
+    assert client.request("ping").result == {}
+    assert client.call("echo", {"value": 1}).facts == 1
+
+
+def usable(client: McpClient, session: str | None) -> bool:
+    """Whether a session counts: only its own client can set a level for it."""
+    SessionLevel.objects.all().delete()
+    given = replace(client, headers={SESSION: session})
+    reply = given.request("logging/setLevel", {"level": "info"})
+    assert reply.result == {}
+    return SessionLevel.objects.exists()
+
+
+def test_an_id_counts_for_its_own_connection_and_revision_until_it_is_over(mcp: McpClient) -> None:
+    session = initialize(mcp, NEWEST).headers[SESSION.lower()]
+    own = mcp.at(NEWEST)
+    assert usable(own, session)
+    assert not usable(own, None)
+    assert not usable(own, session[:-1])
+    assert not usable(own.holding(grants.granted().token()), session)
+    assert not usable(mcp.at(Revision.V2025_06_18), session)
+    seconds = sessions.LIFETIME.total_seconds()
+    with time_machine.travel(time.time() + 1800):
+        assert usable(own, session)
+    monthly = sealed_text.seal(
+        json.dumps(remembered(session) | {"ends": time.time() - 1}).encode(),
+        context=sessions.CONTEXT,
+    )
+    assert not usable(own, monthly)
+    assert seconds <= 30 * DAY
+
+
+def test_an_id_of_another_version_of_this_server_is_passed_over(mcp: McpClient) -> None:
+    session = initialize(mcp, NEWEST).headers[SESSION.lower()]
+    other = json.dumps(remembered(session) | {"more": 1}).encode()
+    assert not usable(mcp.at(NEWEST), sealed_text.seal(other, context=sessions.CONTEXT))
+
+
+def test_a_session_is_not_ended_by_its_client(mcp: McpClient) -> None:
+    assert in_session(mcp, NEWEST).http("DELETE").status == 405
+
+
+def heard(client: McpClient) -> list[str]:
+    """The levels of the messages that a call sends, without being asked for more."""
+    reply = client.call("count_up", {"to": 1})
+    if reply.headers["content-type"] == "application/json":
+        return []
+    return [event["params"]["level"] for event in reply.events if "method" in event]
+
+
+def test_a_session_hears_from_the_level_that_was_set_for_it(mcp: McpClient) -> None:
+    client = in_session(mcp, NEWEST)
+    assert heard(client) == []
+    reply = client.request("logging/setLevel", {"level": "warning"})
+    assert reply.result == {}
+    # Some clients go on with the id that they were first given, others take the new one.
+    newer = replace(client, headers={**client.headers, SESSION: reply.headers[SESSION.lower()]})
+    assert heard(client) == heard(newer) == ["warning"]
+    newer.request("logging/setLevel", {"level": "debug"})
+    assert heard(client) == heard(newer) == ["debug", "warning"]
+    assert heard(in_session(mcp, NEWEST)) == []
+
+
+def test_a_level_that_does_not_exist_changes_nothing(mcp: McpClient) -> None:
+    client = in_session(mcp, NEWEST)
+    reply = client.request("logging/setLevel", {"level": "loud"})
+    assert reply.code == -32602
+    assert SESSION.lower() not in reply.headers
+    assert not SessionLevel.objects.exists()
+
+
+def test_levels_of_old_sessions_are_cleaned_up(mcp: McpClient) -> None:
+    in_session(mcp, NEWEST).request("logging/setLevel", {"level": "info"})
+    assert prune_asking() == 0
+    with time_machine.travel(time.time() + 31 * DAY):
+        assert prune_asking() == 1

@@ -1,0 +1,49 @@
+"""What a client answered to the questions of a call; no Django: authors' code stands on it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from foundation.storable import has_unstorable_text
+from mcp_protocol import input_requests
+from mcp_protocol.input_requests import ELICIT, InputRequest
+from tools_registry.schemas import form_validator_of
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers of all rounds so far, by key, as the client gave them.
+
+    `vouched` says that this server put these questions: a seal shows it, or the stream that the
+    call stands on. `state` is what went out with the last of them, and `spends` the name of the
+    seal, for calls that may take each one once.
+    """
+
+    by_key: Mapping[str, Any] = field(default_factory=dict)
+    state: Any = None
+    vouched: bool = False
+    spends: str = ""
+
+
+NONE_YET: Final = Answers()
+
+
+def accepted(request: InputRequest, value: object) -> Any:
+    """A client's value as the author gets it, or None where it does not answer the request.
+
+    What the person accepted fits the form; what the form did not ask for is left out.
+    """
+    if not input_requests.is_result(request, value) or has_unstorable_text(value):
+        return None
+    return value if request["method"] != ELICIT else _elicited(request.get("params", {}), value)
+
+
+def _elicited(params: Mapping[str, Any], value: Any) -> Any:
+    if value["action"] != "accept" or "requestedSchema" not in params:
+        return {"action": value["action"]}
+    schema, content = params["requestedSchema"], value.get("content", {})
+    if not isinstance(content, dict):
+        return None
+    asked = {key: content[key] for key in schema["properties"] if key in content}
+    fits = form_validator_of(schema).is_valid(asked)
+    return {"action": "accept", "content": asked} if fits else None

@@ -1,0 +1,190 @@
+"""A request on its own stream: what it says, what it asks and waits for, and its response last.
+
+Waiting holds no thread and no connection: the edge wakes the conversation by a notice. What it
+looks at then is rows, so that a lost notice costs some seconds and nothing else.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+
+from mcp_protocol import envelope, input_requests
+from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
+from mcp_protocol.revisions import Revision, since
+from oauth import principal
+from oauth.principal import Unauthenticated
+from tools_registry import cancelling, dispatch, mailbox
+from tools_registry.dispatch import Answered, Caller, Runnable, Waiting
+from tools_registry.exchange import STREAM_HEADERS, Emit, Pause, Stream
+from tools_registry.streaming import StreamChannel
+from tools_registry.types import Cancelled, ToolFailure
+
+log = structlog.get_logger(__name__)
+
+# Closing the stream is the cancellation from here on (MCP 2026-07-28, basic/transports/
+# streamable-http, Cancellation). Before, "disconnection SHOULD NOT be interpreted as the client
+# cancelling its request" (MCP 2025-03-26 to 2025-11-25, basic/transports, Sending Messages).
+CLOSING_CANCELS: Final = since(Revision.V2026_07_28)
+# A client that answers by itself must not be asked for ever.
+MOST_ROUNDS: Final = 20
+# In case that a notice gets lost.
+LOOKS_EVERY: Final = 10.0  # seconds
+
+Outcome: TypeAlias = Answered | Waiting | Pause
+
+
+class Unanswered(ToolFailure):
+    """What was asked stays without an answer; `reason` says why."""
+
+    kind = "not_answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What went out: the question, the id of each request by its key, and when it is too late."""
+
+    waiting: Waiting
+    sent_as: Mapping[str, str]
+    ends: float
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is kept of a caller for as long as the stream is open."""
+
+    authorization_id: UUID
+    token_id: UUID
+    request_id: str
+
+
+def stream(caller: Caller, step: Runnable | Waiting) -> Stream:
+    """The stream of a request; its last event is the response."""
+    conversation = Conversation(caller, step)
+    topic = cancelling.topic(caller.principal.authorization_id, step.terms, step.request_id)
+    return Stream(
+        STREAM_HEADERS,
+        conversation.start,
+        conversation.close,
+        cancel_topic=topic,
+        on_cancel=conversation.cancel,
+        on_shutdown=conversation.stop,
+    )
+
+
+class Conversation:
+    """One request, and its client at the other end of the stream."""
+
+    def __init__(self, caller: Caller, step: Runnable | Waiting) -> None:
+        # No more of the request than is needed: the bearer itself does not stay.
+        self._caller = Known(
+            caller.principal.authorization_id,
+            caller.principal.token_id,
+            caller.request.request_id,
+        )
+        self._first = step
+        self._rounds = 0
+        self._cancelled = threading.Event()
+        self._gone = threading.Event()
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """The server stops: what waits for a person ends, what runs comes to its end."""
+        self._stopping.set()
+
+    def cancel(self) -> None:
+        """The client wants no answer any more: the next step stops, and nothing more is sent."""
+        self._cancelled.set()
+
+    def close(self) -> None:
+        """The client has gone; before 2026-07-28 a call that runs goes on, and is recorded."""
+        self._gone.set()
+        if self._first.terms.revision in CLOSING_CANCELS:
+            self._cancelled.set()
+
+    def start(self, emit: Emit) -> Pause | None:
+        return self._step(emit, self._started)
+
+    def _started(self, channel: StreamChannel) -> Outcome:
+        first = self._first
+        return dispatch.run(first, channel) if isinstance(first, Runnable) else first
+
+    def _step(self, emit: Emit, work: Callable[[StreamChannel], Outcome]) -> Pause | None:
+        channel = StreamChannel(self._first.terms, emit, self._cancelled)
+        try:
+            outcome = work(channel)
+            if isinstance(outcome, Waiting):
+                outcome = self._ask(outcome, channel)
+        except Exception:
+            log.exception("stream_failed", request_id=self._caller.request_id)
+            outcome = self._broken()
+        if isinstance(outcome, Pause):
+            return outcome
+        if isinstance(outcome, Answered) and outcome.message is not None:
+            channel.send(outcome.message)
+        return None
+
+    def _ask(self, waiting: Waiting, channel: StreamChannel) -> Answered | Pause:
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            return dispatch.end(waiting, Unanswered("It had to be asked too often."))
+        requests = waiting.question.requests
+        question_ids = mailbox.put(self._caller.authorization_id, len(requests))
+        for question_id, request in zip(question_ids, requests.values(), strict=True):
+            channel.send(input_requests.server_request(question_id, request))
+        ends = time.monotonic() + settings.HALO_ASK_SECONDS
+        return self._pause(Asked(waiting, dict(zip(requests, question_ids, strict=True)), ends))
+
+    def _pause(self, asked: Asked) -> Pause:
+        topics = frozenset(mailbox.topic(question_id) for question_id in asked.sent_as.values())
+        left = max(asked.ends - time.monotonic(), 0)
+        return Pause(topics, min(left, LOOKS_EVERY), lambda emit: self._look(asked, emit))
+
+    def _look(self, asked: Asked, emit: Emit) -> Pause | None:
+        return self._step(emit, lambda channel: self._looked(asked, channel))
+
+    def _looked(self, asked: Asked, channel: StreamChannel) -> Outcome:
+        found = mailbox.collect(asked.sent_as.values())
+        why = self._hopeless(asked, found)
+        if why is None and len(found) < len(asked.sent_as):
+            return self._pause(asked)
+        mailbox.forget(asked.sent_as.values())
+        if why is not None:
+            return dispatch.end(asked.waiting, why)
+        results = {key: found[sent]["result"] for key, sent in asked.sent_as.items()}
+        return self._go_on(asked.waiting, results, channel)
+
+    def _hopeless(self, asked: Asked, found: Mapping[str, Any]) -> Unanswered | Cancelled | None:
+        if self._cancelled.is_set():
+            return Cancelled()
+        if any(answer["error"] is not None for answer in found.values()):
+            return Unanswered("The client could not put the question to you.")
+        if len(found) == len(asked.sent_as):
+            return None
+        if self._gone.is_set():
+            return Cancelled()  # nobody is left who could be asked
+        if self._stopping.is_set():
+            return Unanswered("The server stops, and cannot wait for your answer. Try again.")
+        late = time.monotonic() >= asked.ends
+        return Unanswered("The question was not answered in time.") if late else None
+
+    def _go_on(
+        self, waiting: Waiting, results: Mapping[str, Any], channel: StreamChannel
+    ) -> Answered | Waiting:
+        try:
+            who = principal.recheck(self._caller.token_id)
+        except Unauthenticated:
+            # Long ago it was let in: a token may have ended, or been ended, since.
+            return dispatch.end(waiting, Unanswered("The token is no longer valid. Sign in again."))
+        return dispatch.again(waiting, who, waiting.question.answered(results), channel)
+
+    def _broken(self) -> Answered:
+        # The status has gone out: all that can still be told is a message.
+        reference = self._caller.request_id
+        error = ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {reference} to your admin.")
+        return Answered(envelope.failure(self._first.request_id, error))

@@ -1,0 +1,70 @@
+"""Questions that went out on a stream, and the answers that come in at any process.
+
+A question is found by its id together with the authorization it was put under, so that nobody can
+answer for another; an answer counts once, in time, and is sealed where it lies.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from foundation import ids, notices, sealing
+from mcp_protocol.envelope import Response
+from tools_registry.models import Question
+
+
+def topic(question_id: str) -> str:
+    """What is posted once a question is answered."""
+    return f"question:{question_id}"
+
+
+def put(authorization_id: UUID, how_many: int) -> list[str]:
+    """Remember so many questions; returns the ids to ask them under."""
+    until = timezone.now() + timedelta(seconds=settings.HALO_ASK_SECONDS)
+    asked = [
+        Question(id=ids.opaque("ask_"), authorization_id=str(authorization_id), expires_at=until)
+        for _ in range(how_many)
+    ]
+    Question.objects.bulk_create(asked)
+    return [question.id for question in asked]
+
+
+def deliver(authorization_id: UUID, response: Response) -> None:
+    """Keep the answer to a question that this authorization was asked, if it is still open."""
+    if not isinstance(response.id, str):
+        return
+    written = json.dumps({"result": response.result, "error": response.error}).encode()
+    still_open = Question.objects.filter(
+        id=response.id,
+        authorization_id=str(authorization_id),
+        sealed_answer__isnull=True,
+        expires_at__gt=timezone.now(),
+    )
+    # In one statement, so that of two answers the first counts.
+    if still_open.update(sealed_answer=sealing.seal(written, context=_context(response.id))):
+        notices.post(topic(response.id))
+
+
+def collect(question_ids: Iterable[str]) -> dict[str, Any]:
+    """The answers so far, by question; each is `{"result": ..., "error": ...}`."""
+    answered = Question.objects.filter(id__in=list(question_ids), sealed_answer__isnull=False)
+    return {
+        question.id: json.loads(
+            sealing.unseal(bytes(question.sealed_answer or b""), context=_context(question.id))
+        )
+        for question in answered
+    }
+
+
+def forget(question_ids: Iterable[str]) -> None:
+    """Put questions away: what is answered to them from now on is nobody's."""
+    Question.objects.filter(id__in=list(question_ids)).delete()
+
+
+def _context(question_id: str) -> bytes:
+    return b"tools_registry.question:" + question_id.encode()

@@ -1,0 +1,109 @@
+"""The `requestState` of MCP 2026-07-28: what a call remembers between two rounds, sealed.
+
+The client carries it, so that any process can go on. It opens only for the same authorization,
+the same method, name and arguments, and for a few minutes.
+Source: MCP 2026-07-28, basic/patterns/mrtr, Server Requirements.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from foundation import ids, sealed_text
+from foundation.sealing import SealBroken
+from mcp_protocol.errors import INVALID_PARAMS, ProtocolError
+from tools_registry.answers import Answers
+from tools_registry.models import SpentState
+from tools_registry.types import InputRequired
+
+CONTEXT: Final = b"mcp.request_state"
+# A client carries this to and fro, and a body has a mebibyte.
+MOST_BYTES: Final = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class SealedFor:
+    """What one request does on whose authority: a state that was sealed for it fits no other."""
+
+    authorization_id: UUID
+    method: str
+    name: str
+    arguments: Mapping[str, Any] = field(repr=False)
+
+    def digest(self) -> str:
+        written = json.dumps(
+            [str(self.authorization_id), self.method, self.name, self.arguments], sort_keys=True
+        )
+        return hashlib.sha256(written.encode()).hexdigest()
+
+
+def seal(purpose: SealedFor, answers: Answers, asked: InputRequired) -> str:
+    """What the client is to send back with its answers. Raises ValueError beyond MOST_BYTES."""
+    kept = {key: value for key, value in answers.by_key.items() if key not in asked.requests}
+    sealed = {
+        "purpose": purpose.digest(),
+        "name": ids.opaque(""),
+        "ends": time.time() + settings.HALO_ASK_SECONDS,
+        "asked": list(asked.requests),
+        "answered": kept,
+        "state": asked.state,
+    }
+    written = json.dumps(sealed).encode()
+    if len(written) > MOST_BYTES:
+        raise ValueError(f"the state of a call is over {MOST_BYTES} bytes")
+    return sealed_text.seal(written, context=CONTEXT)
+
+
+def read(purpose: SealedFor, params: Mapping[str, Any]) -> Answers:
+    """The answers that a request brings. Raises ProtocolError (-32602) for a state of another."""
+    responses = params.get("inputResponses", {})
+    if not isinstance(responses, dict):
+        raise _invalid("inputResponses", "must be an object")
+    if "requestState" not in params:
+        return Answers(responses)
+    sealed = _opened(purpose, params["requestState"])
+    new = {key: responses[key] for key in sealed["asked"] if key in responses}
+    return Answers(sealed["answered"] | new, sealed["state"], vouched=True, spends=sealed["name"])
+
+
+def spend(answers: Answers) -> None:
+    """Take a state for the one time that a change may. Raises ProtocolError when it was taken."""
+    if not answers.spends:
+        return
+    expires_at = timezone.now() + timedelta(seconds=settings.HALO_ASK_SECONDS)
+    # The database decides between two that come at once.
+    _, is_first = SpentState.objects.get_or_create(
+        name=ids.sha256_hex(answers.spends), defaults={"expires_at": expires_at}
+    )
+    if not is_first:
+        raise _unfit()
+
+
+def _opened(purpose: SealedFor, text: object) -> dict[str, Any]:
+    if not isinstance(text, str):
+        raise _invalid("requestState", "must be a string")
+    try:
+        sealed: dict[str, Any] = json.loads(sealed_text.unseal(text, context=CONTEXT))
+    except SealBroken:
+        raise _unfit() from None
+    if sealed["purpose"] != purpose.digest() or sealed["ends"] < time.time():
+        raise _unfit()
+    return sealed
+
+
+def _unfit() -> ProtocolError:
+    # One text for forged, foreign, used and old ones: which it was is nobody's business.
+    return _invalid("requestState", "does not belong to this request, or is over; start it anew")
+
+
+def _invalid(field_name: str, reason: str) -> ProtocolError:
+    data = {"field": field_name, "reason": reason}
+    return ProtocolError(INVALID_PARAMS, f"`{field_name}` {reason}.", data=data)

@@ -1,0 +1,12 @@
+from celery import shared_task
+from django.utils import timezone
+
+from tools_registry.models import Question, SessionLevel, SpentState
+
+
+@shared_task(name="tools_registry.prune_asking")
+def prune_asking() -> int:
+    """Delete questions, spent states and log levels whose time has passed; returns how many."""
+    now = timezone.now()
+    kinds = (Question, SpentState, SessionLevel)
+    return sum(kind.objects.filter(expires_at__lt=now).delete()[0] for kind in kinds)
