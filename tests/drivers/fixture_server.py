@@ -51,22 +51,37 @@ def laboratory(folder: Path) -> Iterator[Laboratory]:
     with database_of_its_own(port) as database:
         env = environment(folder, port) | database | RAISED
         env |= {HANDED_OVER: str(handed_over), "HALO_PUBLIC_URL": f"http://127.0.0.1:{port}"}
-        log = folder / "server.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.drivers.fixture_server"],
-                cwd=ROOT,
-                env=env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        server = Server(f"http://127.0.0.1:{port}", log, process)
-        try:
-            wait_until_ready(server)
+        with _started(folder, env, port) as server:
             yield Laboratory(server, json.loads(handed_over.read_text())["token"], env)
-        finally:
-            process.terminate()
-            process.wait(30)
+
+
+@contextmanager
+def beside(running: Laboratory, folder: Path) -> Iterator[Laboratory]:
+    """Another server process on the same database and data folder, under another port."""
+    port = free_port()
+    env = {key: value for key, value in running.env.items() if key != HANDED_OVER}
+    with _started(folder, env | {"PORT": str(port)}, port) as server:
+        yield Laboratory(server, running.token, running.env)
+
+
+@contextmanager
+def _started(folder: Path, env: Mapping[str, str], port: int) -> Iterator[Server]:
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.drivers.fixture_server"],
+            cwd=ROOT,
+            env=env,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    server = Server(f"http://127.0.0.1:{port}", log, process)
+    try:
+        wait_until_ready(server)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 def main() -> None:
@@ -79,16 +94,17 @@ def main() -> None:
     from django.core.management import call_command  # noqa: PLC0415
 
     from halo_mcp import asgi, launch  # noqa: PLC0415
-    from tests.drivers import grants, toolbox  # noqa: PLC0415
+    from tests.drivers import asking_tools, grants, toolbox  # noqa: PLC0415
     from tools_registry import registry  # noqa: PLC0415
     from tools_registry.asgi import McpApplication, Patience  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
-    token = grants.granted("actions:*").token()
-    Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
+    if HANDED_OVER in os.environ:
+        token = grants.granted("actions:*").token()
+        Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
     patience = Patience(body=BODY_SECONDS, keep_alive=KEEP_ALIVE_SECONDS)
     asgi.application = asgi.Application(McpApplication(patience))
-    with registry.including(toolbox.CRM, toolbox.LAB):
+    with registry.including(toolbox.CRM, toolbox.LAB, asking_tools.ASKING):
         launch.serve(launch.listen(settings.HOST, settings.PORT))
 
 
