@@ -15,7 +15,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from foundation import notices
-from foundation.notices import Board, Listener, build_carrier
+from foundation.notices import Board, Ear, Listener, build_carrier
 
 TOPIC, OTHER = frozenset({"tools:1"}), frozenset({"tools:2"})
 LONG = 20.0
@@ -99,6 +99,24 @@ def test_a_notice_between_two_waits_is_not_missed() -> None:
             await asyncio.wait_for(listener.wait(TOPIC, LONG), LONG / 4)
 
     asyncio.run(scene())
+
+
+def test_an_ear_hears_its_topic_and_not_that_something_may_have_been_missed() -> None:
+    async def scene() -> list[int]:
+        heard: list[int] = []
+        async with listening() as (board, listener):
+            await settled(listener, TOPIC)
+            ear = Ear(board, "tools:1", lambda: heard.append(1))
+            board._ring(None)
+            board._ring("tools:2")
+            before = len(heard)
+            await listener.wait(TOPIC, LONG)  # which has rung with the rest
+            await woke(listener, partial(post, "tools:1"))
+            ear.leave()
+            board._ring("tools:1")
+            return [before, len(heard)]
+
+    assert asyncio.run(scene()) == [0, 1]
 
 
 def test_another_process_is_heard(settings: Any) -> None:
