@@ -2,7 +2,7 @@
 
 At 2026-07-28 the question is the result, and the client comes again with the answers. At handshake
 revisions it goes out on the call's own stream, which waits. Either way the function has ended, and
-runs again from its start. Why so: docs/decisions/0016-asking.md.
+runs again from its start. Why so: docs/decisions/0017-asking.md.
 """
 
 from collections.abc import Mapping

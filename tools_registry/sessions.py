@@ -1,7 +1,7 @@
 """`Mcp-Session-Id`: what a handshake client said of itself, sealed, and kept by the client.
 
 No session is stored. An id that is foreign, over or garbage is passed over: all that is lost with
-it is what it remembers. Why so: docs/decisions/0016-asking.md.
+it is what it remembers. Why so: docs/decisions/0017-asking.md.
 Source: MCP 2025-03-26 to 2025-11-25, basic/transports, Session Management.
 """
 
