@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.crypto import salted_hmac
 
 COOKIE: Final = "halo_known_browser"
-PATH: Final = "/signin"
+PATH: Final = "/"  # passwords and codes are also tried where factors are added
 SALT: Final = "halo.known_browsers"
 SECONDS: Final = 180 * 86_400
 MOST_ACCOUNTS: Final = 5

@@ -67,7 +67,8 @@ class AddAppForm(forms.Form):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
-        waiting = _waiting_key() if self.is_bound else ""
+        # Kept while the page is loaded again: the app may have scanned it by now.
+        waiting = _waiting_key()
         self.is_stale = self.is_bound and not waiting
         self.secret = waiting or _new_key()
         self.step = -1

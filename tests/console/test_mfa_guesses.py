@@ -123,7 +123,7 @@ def test_a_browser_is_known_to_the_accounts_that_signed_in_there_and_to_no_other
 def test_the_mark_of_a_known_browser_is_signed_and_names_nobody(visitor: Visitor) -> None:
     visitor.sign_in()
     cookie = visitor.browser.cookies[known_browsers.COOKIE]
-    assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/signin", "Lax")
+    assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
     assert EMAIL not in cookie.value
     for forged in ("", "x", cookie.value[:-1], f"{cookie.value}x"):
         other = at(f"{STRANGER}1")

@@ -138,10 +138,22 @@ def test_a_key_that_is_gone_is_replaced_in_plain_words(at_home: Visitor) -> None
     assert at_home.browser.post(APP, {"code": code(secret)})["Location"] == CODES
 
 
-def test_every_look_at_the_page_makes_another_key(at_home: Visitor) -> None:
+def test_loading_the_page_again_keeps_the_key(at_home: Visitor) -> None:
     at_home.confirm()
-    keys = [page(at_home.browser.get(APP)).one("code").text for _ in range(2)]
-    assert len(set(keys)) == 2
+    scanned, again = (page(at_home.browser.get(APP)).one("code").text for _ in range(2))
+    assert again == scanned
+    assert at_home.browser.post(APP, {"code": code(scanned)})["Location"] == CODES
+
+
+def test_a_key_is_used_for_one_app_and_one_session(at_home: Visitor) -> None:
+    first, _ = at_home.add_app()
+    at_home.browser.post(f"{APP}/remove")
+    second = page(at_home.browser.get(APP)).one("code").text
+    at_home.sign_out()
+    at_home.sign_in()
+    at_home.confirm()
+    third = page(at_home.browser.get(APP)).one("code").text
+    assert len({first, second, third}) == 3
 
 
 def test_an_app_cannot_be_added_twice(at_home: Visitor) -> None:
