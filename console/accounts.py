@@ -4,12 +4,13 @@ import re
 from typing import Any, Final
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from console import guesses, known_browsers
+from console import guesses, known_browsers, sessions
 from oauth import replies
 
 # Browsers drop tabs and line breaks from an address and take a backslash for a slash, so
@@ -55,6 +56,8 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """The ways to confirm that it is you, first the one that is offered."""
         ways = super().get_reauthentication_methods(user)
+        if ways and not sessions.takes_the_password(context.request, user):
+            ways = [way for way in ways if way["id"] != "reauthenticate"]
         passkeys_work = bool(settings.HALO_PASSKEY_DOMAIN)
         return [way for way in ways if passkeys_work or not way["id"].endswith(":webauthn")]
 

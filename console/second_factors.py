@@ -87,6 +87,11 @@ def of(user: AbstractBaseUser, kind: str) -> Any:
     return Authenticator.objects.filter(user_id=user.pk, type=kind).order_by("pk")
 
 
+def has_factor(user: AbstractBaseUser) -> bool:
+    """Whether the password is only half of the way in."""
+    return bool(SecondFactorAdapter().is_mfa_enabled(user, [Kind.TOTP, Kind.WEBAUTHN]))
+
+
 def codes_left(codes: Authenticator) -> int:
     """How many recovery codes are unused, without opening the seal."""
     used: int = codes.data["used_mask"]
@@ -155,7 +160,7 @@ def accept_new_passkey(user: User, text: str) -> dict[str, Any]:
 
 
 def changed(request: HttpRequest, kind: str, user: User, *, detail: str) -> None:
-    """Put a change of somebody's factors on record; `kind` as in docs/security-events.md."""
+    """Put a change of how somebody signs in on record; `kind` as in docs/security-events.md."""
     record.security_event(
         kind,
         address=replies.address_of(request),

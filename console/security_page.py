@@ -13,13 +13,14 @@ from allauth.mfa.webauthn.views import AddWebAuthnView, EditWebAuthnView, Remove
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_GET, require_safe
 
-from console import second_factor_forms, second_factors, sign_in_pages
+from console import second_factor_forms, second_factors, sessions, sign_in_pages
+from console.sessions import SessionOver
 from foundation.sealing import SealBroken
 from workspace.models import User
 
@@ -49,7 +50,7 @@ def freshly_confirmed(view: View) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if is_reauthentication_required(request, app="allauth.mfa"):
+        if not _has_confirmed(request):
             return sign_in_pages.to_confirmation(request)
         return view(request, *args, **kwargs)
 
@@ -91,10 +92,10 @@ class AddApp(ActivateTOTPView):
     def form_valid(self, form: second_factor_forms.AddAppForm) -> HttpResponse:
         user = _person(self.request)
         try:
-            with transaction.atomic():
+            with sessions.adding_factor(self.request, user, Kind.TOTP):
                 response: HttpResponse = super().form_valid(form)
                 second_factors.note_step(user, form.step)
-        except IntegrityError:
+        except (IntegrityError, SessionOver):
             # Sent twice at once: the other one has done it.
             return redirect(INDEX)
         second_factors.changed(self.request, "factor_added", user, detail="app")
@@ -145,13 +146,13 @@ class AddPasskey(AddWebAuthnView):
         return context | {"js_data": {"creation_options": options}}
 
     def form_valid(self, form: second_factor_forms.AddPasskeyForm) -> HttpResponse:
-        try:
-            with transaction.atomic():
-                response: HttpResponse = super().form_valid(form)
-        except IntegrityError:
-            # Two factors added at once, and both would have brought the recovery codes.
-            return redirect(INDEX)
         user = _person(self.request)
+        try:
+            with sessions.adding_factor(self.request, user, Kind.WEBAUTHN):
+                response: HttpResponse = super().form_valid(form)
+        except (IntegrityError, SessionOver):
+            # Two factors added at once, and each would have been the first.
+            return redirect(INDEX)
         second_factors.changed(self.request, "factor_added", user, detail="passkey")
         return response
 
@@ -169,6 +170,13 @@ class RemovePasskey(RemoveWebAuthnView):
         user = _person(self.request)
         second_factors.changed(self.request, "factor_removed", user, detail="passkey")
         return response
+
+
+def _has_confirmed(request: HttpRequest) -> bool:
+    if is_reauthentication_required(request, app="allauth.mfa"):
+        return False
+    # The password may have been given before there was a factor.
+    return sessions.takes_the_password(request, _person(request))
 
 
 def _person(request: HttpRequest) -> User:

@@ -58,7 +58,7 @@ class SecondStep(AuthenticateStage):
             password, user.get_session_auth_hash()
         ):
             return False
-        return second_factors.SecondFactorAdapter().is_mfa_enabled(user, [Kind.TOTP, Kind.WEBAUTHN])
+        return second_factors.has_factor(user)
 
 
 class SignInPage(LoginView):

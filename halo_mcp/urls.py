@@ -24,6 +24,7 @@ PASSKEYS = f"{SECURITY}/passkeys"
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 confirm, own = limited("confirm"), limited("security")
+unkept = security_page.for_its_person
 
 urlpatterns = [
     # --- MCP clients ---
@@ -56,11 +57,11 @@ urlpatterns = [
     path("signin/code", limited("second_step")(pages.second_step), name="mfa_authenticate"),
     path("signin/passkey", limited("passkey")(pages.passkey), name="mfa_login_webauthn"),
     path("signin/inactive", account.account_inactive, name="account_inactive"),
-    path("signin/confirm", confirm(account.reauthenticate), name="account_reauthenticate"),
-    path("signin/confirm/code", confirm(pages.confirm_by_code), name="mfa_reauthenticate"),
+    path("signin/confirm", confirm(unkept(account.reauthenticate)), name="account_reauthenticate"),
+    path("signin/confirm/code", confirm(unkept(pages.confirm_by_code)), name="mfa_reauthenticate"),
     path(
         "signin/confirm/passkey",
-        confirm(pages.confirm_by_passkey),
+        confirm(unkept(pages.confirm_by_passkey)),
         name="mfa_reauthenticate_webauthn",
     ),
     path("signout", account.logout, name="account_logout"),

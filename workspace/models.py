@@ -1,6 +1,7 @@
 """Who there is: people, organizations, who belongs where, and what is switched on for whom."""
 
 import uuid
+from collections.abc import Iterator
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -41,6 +42,11 @@ class User(AbstractBaseUser, PermissionsMixin):
         help_text=_("Switching this off stops every token of this person on the next request."),
     )
     date_joined = models.DateTimeField(_("joined"), default=timezone.now, editable=False)
+    session_generation = models.PositiveIntegerField(
+        default=0,
+        editable=False,
+        help_text=_("Raised to end every session of this person that is open."),
+    )
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -62,6 +68,16 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def get_short_name(self) -> str:
         return self.get_full_name()
+
+    def get_session_auth_hash(self) -> str:
+        """What a session must have begun with to hold: this password, in this generation."""
+        return self._in_this_generation(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return map(self._in_this_generation, super().get_session_auth_fallback_hash())
+
+    def _in_this_generation(self, password_hash: str) -> str:
+        return f"{password_hash}.{self.session_generation}"
 
 
 class Organization(models.Model):

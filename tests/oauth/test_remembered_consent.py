@@ -10,6 +10,7 @@ from django.db import IntegrityError
 from audit.models import SecurityEvent
 from oauth import authorizations, cleanup, codes, connections
 from oauth.models import Authorization, AuthorizationRequest, Client, RememberedConsent
+from tests.console.second_steps import Visitor, code, page
 from tests.drivers.oauth_client import (
     AUTHORIZE,
     FORM,
@@ -261,6 +262,16 @@ def test_another_password_is_another_consent(silent: OAuthClient, ada: User) -> 
     ada.set_password("another one of some length")
     ada.save()
     assert asked_again(silent, Browser(ada))
+
+
+def test_a_second_step_turned_on_makes_it_another_consent(silent: OAuthClient, ada: User) -> None:
+    visitor = Visitor(email=ada.email)
+    visitor.sign_in(password=PASSWORD)
+    visitor.browser.post("/signin/confirm", {"password": PASSWORD})
+    secret = page(visitor.browser.get("/account/security/app")).one("code").text
+    assert not asks(visitor.browser.get(silent.authorize_address()))
+    visitor.browser.post("/account/security/app", {"code": code(secret)})
+    assert asks(visitor.browser.get(silent.authorize_address()))
 
 
 def test_a_disabled_client_gets_no_silent_answer(silent: OAuthClient, browser: Browser) -> None:
