@@ -9,7 +9,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import path, re_path
 
-from console import connections, errors, security_page, views
+from console import connections, errors, passwords, security_page, views
 from console import sign_in_pages as pages
 from halo_mcp.health import health
 from oauth import authorize, consent, metadata, registration, token_endpoint
@@ -20,8 +20,9 @@ WELL_KNOWN = ".well-known"
 SECURITY = "account/security"
 PASSKEYS = f"{SECURITY}/passkeys"
 
-# One way in: the admin's own sign-in would bypass the limits on guessing passwords.
+# The admin's own sign-in and change of password would bypass the limits on guessing passwords.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+admin.site.password_change = passwords.change_own  # type: ignore[assignment, method-assign]  # Django has no other place for it
 
 confirm, own = limited("confirm"), limited("security")
 unkept = security_page.for_its_person

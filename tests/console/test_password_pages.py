@@ -1,0 +1,132 @@
+"""Every page that takes a password counts the tries, and the admin's own is no way round."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver
+
+from audit.models import SecurityEvent
+from console import guesses, known_browsers
+from foundation.limits import Limit
+from tests.architecture.test_url_inventory import served
+from tests.console import markup
+from tests.console.second_steps import EMAIL, PASSWORD, Response, Visitor
+from workspace.models import User
+
+REFUSED = "Too many wrong tries"
+CHANGE = "/admin/password_change/"
+NEW = "a wholly other passphrase"
+NEW_TWICE = {"new_password1": NEW, "new_password2": NEW}
+PAGES: dict[str, dict[str, str]] = {
+    "/signin": {"login": EMAIL, "password": "a guess"},
+    "/signin/confirm": {"password": "a guess"},
+    CHANGE: {"old_password": "a guess"} | NEW_TWICE,
+}
+# What a form calls a password that is yet to be.
+TO_BE = {"password1", "password2", "new_password1", "new_password2"}
+
+
+@pytest.fixture(autouse=True)
+def _pages_open_often(settings: Any) -> None:
+    settings.HALO_RATE_SIGNIN = settings.HALO_RATE_AUTHORIZE = Limit.parse("100000/m")
+
+
+@pytest.fixture
+def staff(visitor: Visitor) -> Visitor:
+    """Ada, a superuser, signed in and confirmed; her browser is known."""
+    User.objects.update(is_staff=True, is_superuser=True)
+    visitor.sign_in()
+    visitor.confirm()
+    return visitor
+
+
+def at_page(staff: Visitor, path: str) -> Visitor:
+    if path == "/signin":
+        staff.sign_out()
+    return staff
+
+
+def said(answer: Response) -> str:
+    assert answer.status_code == 200, (answer.status_code, answer.headers)
+    return markup.read(answer.content).text
+
+
+def takes_a_password(answer: Response) -> bool:
+    if answer.status_code != 200 or not answer["Content-Type"].startswith("text/html"):
+        return False
+    boxes = markup.read(answer.content).all("input", type="password")
+    return any(box.attributes["name"] not in TO_BE for box in boxes)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_that_takes_a_password_counts_the_tries(staff: Visitor, path: str) -> None:
+    browser = at_page(staff, path).browser
+    words = [said(browser.post(path, PAGES[path])) for _ in range(12)]
+    assert [REFUSED in one for one in words] == [False] * 10 + [True] * 2
+
+
+def test_tries_count_together_wherever_they_are_made(staff: Visitor) -> None:
+    for path in ("/signin/confirm", CHANGE) * 5:
+        assert REFUSED not in said(staff.browser.post(path, PAGES[path]))
+    right = {"old_password": PASSWORD} | NEW_TWICE
+    assert REFUSED in said(staff.browser.post(CHANGE, right))
+    assert REFUSED in said(at_page(staff, "/signin").sign_in())
+
+
+def test_no_other_page_takes_a_password(staff: Visitor) -> None:
+    paths = [f"/{path}" for path, _ in served(get_resolver()) if not set(path) & set("<^")]
+    paths.append(f"/admin/workspace/user/{User.objects.get().pk}/password/")
+    assert len(paths) > 40
+    taken = {
+        path
+        for browser in (Client(), staff.browser)
+        for path in paths
+        if takes_a_password(browser.get(path))
+    }
+    assert taken == set(PAGES)
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/signin/code", "/account/security/app"])
+def test_a_known_browser_is_known_wherever_tries_are_counted(staff: Visitor, path: str) -> None:
+    within = staff.browser.cookies[known_browsers.COOKIE]["path"]
+    assert path.startswith(within)
+
+
+def test_strangers_do_not_keep_staff_from_changing_their_password(
+    staff: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guesses, "PASSWORDS_OF_ACCOUNT", Limit.parse("3/h"))
+    for place in range(3):
+        stranger = Client(REMOTE_ADDR=f"203.0.113.{place}")
+        stranger.post("/signin", PAGES["/signin"])
+    done = staff.browser.post(CHANGE, {"old_password": PASSWORD} | NEW_TWICE)
+    assert done["Location"] == "/admin/password_change/done/"
+
+
+def test_the_admin_asks_again_who_it_is_before_another_password(visitor: Visitor) -> None:
+    User.objects.update(is_staff=True)
+    visitor.sign_in()
+    bounce = "/signin/confirm?next=%2Fadmin%2Fpassword_change%2F"
+    right = {"old_password": PASSWORD} | NEW_TWICE
+    assert visitor.browser.get(CHANGE)["Location"] == bounce
+    assert visitor.browser.post(CHANGE, right)["Location"] == bounce
+    assert User.objects.get().check_password(PASSWORD)
+
+
+def test_another_password_is_on_record_and_ends_the_other_sessions(staff: Visitor) -> None:
+    other = Visitor()
+    other.sign_in()
+    assert "Old password" in said(staff.browser.get(CHANGE))
+    staff.browser.post(CHANGE, {"old_password": PASSWORD} | NEW_TWICE)
+    assert User.objects.get().check_password(NEW)
+    event = SecurityEvent.objects.get(kind="password_set")
+    assert (event.user_id, event.detail) == (str(User.objects.get().pk), f"by {EMAIL}")
+    assert staff.browser.get("/admin/").status_code == 200
+    assert other.browser.get("/admin/").status_code == 302
+
+
+def test_a_wrong_old_password_changes_nothing(staff: Visitor) -> None:
+    assert "entered incorrectly" in said(staff.browser.post(CHANGE, PAGES[CHANGE]))
+    assert User.objects.get().check_password(PASSWORD)
+    assert not SecurityEvent.objects.filter(kind="password_set").exists()
