@@ -1,10 +1,15 @@
-"""Second factors as admins see them: who has which, never what is in them, and taken off in need.
+"""How people sign in, as admins see it: who has which factor, and what was done about it.
 
-allauth registers a page that shows and edits what a factor holds; this one takes its place.
+allauth registers a page that shows and edits what a factor holds; ours takes its place, shows
+nothing of it, and takes factors off in need.
 """
 
+from typing import Any
+
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -13,9 +18,27 @@ from django.utils.translation import ngettext
 
 from audit.admin import ReadOnlyAdmin
 from console import second_factors
+from workspace.admin import UserAdmin, may_touch
 from workspace.models import User
 
 admin.site.unregister(Authenticator)
+# A second list of addresses, which sign-in would go by as well: nobody needs to write in it.
+admin.site.unregister(EmailAddress)
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class PeopleAdmin(UserAdmin):
+    """People, with every password that staff set for somebody on record."""
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:  # noqa: A002  Django's signature
+        before = self.get_object(request, unquote(id))
+        response = super().user_change_password(request, id, form_url)
+        after = self.get_object(request, unquote(id))
+        if before and after and before.password != after.password:
+            by = f"by {request.user}"
+            second_factors.changed(request, "password_set", after, detail=by)
+        return response
 
 
 @admin.register(Authenticator)
@@ -37,7 +60,7 @@ class SecondFactorAdmin(ReadOnlyAdmin):
     )
     def take_off(self, request: HttpRequest, rows: QuerySet[Authenticator]) -> None:
         people = list(User.objects.filter(pk__in=rows.values("user_id")).order_by("email"))
-        spared = [person for person in people if not _may_touch(request, person)]
+        spared = [person for person in people if not may_touch(request, person)]
         for person in (one for one in people if one not in spared):
             self._take_off(request, person)
         if spared:
@@ -52,11 +75,6 @@ class SecondFactorAdmin(ReadOnlyAdmin):
         by = f"by {request.user}"
         second_factors.changed(request, "second_step_removed", person, detail=by)
         self.log_change(request, person, "The second step was taken off.")
-
-
-def _may_touch(request: HttpRequest, person: User) -> bool:
-    # Else a member of staff with few permissions could weaken an account that has more.
-    return bool(request.user.is_superuser) or not (person.is_staff or person.is_superuser)
 
 
 def _say(request: HttpRequest, count: int) -> None:

@@ -1,6 +1,6 @@
 """People, organizations and what is switched on for them."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin
@@ -14,6 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from workspace import flags, organizations
 from workspace.models import Agent, FeatureFlag, Membership, Organization, User
 from workspace.publishing_admin import PublishingAdmin
+
+# Only superusers hand out rights: whoever may change people could else give them to themselves.
+GRANTS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
 class LowerCaseEmail:
@@ -35,6 +38,14 @@ class NewUserForm(LowerCaseEmail, AdminUserCreationForm):  # type: ignore[type-a
     class Meta:
         model = User
         fields = ("email",)
+
+
+def may_touch(request: HttpRequest, person: User) -> bool:
+    """Whether somebody may change how this person signs in, beside the permission for it.
+
+    Else staff with few permissions could take over an account that has more.
+    """
+    return bool(request.user.is_superuser) or not (person.is_staff or person.is_superuser)
 
 
 class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]
@@ -60,6 +71,20 @@ class UserAdmin(PublishingAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         (_("Dates"), {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _is_open(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and _is_open(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = tuple(super().get_readonly_fields(request, obj))
+        return fields if request.user.is_superuser else (*fields, *GRANTS)
+
+
+def _is_open(request: HttpRequest, person: User | None) -> bool:
+    return person is None or may_touch(request, person)
 
 
 class FlagForm(forms.ModelForm):  # type: ignore[type-arg]
