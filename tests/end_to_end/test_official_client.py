@@ -9,42 +9,18 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx2
 import pytest
 from mcp import Client, MCPError
-from mcp.client.auth import OAuthClientProvider, TokenStorage
+from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthToken,
-)
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.types import ResourceTemplateReference
 
+from tests.clients.key_chain import KeyChain
 from tests.drivers.person import Person
 from tests.drivers.server import Server
 
 pytestmark = pytest.mark.process
 
 CALLBACK = "http://127.0.0.1:33418/callback"
-
-
-class KeyChain(TokenStorage):
-    """Keeps what the client is given, as a desktop client would."""
-
-    def __init__(self) -> None:
-        self.tokens: OAuthToken | None = None
-        self.client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 class Browser:
