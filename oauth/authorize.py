@@ -79,9 +79,13 @@ def session_digest(request: HttpRequest) -> str:
 
 
 def _parameters(request: HttpRequest) -> str:
-    """The request's parameters as they were sent, still encoded. Raises BodyTooLarge."""
+    """The request's parameters as they were sent, still encoded.
+
+    Raises BodyTooLarge, and InvalidRequest for a body that is no form.
+    """
     if request.method == "GET":
         return str(request.META.get("QUERY_STRING", ""))
+    forms.check_media_type(request.META.get("CONTENT_TYPE", ""))
     return replies.body(request, most=MOST).decode("latin-1")
 
 

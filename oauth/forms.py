@@ -73,7 +73,7 @@ def parse_form(
     parameters, a repeated one, one without "=", a NUL, bad percent-encoding and anything but
     UTF-8. Source: RFC 6749 3.2 and appendix B.
     """
-    _check_media_type(content_type)
+    check_media_type(content_type)
     if len(body) > max_bytes:
         raise InvalidRequest(f"The body is longer than {max_bytes} bytes.")
     pieces = _pieces(_utf8(body))
@@ -115,7 +115,8 @@ def parse_basic(header: str) -> tuple[str, str]:
     return credentials
 
 
-def _check_media_type(content_type: str) -> None:
+def check_media_type(content_type: str) -> None:
+    """Raise InvalidRequest for a body that is no form in UTF-8 (RFC 6749 appendix B)."""
     media_type, *parameters = (part.strip().lower() for part in content_type.split(";"))
     if media_type != _FORM_TYPE:
         raise InvalidRequest(f"The content type must be {_FORM_TYPE}.")

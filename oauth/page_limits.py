@@ -7,7 +7,7 @@ store that is down closes the page with 503.
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 from django.conf import settings
@@ -18,24 +18,40 @@ from redis.exceptions import RedisError
 from audit import record
 from foundation import peer
 from foundation.limits import Limit
-from oauth import pages, replies
+from oauth import origins, pages, replies
 
 log = structlog.get_logger(__name__)
 
 View = Callable[..., HttpResponseBase]
-RATES: Final = {
-    "authorize": "HALO_RATE_AUTHORIZE",
-    "consent": "HALO_RATE_AUTHORIZE",
-    "signin": "HALO_RATE_SIGNIN",
-    "second_step": "HALO_RATE_SIGNIN",
-    "passkey": "HALO_RATE_SIGNIN",
-    "confirm": "HALO_RATE_SIGNIN",
-    "security": "HALO_RATE_AUTHORIZE",
+
+
+class Rule(NamedTuple):
+    """Whose limit a page has, and which requests for it count."""
+
+    setting: str
+    methods: frozenset[str]
+
+
+POSTS: Final = frozenset({"POST"})
+ALL: Final = frozenset({"GET", "HEAD", "POST"})
+# Where opening the page only shows a form it counts nothing: any web site can have its visitors
+# open it, and would shut the page for everybody behind their address.
+RULES: Final = {
+    "authorize": Rule("HALO_RATE_AUTHORIZE", ALL),
+    "consent": Rule("HALO_RATE_AUTHORIZE", POSTS),
+    "signin": Rule("HALO_RATE_SIGNIN", POSTS),
+    "second_step": Rule("HALO_RATE_SIGNIN", POSTS),
+    "passkey": Rule("HALO_RATE_SIGNIN", ALL),
+    "confirm": Rule("HALO_RATE_SIGNIN", POSTS),
+    "security": Rule("HALO_RATE_AUTHORIZE", ALL),
 }
 
 
 def limited(group: str) -> Callable[[View], View]:
-    """Refuse a page with 429 once this person, or this address, opened it too often."""
+    """Refuse a page with 429 once this person, or this address, asked too often.
+
+    What other web sites make a browser send is refused before it counts for anybody.
+    """
 
     def wrap(view: View) -> View:
         @wraps(view)
@@ -49,6 +65,10 @@ def limited(group: str) -> Callable[[View], View]:
 
 
 def _refusal(request: HttpRequest, group: str) -> HttpResponse | None:
+    if origins.is_part_of_a_foreign_page(request) or origins.is_posted_from_elsewhere(request):
+        return pages.sent_by_another_site(request)
+    if request.method not in RULES[group].methods:
+        return None
     try:
         usage = get_usage(request, group=group, key=_who, rate=_rate(group), increment=True)
     except (RedisError, OSError) as down:  # redis-py's ConnectionError is not Python's
@@ -72,5 +92,5 @@ def _who(_group: str, request: HttpRequest) -> str:
 
 
 def _rate(group: str) -> str:
-    limit: Limit = getattr(settings, RATES[group])
+    limit: Limit = getattr(settings, RULES[group].setting)
     return f"{limit.count}/{limit.seconds}s"

@@ -133,6 +133,20 @@ def tampered_decision(request: HttpRequest) -> HttpResponse:
     )
 
 
+def sent_by_another_site(request: HttpRequest) -> HttpResponse:
+    """For what a web site made the browser send unseen: an image, a frame, a form of its own."""
+    return explain(
+        request,
+        title=_("Open this page by itself"),
+        explanation=_(
+            "Another web site asked for it from within a page of its own, and here that is not "
+            "answered. Nothing was shared."
+        ),
+        steps=[_("Go back to your AI client and start connecting again.")],
+        status=403,
+    )
+
+
 def too_many(request: HttpRequest) -> HttpResponse:
     return explain(
         request,

@@ -315,6 +315,15 @@ def test_the_page_has_two_methods(method: str) -> None:
     assert (response.status_code, response["Allow"]) == (405, "GET, POST")
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data; boundary=x", ""])
+def test_a_body_that_is_no_form_is_not_read(
+    kind: str, oauth_client: OAuthClient, browser: Browser
+) -> None:
+    asked = urlsplit(oauth_client.authorize_address()).query
+    assert is_page(browser.http.generic("POST", AUTHORIZE, asked, content_type=kind))
+    assert not AuthorizationRequest.objects.exists()
+
+
 @pytest.mark.parametrize("changes", [case("C28-POST")])
 def test_a_request_may_come_by_post(
     changes: dict[str, Any], oauth_client: OAuthClient, browser: Browser

@@ -57,7 +57,7 @@ def exhausted(ask: Any) -> bool:
             lambda client: client.http.get(AUTHORIZE, {"client_id": client.client_id}),
             id="T10-authorize",
         ),
-        pytest.param(lambda client: client.http.get("/signin"), id="T10-signin"),
+        pytest.param(lambda client: client.http.post("/signin"), id="T10-signin"),
         pytest.param(
             lambda client: client.post_json("/api/mcp", {}, Authorization="Bearer x"),
             id="T10-bearer",

@@ -9,7 +9,16 @@ from redis import exceptions
 
 from audit.models import SecurityEvent
 from foundation.limits import Limit
-from tests.drivers.oauth_client import AUTHORIZE, CONSENT, Browser, OAuthClient, Response
+from oauth.models import AuthorizationRequest
+from tests.drivers.oauth_client import (
+    AUTHORIZE,
+    CONSENT,
+    FORM,
+    ORIGIN,
+    Browser,
+    OAuthClient,
+    Response,
+)
 from workspace.models import User
 
 PAGES = {
@@ -17,6 +26,12 @@ PAGES = {
     "consent": ("POST", CONSENT),
     "signin": ("POST", "/signin"),
 }
+
+
+@pytest.fixture
+def domain(settings: Any) -> None:
+    settings.HALO_PASSKEY_DOMAIN = "localhost"
+    settings.HALO_PUBLIC_URL = "http://localhost:8000"
 
 
 def visit(page: str, browser: Browser, **headers: Any) -> Response:
@@ -71,6 +86,52 @@ def test_strangers_behind_another_address_have_their_own_share(settings: Any) ->
         visit("signin", Browser(), REMOTE_ADDR=address).status_code for address in addresses
     ]
     assert [status == 429 for status in statuses] == [False, True, True, False, False]
+
+
+IMAGE = {"Sec-Fetch-Dest": "image", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+FRAME = {"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+SIBLING = {"Sec-Fetch-Dest": "empty", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
+PREFETCH = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "none", "Sec-Purpose": "prefetch"}
+BY_HAND = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "cross-site"}
+
+
+@pytest.mark.parametrize("address", ["/signin", "/signin/code", "/signin/confirm"])
+@pytest.mark.parametrize("sent_by", [{}, IMAGE], ids=["unsaid", "image"])
+@pytest.mark.usefixtures("db")
+def test_images_on_a_foreign_page_lock_nobody_out_of_signing_in(
+    address: str, sent_by: dict[str, str], settings: Any
+) -> None:
+    settings.HALO_RATE_SIGNIN = Limit.parse("2/h")
+    opened = [Browser().http.get(address, headers=sent_by).status_code for _ in range(4)]
+    assert 429 not in opened
+    assert visit("signin", Browser()).status_code == 200
+
+
+@pytest.mark.parametrize("sent_by", [IMAGE, FRAME, SIBLING, PREFETCH])
+@pytest.mark.parametrize("address", ["authorize", "passkey"])
+@pytest.mark.usefixtures("domain")
+def test_what_a_foreign_page_has_a_browser_send_is_refused_and_counts_for_nobody(
+    address: str, sent_by: dict[str, str], oauth_client: OAuthClient, settings: Any
+) -> None:
+    settings.HALO_RATE_AUTHORIZE = settings.HALO_RATE_SIGNIN = Limit.parse("1/h")
+    there = {"authorize": oauth_client.authorize_address(), "passkey": "/signin/passkey"}[address]
+    refusals = [Browser().http.get(there, headers=sent_by) for _ in range(3)]
+    assert [refusal.status_code for refusal in refusals] == [403] * 3
+    assert "Location" not in refusals[0]
+    assert Browser().http.get(there, headers=BY_HAND).status_code in {200, 302}
+    assert Browser().http.get(there, headers=BY_HAND).status_code == 429
+
+
+def test_a_form_of_another_origin_asks_for_nothing(
+    oauth_client: OAuthClient, browser: Browser, settings: Any
+) -> None:
+    settings.HALO_RATE_AUTHORIZE = Limit.parse("1/h")
+    asked = oauth_client.authorize_address().partition("?")[2]
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:8001"):
+        refusal = browser.http.post(AUTHORIZE, asked, FORM, headers={"Origin": origin})
+        assert refusal.status_code == 403
+    assert not AuthorizationRequest.objects.exists()
+    assert browser.http.post(AUTHORIZE, asked, FORM, headers={"Origin": ORIGIN}).status_code == 200
 
 
 @pytest.mark.parametrize("page", PAGES)
