@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from audit import usage
 from audit.usage import Usage
@@ -116,10 +116,15 @@ def revoke(request: HttpRequest, user: User, connection_id: UUID) -> HttpRespons
     return redirect("connections")
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @_for_its_person
 def ask_again(request: HttpRequest, user: User, connection_id: UUID) -> HttpResponse:
-    """Forget “don't ask again” of one connection, which goes on as it is."""
+    """Forget “don't ask again” of one connection, which goes on as it is.
+
+    GET, by which one comes back from signing in again, shows the connection with its button.
+    """
+    if request.method != "POST":
+        return redirect("connection", connections.mine(user, connection_id).id)
     now = connections.ask_again(user, connection_id, address=replies.address_of(request))
     text = _("%(client)s will ask again before it connects anew.")
     messages.success(request, text % {"client": _isolated(now.client_name)})

@@ -1,5 +1,6 @@
 """What is answered where no view could: pages for people, JSON for programs."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -16,6 +17,7 @@ ERRORS: Final = {
     HTTPStatus.BAD_REQUEST: "bad_request",
     HTTPStatus.FORBIDDEN: "forbidden",
     HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.INTERNAL_SERVER_ERROR: "server_error",
 }
 
@@ -46,6 +48,22 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
         # Somebody may be trying to approve a client in another person's name.
         record.security_event("consent_csrf", address=replies.address_of(request))
     return render(request, "403_csrf.html", status=HTTPStatus.FORBIDDEN)
+
+
+def method_not_allowed(
+    answer: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Say in words what Django says by a status and an empty page."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = answer(request)
+        if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or response.content:
+            return response
+        told = _answer(request, HTTPStatus.METHOD_NOT_ALLOWED)
+        told["Allow"] = response["Allow"]
+        return told
+
+    return middleware
 
 
 def _answer(request: HttpRequest, status: HTTPStatus) -> HttpResponse:

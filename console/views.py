@@ -6,7 +6,6 @@ from typing import Final
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from console import connect
@@ -18,7 +17,6 @@ MCP_PATH: Final = "/api/mcp"
 
 
 @require_safe
-@cache_control(private=True, no_cache=True)
 def home(request: HttpRequest) -> HttpResponse:
     """Say what this is and how to connect to it, and to whom it is known, where they belong."""
     mcp_url = settings.HALO_PUBLIC_URL + MCP_PATH

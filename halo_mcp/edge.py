@@ -1,4 +1,4 @@
-"""What is believed of a request before anything reads it: its scheme and its host."""
+"""What is believed of a request before anything reads it, and what no answer leaves without."""
 
 from collections.abc import Callable
 
@@ -20,6 +20,23 @@ def believed_scheme(
         if not peer.is_trusted(request.META.get("REMOTE_ADDR", "")):
             request.META.pop(FORWARDED_PROTO, None)
         return answer(request)
+
+    return middleware
+
+
+def private_unless_said(
+    answer: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Let no shared cache keep an answer that does not say who may.
+
+    Nearly every page names who is signed in and holds their CSRF token. Without the header a cache
+    may judge for itself, for 404 and 405 too (RFC 9111 section 4.2.2).
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = answer(request)
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
 
     return middleware
 

@@ -212,6 +212,7 @@ MIDDLEWARE = [
     "halo_mcp.edge.believed_scheme",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "halo_mcp.edge.private_unless_said",
     "corsheaders.middleware.CorsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -223,6 +224,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "console.admin_queries.without_nul",
+    "console.errors.method_not_allowed",
 ]
 ROOT_URLCONF = "halo_mcp.urls"
 WSGI_APPLICATION = "halo_mcp.wsgi.application"

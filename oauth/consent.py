@@ -6,13 +6,13 @@ can widen it.
 """
 
 import uuid
+from http import HTTPStatus
 from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from audit import record
 from oauth import authorizations, codes, consent_page, pages, remembered, replies, scopes
@@ -29,10 +29,11 @@ SWITCH: Final = "switch"  # show what would be unlocked in the organization that
 APPROVE: Final = "approve"
 
 
-@require_http_methods(["POST"])
 @limited("consent")
 def consent(request: HttpRequest) -> HttpResponse:
     """Take the decision once, within its time, from the browser that was asked."""
+    if request.method != "POST":
+        return _only_posted(request)
     asked = _open_request(request)
     if asked is None:
         return _alarm(request, "consent_stale", pages.stale_decision(request))
@@ -46,6 +47,15 @@ def consent(request: HttpRequest) -> HttpResponse:
     if place is None:
         return _alarm(request, "consent_forged", pages.foreign_organization(request))
     return _answer(request, asked, Answer(place, ticked, "remember" in request.POST))
+
+
+def _only_posted(request: HttpRequest) -> HttpResponse:
+    # The page stands at this address once it was shown again, and a tab that is restored, or Enter
+    # in the address bar, opens it by GET.
+    response = pages.stale_decision(request)
+    response.status_code = HTTPStatus.METHOD_NOT_ALLOWED
+    response["Allow"] = "POST"
+    return response
 
 
 def _open_request(request: HttpRequest) -> AuthorizationRequest | None:

@@ -114,8 +114,8 @@ def stale_decision(request: HttpRequest) -> HttpResponse:
         request,
         title=_("This request is no longer open"),
         explanation=_(
-            "It was answered already, it is older than %(span)s, or it was opened in another "
-            "browser. Nothing was shared."
+            "It was answered already, it is older than %(span)s, it was opened in another browser, "
+            "or its page was opened anew. Nothing was shared."
         )
         % {"span": durations.in_words(settings.HALO_CONSENT_SECONDS)},
         steps=[_("Go back to your AI client and start connecting again.")],

@@ -18,6 +18,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.oauth_client import CALLBACK, Browser
 from tests.drivers.person import form_with
 
+PASSWORD = "correct horse battery staple"
 LABEL = "Connects without asking until"
 
 
@@ -95,12 +96,27 @@ def test_what_holds_no_longer_is_not_shown(mine: Grant, browser: Browser, settin
 def test_it_takes_a_post_with_a_token_by_the_connections_own_person(
     mine: Grant, browser: Browser
 ) -> None:
-    assert browser.open(address(mine)).status_code == 405
+    assert browser.open(address(mine))["Location"] == cast.path(mine)
     assert browser.post(address(mine), {}).status_code == 403
     theirs = keep(grants.granted())
+    assert browser.open(address(theirs)).status_code == 404
     token = dict(form_with(browser.open(cast.LIST).content.decode(), "csrfmiddlewaretoken").fields)
     assert browser.post(address(theirs), token).status_code == 404
     assert RememberedConsent.objects.count() == 2
+
+
+def test_who_signs_in_again_on_the_way_lands_at_the_connection(grant: Grant) -> None:
+    grant.user.set_password(PASSWORD)
+    grant.user.save()
+    mine = keep(grant)
+    anew = Browser()
+    token = dict(form_with(anew.open("/signin").content.decode(), "csrfmiddlewaretoken").fields)
+    bounced = anew.post(address(mine), token)
+    arrived = anew.sign_in(bounced, mine.user.email, PASSWORD)
+    assert (arrived.status_code, arrived["Location"]) == (302, cast.path(mine))
+    shown = anew.open(arrived["Location"])
+    assert f'action="{address(mine)}"' in shown.content.decode()
+    assert RememberedConsent.objects.exists()
 
 
 def test_a_connection_that_is_over_has_nothing_to_forget(mine: Grant, browser: Browser) -> None:

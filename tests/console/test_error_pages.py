@@ -73,6 +73,16 @@ def test_the_front_door_uses_these_pages(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("path", ["/", "/connections", "/docs/", "/account/security"])
+def test_a_form_sent_to_a_page_that_takes_none_is_answered_by_a_page(
+    path: str, client: Client
+) -> None:
+    response = client.put(path)
+    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
+    assert markup.read(response.content).one("h1").text == "This address cannot be used that way"
+
+
+@pytest.mark.usefixtures("db")
 def test_a_form_without_its_token_says_to_go_back_and_try_again() -> None:
     stranger = Client(enforce_csrf_checks=True)
     response = stranger.post("/signin", {"login": "ada@acme.example", "password": "guess"})

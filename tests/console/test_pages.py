@@ -81,9 +81,36 @@ def test_only_staff_are_shown_the_way_to_the_admin_and_the_audit_log(
     assert shown["Open the admin"] == shown["Admin"] == "/admin/"
 
 
+@pytest.mark.usefixtures("docs")
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs/", "/docs/scopes", "/docs/?q=scopes", "/signout", "/signin/inactive", "/no"],
+)
+def test_a_page_made_for_one_person_is_kept_by_no_shared_cache(
+    path: str, client: Client, ada: User
+) -> None:
+    client.force_login(ada)
+    said = client.get(path)["Cache-Control"]
+    assert "private" in said
+    assert "no-cache" in said
+
+
+def test_the_page_that_asks_for_the_password_again_is_kept_nowhere(
+    client: Client, ada: User
+) -> None:
+    ada.set_password("correct horse battery staple")
+    ada.save()
+    client.force_login(ada)
+    page = client.get("/signin/confirm")
+    assert page.status_code == 200
+    assert "no-store" in page["Cache-Control"]
+
+
 @pytest.mark.usefixtures("db")
-def test_a_page_made_for_one_person_is_kept_by_no_shared_cache(client: Client) -> None:
-    assert "private" in client.get("/")["Cache-Control"]
+def test_what_says_itself_who_may_keep_it_is_left_alone(client: Client) -> None:
+    assert client.get("/.well-known/oauth-authorization-server")["Cache-Control"] == (
+        "public, max-age=300"
+    )
 
 
 @pytest.mark.usefixtures("docs")

@@ -9,6 +9,7 @@ import time_machine
 from django.db import IntegrityError
 
 from audit.models import ActionExecution, SecurityEvent
+from foundation.limits import Limit
 from oauth import authorizations
 from oauth.models import Authorization, AuthorizationRequest, Client, Grant
 from tests.drivers.oauth_client import (
@@ -380,4 +381,17 @@ def test_a_clients_name_is_shown_escaped_and_called_unverified(name: str, browse
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
 def test_a_decision_is_posted(method: str, browser: Browser) -> None:
     assert browser.http.generic(method, CONSENT).status_code in {403, 405}
-    assert browser.http.get(CONSENT).status_code == 405
+
+
+@pytest.mark.parametrize("user", ["ada", None])
+def test_who_opens_the_decision_by_its_address_is_told_to_start_again(
+    user: str | None, browser: Browser, settings: Any
+) -> None:
+    settings.HALO_RATE_AUTHORIZE = Limit.parse("1/h")
+    tab = browser if user else Browser()
+    for _ in range(2):
+        page = tab.open(CONSENT)
+        assert (page.status_code, page["Allow"]) == (405, "POST")
+        assert page["Cache-Control"] == "no-store"
+        assert "This request is no longer open" in page.content.decode()
+        assert "start connecting again" in page.content.decode()
