@@ -80,11 +80,24 @@ def _answer(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -
     if not answer.ticked:
         problem = _("Tick at least one thing, or cancel.")
         return consent_page.show_again(request, asked, answer, problem=problem)
-    if request.POST.get("shown") != str(answer.place.organization_id):
-        # They would approve what they have not seen: the tools of another organization.
-        notice = " ".join([_now_showing(answer), _("Approve once more.")])
+    if notices := [*_unseen_place(request, answer), *_unseen_scopes(request, asked, answer)]:
+        notice = " ".join([*notices, _("Approve once more.")])
         return consent_page.show_again(request, asked, answer, notice=notice)
     return _approve(request, asked, answer)
+
+
+def _unseen_place(request: HttpRequest, answer: Answer) -> list[str]:
+    """They would approve what they have not seen: the tools of another organization."""
+    seen = request.POST.get("shown") == str(answer.place.organization_id)
+    return [] if seen else [_now_showing(answer)]
+
+
+def _unseen_scopes(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> list[str]:
+    """They would take away by name what the client keeps by meaning, and not know it."""
+    said = request.POST.get("held", "").split()
+    if consent_page.held(asked, answer.ticked).keys() <= set(said):
+        return []
+    return [_("Something you unticked is still allowed, because what is left includes it.")]
 
 
 def _now_showing(answer: Answer) -> str:

@@ -51,6 +51,7 @@ class ScopeChoice:
     tools: tuple[UnlockedTool, ...]
     empty_reason: str
     checked: bool
+    held_by: str = ""  # the title of a scope that is ticked and includes this one, which is not
 
     @property
     def is_empty(self) -> bool:
@@ -106,6 +107,12 @@ class ConsentPage:
     def shown(self) -> str:
         """The organization whose tools are listed; the form says it back."""
         return next((place.id for place in self.organizations if place.selected), "")
+
+    @property
+    def held(self) -> str:
+        """The scopes of which the page says that unticking takes nothing; the form says it back."""
+        choices = [choice for group in self.scope_groups for choice in group.choices]
+        return " ".join(choice.value for choice in choices if choice.held_by)
 
 
 def show(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
@@ -167,7 +174,7 @@ def _page(
         user_email=asked.user.email,
         organizations=_organizations(memberships, answer.place),
         earlier=_earlier(asked.client, answer.place),
-        scope_groups=tuple(_as_left(group, answer.ticked) for group in groups),
+        scope_groups=_as_left(groups, held(asked, answer.ticked), answer.ticked),
         access_lifetime=_lifetime(),
         time_to_answer=_time_to_answer(),
         remember=_remember_choice(asked, answer),
@@ -192,9 +199,30 @@ def _same_request(asked: AuthorizationRequest) -> str:
     return f"{reverse('oauth_authorize')}?{urlencode(parameters)}"
 
 
-def _as_left(group: ScopeGroup, ticked: frozenset[str]) -> ScopeGroup:
-    choices = (replace(choice, checked=choice.value in ticked) for choice in group.choices)
-    return replace(group, choices=tuple(choices))
+def held(asked: AuthorizationRequest, ticked: frozenset[str]) -> dict[str, str]:
+    """What is unticked and allowed all the same, each with the ticked scope that includes it."""
+    offered = scopes.parse(asked.scope)
+    left = [scope for scope in offered if str(scope) in ticked]
+    return {
+        str(scope): str(wider)
+        for scope in offered
+        for wider in left
+        if str(scope) not in ticked and ScopeSet((wider,)).covers(scope)
+    }
+
+
+def _as_left(
+    groups: Sequence[ScopeGroup], held: Mapping[str, str], ticked: frozenset[str]
+) -> tuple[ScopeGroup, ...]:
+    titles = {choice.value: choice.title for group in groups for choice in group.choices}
+
+    def left(choice: ScopeChoice) -> ScopeChoice:
+        wider = titles.get(held.get(choice.value, ""), "")
+        return replace(choice, checked=choice.value in ticked, held_by=wider)
+
+    return tuple(
+        replace(group, choices=tuple(left(choice) for choice in group.choices)) for group in groups
+    )
 
 
 def _earlier(client: Client, place: Membership) -> str:

@@ -23,6 +23,7 @@ def page(**changed: Any) -> SimpleNamespace:
             group("Act for you", choice("actions:hubspot:*", checked=False)),
         ],
         "shown": "id-of-Acme Rockets",
+        "held": "",
         "earlier": "",
         "access_lifetime": "Access lasts 1 hour at a time.",
         "time_to_answer": "This page can be answered for 10 minutes.",
@@ -58,6 +59,7 @@ def choice(value: str, *tools: str, checked: bool = True) -> SimpleNamespace:
             for name in tools
         ],
         is_empty=not tools,
+        held_by="",
         empty_reason="nothing is connected.",
         checked=checked,
     )

@@ -227,3 +227,58 @@ def test_every_text_on_time_follows_its_setting(
     code = answer(browser.decide(page))["code"]
     assert read(oauth_client.exchange(code))["expires_in"] == seconds
     assert f"it is older than {words}" in earlier(browser.decide(page))
+
+
+def lines(response: Response) -> list[str]:
+    """What the page says of choices that are unticked and still allowed."""
+    return [line.text for line in markup.read(response.content).all("p", class_="still-held")]
+
+
+def test_unticking_what_a_wider_scope_includes_is_said_before_it_is_taken(
+    browser: Browser, oauth_client: OAuthClient
+) -> None:
+    page = browser.open(oauth_client.authorize_address(scope="docs:read actions:*"))
+    assert lines(page) == []
+    shown = browser.decide(page, scope=["actions:*"])
+    assert (shown.status_code, boxes(shown)) == (200, {"docs:read": False, "actions:*": True})
+    assert told(shown) == (
+        "Something you unticked is still allowed, because what is left includes it. "
+        "Approve once more."
+    )
+    (line,) = lines(shown)
+    assert "still allowed" in line
+    assert not Authorization.objects.exists()
+    code = answer(browser.decide(shown))["code"]
+    assert read(oauth_client.exchange(code))["scope"] == "actions:*"
+
+
+def test_unticking_the_wider_one_as_well_is_taken_at_once(
+    browser: Browser, oauth_client: OAuthClient
+) -> None:
+    asked = oauth_client.authorize_address(scope="docs:read setup:read actions:*")
+    shown = browser.decide(browser.open(asked), scope=["setup:read", "actions:*"])
+    code = answer(browser.decide(shown, scope=["setup:read"]))["code"]
+    assert read(oauth_client.exchange(code))["scope"] == "setup:read"
+
+
+def test_each_further_scope_unticked_in_vain_is_said_too(
+    browser: Browser, oauth_client: OAuthClient
+) -> None:
+    asked = oauth_client.authorize_address(scope="docs:read setup:read actions:*")
+    first = browser.decide(browser.open(asked), scope=["setup:read", "actions:*"])
+    second = browser.decide(first, scope=["actions:*"])
+    assert (second.status_code, len(lines(second))) == (200, 2)
+    assert browser.decide(second).status_code == 302
+
+
+def test_what_the_switched_page_said_of_a_choice_need_not_be_said_again(
+    browser: Browser, quiet: Organization, oauth_client: OAuthClient
+) -> None:
+    page = browser.open(oauth_client.authorize_address(scope="docs:read actions:*"))
+    sent = {"organization": str(quiet.pk), "scope": ["actions:*"]}
+    unsaid = browser.decide(page, **sent)
+    assert "now shows what it unlocks at Quiet" in told(unsaid)
+    assert "Something you unticked is still allowed" in told(unsaid)
+    shown = browser.decide(page, "switch", **sent)
+    assert len(lines(shown)) == 1
+    assert browser.decide(shown).status_code == 302
