@@ -381,6 +381,10 @@ CELERY_BEAT_SCHEDULE = {
         "task": "tools_registry.prune_asking",
         "schedule": crontab(hour="3", minute="40"),
     },
+    "forget-replies": {
+        "task": "oauth.forget_replies",
+        "schedule": timedelta(minutes=5),
+    },
     "finish-interrupted-calls": {
         "task": "audit.finish_interrupted",
         "schedule": timedelta(minutes=5),

@@ -57,6 +57,14 @@ def prune_spent_credentials() -> int:
     return sum(deleted for chore in SPENT_CREDENTIALS for deleted in prune(chore))
 
 
+def forget_replies() -> int:
+    """Empty what is kept of replies that nobody may ask for any more; returns how many rows.
+
+    More often than the rest: a copy of the table taken later shall not hold them.
+    """
+    return sum(prune(OLD_REPLIES))
+
+
 def prune(chore: Chore) -> Iterator[int]:
     """Delete what is due, batch by batch, and yield the size of each once it is gone for good."""
     while deleted := _delete_some(chore):
@@ -167,12 +175,15 @@ def _forget_reply(tokens: QuerySet[RefreshToken]) -> None:
 
 
 UNUSED_CLIENTS: Final = Chore("unused clients", _unused_clients, _pruned)
+OLD_REPLIES: Final = Chore(
+    "replies kept for the replay window", _old_replies, _unrecorded, _forget_reply
+)
 SPENT_CREDENTIALS: Final = (
     Chore("authorization requests", _old_requests, _unrecorded),
     Chore("remembered consents", _old_memories, _unrecorded),
     Chore("authorization codes", _old_codes, _unrecorded),
     Chore("access tokens", _old_tokens, _unrecorded),
     Chore("consents without tokens", _empty_roots, _unrecorded),
-    Chore("replies kept for the replay window", _old_replies, _unrecorded, _forget_reply),
+    OLD_REPLIES,
 )
 CHORES: Final = (UNUSED_CLIENTS, *SPENT_CREDENTIALS)

@@ -11,3 +11,8 @@ def prune_unused_clients() -> int:
 @shared_task(name="oauth.prune_spent_credentials")
 def prune_spent_credentials() -> int:
     return cleanup.prune_spent_credentials()
+
+
+@shared_task(name="oauth.forget_replies")
+def forget_replies() -> int:
+    return cleanup.forget_replies()

@@ -8,10 +8,11 @@ from django.conf import settings
 
 from audit.tasks import finish_interrupted
 from foundation.tasks import prune_rate_counters
-from oauth.tasks import prune_spent_credentials, prune_unused_clients
+from oauth.tasks import forget_replies, prune_spent_credentials, prune_unused_clients
 
 TASKS = [
     finish_interrupted,
+    forget_replies,
     prune_rate_counters,
     prune_spent_credentials,
     prune_unused_clients,

@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from audit.models import SecurityEvent
-from oauth import cleanup
+from oauth import cleanup, tasks
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
 from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, read, refused, tokens_of
 from workspace.models import Membership, Organization, User
@@ -158,6 +158,31 @@ def test_another_client_hears_nothing(
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
     assert refused(stranger.refresh(tokens.refresh)) == INVALID_GRANT
     assert oauth_client.ping(pair.access) == 200
+
+
+def test_what_is_kept_goes_within_minutes_after_the_window_and_nothing_before(
+    tokens: Tokens, oauth_client: OAuthClient, clock: time_machine.Traveller, settings: Any
+) -> None:
+    schedule = {
+        entry["task"]: entry["schedule"] for entry in settings.CELERY_BEAT_SCHEDULE.values()
+    }
+    assert schedule[tasks.forget_replies.name] == timedelta(minutes=5)
+    pair = tokens_of(oauth_client.refresh(tokens.refresh))
+    clock.shift(timedelta(seconds=SECONDS))
+    assert tasks.forget_replies() == 0
+    clock.shift(1)
+    assert [tasks.forget_replies(), tasks.forget_replies()] == [1, 0]
+    assert not RefreshToken.objects.filter(sealed_reply__isnull=False).exists()
+    assert oauth_client.ping(pair.access) == 200
+
+
+def test_what_is_kept_goes_once_the_window_is_switched_off(
+    tokens: Tokens, oauth_client: OAuthClient, clock: time_machine.Traveller, settings: Any
+) -> None:
+    oauth_client.refresh(tokens.refresh)
+    settings.HALO_REFRESH_REPLAY_SECONDS = 0
+    clock.shift(1)
+    assert tasks.forget_replies() == 1
 
 
 def test_a_kept_reply_is_forgotten_by_night_and_its_token_is_not(
