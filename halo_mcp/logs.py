@@ -2,6 +2,7 @@
 
 import logging
 import re
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -42,6 +43,30 @@ class StruckFormatter(structlog.stdlib.ProcessorFormatter):
         return CONTROL.sub(_escaped, strike(line))
 
 
+class Unreadable(logging.Filter):
+    """Makes one quiet line of a request that Django could not read.
+
+    Anybody can send such requests by the thousand, and where in Django each was given up on is
+    neither a fault of this server nor worth fifty lines.
+    """
+
+    def __init__(self, level: str) -> None:
+        super().__init__()
+        self.least = logging.getLevelNamesMapping()[level]
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        status = getattr(record, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR)
+        if not (
+            record.name.startswith(("django.request", "django.security"))
+            and record.exc_info
+            and status < HTTPStatus.INTERNAL_SERVER_ERROR
+        ):
+            return True
+        record.exc_info = record.exc_text = None
+        record.levelno, record.levelname = logging.INFO, "INFO"
+        return self.least <= logging.INFO
+
+
 def configuration(*, level: str) -> dict[str, Any]:
     """A `LOGGING` dictionary; configures structlog as a side effect of being asked for.
 
@@ -54,7 +79,14 @@ def configuration(*, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": StruckFormatter, **_rendering(shared)}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "filters": {"unreadable": {"()": Unreadable, "level": level}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "filters": ["unreadable"],
+            }
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"level": level},

@@ -59,11 +59,18 @@ class Principal:
 
 
 class Unauthenticated(Exception):
-    """No valid bearer. `error` is None when none was presented (RFC 6750 section 3.1)."""
+    """No valid bearer. `error` is None when none was presented (RFC 6750 section 3.1).
 
-    def __init__(self, error: str | None = None) -> None:
+    `told` is what the caller reads.
+    """
+
+    def __init__(
+        self,
+        error: str | None = None,
+        told: str = "Sign in first: this endpoint needs a valid bearer token.",
+    ) -> None:
         super().__init__(error or "no bearer")
-        self.error = error
+        self.error, self.told = error, told
 
 
 def authenticate(authorization: str | None) -> Principal:

@@ -34,6 +34,8 @@ PREFLIGHT_HEADERS: Final = (
 # streamable-http, Custom Headers); a name is a token (RFC 9110 section 5.6.2).
 ARGUMENT_HEADER: Final = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,100}", re.IGNORECASE)
 MOST_ARGUMENT_HEADERS: Final = 50
+IN_ADDRESS: Final = "A token in the address is refused: send it in the Authorization header."
+TWICE: Final = "Send one Authorization header, with one bearer token."
 EXPOSED: Final = (
     "WWW-Authenticate, Mcp-Session-Id, Retry-After, X-Request-Id, X-RateLimit-Limit, "
     "X-RateLimit-Remaining, X-RateLimit-Reset"
@@ -87,7 +89,7 @@ def identify(request: HttpRequest) -> Principal:
         host = request.header("host") or ""
         raise ProtocolError(
             UNAUTHORIZED,
-            "Sign in first: this endpoint needs a valid bearer token.",
+            problem.told,
             headers=[("WWW-Authenticate", challenges.unauthorized(problem.error, host=host))],
         ) from problem
 
@@ -95,10 +97,10 @@ def identify(request: HttpRequest) -> Principal:
 def _authenticate(request: HttpRequest) -> Principal:
     if "access_token" in dict(parse_qsl(request.query, keep_blank_values=True)):
         # RFC 9700 section 4.3.2: a token in an address ends up in logs and histories.
-        raise Unauthenticated("invalid_request")
+        raise Unauthenticated("invalid_request", IN_ADDRESS)
     presented = request.all("authorization")
     if len(presented) > 1:
-        raise Unauthenticated("invalid_request")
+        raise Unauthenticated("invalid_request", TWICE)
     return principal.authenticate(presented[0] if presented else None)
 
 

@@ -9,9 +9,11 @@ import pytest
 import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console import documentation
 from halo_mcp import logs
 
 BODY = "Zx9-_kQ0aB7cD1eF2gH3iJ4kL5mN6oP7qR8sT9uV0wX"
@@ -38,6 +40,71 @@ def written() -> Iterator[Log]:
     logger.setLevel(logging.DEBUG)
     yield stream.getvalue
     logger.handlers, logger.propagate = [], True
+
+
+@pytest.fixture
+def configured() -> Iterator[Callable[[str], Log]]:
+    """What is on standard error, at a level, once everything is set up as it is deployed."""
+    stream, root = io.StringIO(), logging.getLogger()
+    before, level = root.handlers, root.level
+
+    def at(level: str) -> Log:
+        described = logs.configuration(level=level)
+        handler = described["handlers"]["stderr"]
+        described["handlers"]["stderr"] = handler | {"stream": stream}
+        logging.config.dictConfig(described)
+        return stream.getvalue
+
+    yield at
+    root.handlers = before
+    root.setLevel(level)
+    logging.config.dictConfig(settings.LOGGING | {"root": {"level": level}})
+    root.handlers = before
+
+
+UNREADABLE = {
+    "boundary": ("x", "multipart/form-data; boundary="),
+    "charset": ("a=b", "application/x-www-form-urlencoded; charset=latin-1"),
+    "fields": ("a=1&" * 2001, "application/x-www-form-urlencoded"),
+    "length": ("a=" + "x" * 1_100_000, "application/x-www-form-urlencoded"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("sent", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_request_that_cannot_be_read_is_one_quiet_line(
+    sent: tuple[str, str], configured: Callable[[str], Log]
+) -> None:
+    body, kind = sent
+    written = configured("INFO")
+    assert Client().generic("POST", "/signin", body, content_type=kind).status_code == 400
+    (line,) = written().splitlines()
+    assert "level=info" in line
+    assert "Traceback" not in line
+    assert "exception" not in line
+
+
+@pytest.mark.django_db
+def test_a_quiet_line_is_not_written_where_only_warnings_are(
+    configured: Callable[[str], Log],
+) -> None:
+    written = configured("WARNING")
+    assert Client().get("/", HTTP_HOST="evil.example").status_code == 400
+    assert written() == ""
+
+
+@pytest.mark.django_db
+def test_a_fault_of_the_server_keeps_its_traceback(
+    configured: Callable[[str], Log], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_given: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(documentation, "links", broken)
+    written = configured("WARNING")
+    assert Client(raise_request_exception=False).get("/docs/").status_code == 500
+    assert "level=error" in written()
+    assert "RuntimeError" in written()
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)

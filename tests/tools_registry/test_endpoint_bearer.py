@@ -120,7 +120,11 @@ def test_h02_strangers_are_counted_once_a_minute_and_leave_no_audit_row() -> Non
 def test_h04_a_token_in_the_address_is_refused_even_beside_a_good_one(grant: Grant) -> None:
     token = grant.token()
     assert unauthorized(sent_with(query=f"access_token={token}"))
-    assert unauthorized(sent_with(f"Bearer {token}", query=f"access_token={token}"))
+    beside = sent_with(f"Bearer {token}", query=f"access_token={token}")
+    assert 'error="invalid_request"' in unauthorized(beside)
+    assert beside.json["error"]["message"] == (
+        "A token in the address is refused: send it in the Authorization header."
+    )
     assert token not in str(list(SecurityEvent.objects.values()))
 
 
