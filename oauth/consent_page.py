@@ -269,7 +269,12 @@ def origin(client: Client) -> str:
         # section 6.4).
         return _("It describes itself at %(host)s.") % {"host": urlsplit(client.client_id).netloc}
     day = date_format(client.created, "DATE_FORMAT")
-    return _("It registered itself on %(day)s.") % {"day": day}
+    site = client.metadata.get("client_uri")
+    if not site:
+        return _("It registered itself on %(day)s.") % {"day": day}
+    # No proof of anything, but a name of one's own that does not fit is a sign.
+    words = _("It registered itself on %(day)s and says that it belongs to %(host)s. Anyone can.")
+    return words % {"day": day, "host": redirects.describe(site).display_host}
 
 
 def _destination(redirect_uri: str) -> RedirectDescription:

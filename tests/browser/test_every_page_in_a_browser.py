@@ -124,6 +124,32 @@ def test_the_consent_page(admin: Visitor, client: BareClient, pictures: Path) ->
     assert_is_fit_to_be_seen(admin, pictures)
 
 
+BOXES = """
+[...document.querySelectorAll('.choice')].map(choice => {
+    const range = document.createRange()
+    range.selectNodeContents(choice.querySelector('label').firstChild)
+    const [first, second] = range.getClientRects()
+    const box = choice.querySelector('input').getBoundingClientRect()
+    return {
+        wraps: Boolean(second),
+        beside: Math.abs((box.top + box.bottom) - (first.top + first.bottom)) / 2,
+        above: first.top - choice.getBoundingClientRect().top,
+    }
+})
+"""
+
+
+def test_a_box_stands_beside_the_first_line_of_its_title(
+    admin: Visitor, client: BareClient
+) -> None:
+    admin.page.set_viewport_size({"width": 320, "height": 640})
+    admin.open(client.authorize_url)
+    boxes = admin.page.evaluate(BOXES)
+
+    assert any(box["wraps"] for box in boxes)
+    assert all(box["beside"] < 4 and box["above"] > 8 for box in boxes), boxes
+
+
 def test_night_is_dark_and_day_is_light(stranger: Visitor) -> None:
     stranger.open("/")
     seen = {}

@@ -74,6 +74,9 @@ def test_switching_shows_the_tools_there_and_keeps_what_was_unticked(
     expect(page.get_by_role("status")).to_have_text(
         f"This page now shows what it unlocks at {QUIET}."
     )
+    assert page.evaluate("location.hash") == "#organization"
+    assert page.evaluate("scrollY") > 0
+    expect(page.get_by_role("radio", name=QUIET)).to_be_in_viewport()
     expect(page.get_by_text("Unlocks nothing today")).to_have_count(2)
     expect(page.get_by_role("radio", name=QUIET)).to_be_checked()
     expect(page.get_by_role("checkbox", name="docs:read")).to_be_checked()

@@ -60,7 +60,7 @@ def page(browser: Browser, address: str = LIST) -> Element:
 def cards(browser: Browser, address: str = LIST) -> dict[str, Element]:
     """The connections on the list, by the client's name, in the order they stand."""
     articles = page(browser, address).all("article")
-    return {article.one("h2").text: article for article in articles}
+    return {article.one("h2").one("bdi").text: article for article in articles}
 
 
 def facts(element: Element) -> dict[str, str]:

@@ -71,6 +71,14 @@ def test_a_name_that_anyone_can_choose_is_marked_as_such() -> None:
     assert warning not in shown(client_is_verified=True).text
 
 
+def test_only_a_name_that_is_vouched_for_stands_without_quotes_and_in_our_colour() -> None:
+    stranger, known = shown(), shown(client_is_verified=True)
+    assert stranger.one("h1").text == "“ Claude ” asks to connect to your workspace"
+    assert stranger.all("bdi", class_="vouched") == []
+    assert known.one("h1").text == "Claude asks to connect to your workspace"
+    assert known.one("bdi", class_="vouched").text == "Claude"
+
+
 def test_a_name_of_markup_and_turned_writing_stays_inside_its_own_element() -> None:
     name = "<b>Claude</b>\N{RIGHT-TO-LEFT OVERRIDE}ved"
     page = shown(client_name=name)

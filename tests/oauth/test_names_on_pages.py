@@ -1,11 +1,14 @@
 """What a client says of itself, as a person and an admin read it, and that nothing is fetched."""
 
+import re
 import socket
 from typing import Any
 
 import pytest
 from django.test import Client as Http
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from oauth.models import Client
 from tests.drivers.oauth_client import Browser, OAuthClient, answer
@@ -47,6 +50,25 @@ def _no_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", looked_up)
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("https://Claude.ai/about", "says that it belongs to claude.ai. Anyone can."),
+        ("https://cdn.example:8443/", "says that it belongs to cdn.example:8443. Anyone can."),
+        (None, "It registered itself on"),
+    ],
+)
+def test_the_page_tells_when_it_registered_and_whose_it_says_it_is(
+    said: str | None, shown: str, browser: Browser
+) -> None:
+    client = OAuthClient()
+    client.register(client_uri=said)
+    page = browser.open(client.authorize_address()).content.decode()
+    assert f"It registered itself on {date_format(timezone.now(), 'DATE_FORMAT')}" in page
+    assert shown in page
+    assert ("says that it belongs" in page) is bool(said)
+
+
 @pytest.mark.parametrize(("name", "shown"), NAMES)
 def test_the_consent_page_shows_a_name_escaped_beside_where_it_leads(
     name: str, shown: str, browser: Browser
@@ -86,7 +108,9 @@ def test_an_address_a_client_names_is_kept_and_never_fetched_or_embedded(
     client.register(**{member: LINKS[member]})
     assert Client.objects.get().metadata[member] == LINKS[member]
     page = browser.open(client.authorize_address())
-    assert "cdn.example" not in page.content.decode()
+    text = page.content.decode()
+    assert LINKS[member] not in text
+    assert not re.search(r"""=["'][^"']*cdn\.example""", text)
     assert client.exchange(answer(browser.decide(page))["code"]).status_code == 200
 
 
