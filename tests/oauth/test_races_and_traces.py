@@ -92,7 +92,7 @@ def is_dead(client: RemoteClient, pair: dict[str, str]) -> bool:
     return (renewed.status_code, called.status_code) == (400, 401)
 
 
-@pytest.mark.parametrize("threads", [pytest.param(24, id="D03")])
+@pytest.mark.parametrize("threads", [pytest.param(24, id="D03-V01")])
 def test_of_many_who_bring_one_code_one_wins_and_the_chain_dies(
     threads: int, client: RemoteClient, person: Person, server: Server
 ) -> None:
@@ -103,7 +103,7 @@ def test_of_many_who_bring_one_code_one_wins_and_the_chain_dies(
     assert "level=error" not in server.log.read_text()
 
 
-@pytest.mark.parametrize("threads", [pytest.param(24, id="E03")])
+@pytest.mark.parametrize("threads", [pytest.param(24, id="E03-V02")])
 def test_of_many_who_bring_one_refresh_token_one_wins_and_the_chain_dies(
     threads: int, client: RemoteClient, person: Person, server: Server
 ) -> None:
@@ -116,7 +116,7 @@ def test_of_many_who_bring_one_refresh_token_one_wins_and_the_chain_dies(
     assert "level=error" not in server.log.read_text()
 
 
-@pytest.mark.parametrize("threads", [pytest.param(24, id="E04")])
+@pytest.mark.parametrize("threads", [pytest.param(24, id="E04-V02")])
 def test_while_the_replay_window_is_open_all_of_them_get_the_one_pair(
     threads: int, person: Person, tmp_path: Path
 ) -> None:
