@@ -4,15 +4,13 @@
 A wrong value stops the start and names its variable (`halo_mcp/env.py`).
 """
 
-from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import env, logs, passkeys
+from halo_mcp import env, logs, passkeys, schedule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HALO_DATA_DIR = Path(env.text("HALO_DATA_DIR", str(BASE_DIR / "var"))).resolve()
@@ -368,35 +366,6 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULE = {
-    "prune-unused-clients": {
-        "task": "oauth.prune_unused_clients",
-        "schedule": crontab(hour="3", minute="10"),
-    },
-    "prune-spent-credentials": {
-        "task": "oauth.prune_spent_credentials",
-        "schedule": crontab(hour="3", minute="25"),
-    },
-    "prune-asking": {
-        "task": "tools_registry.prune_asking",
-        "schedule": crontab(hour="3", minute="40"),
-    },
-    "forget-replies": {
-        "task": "oauth.forget_replies",
-        "schedule": timedelta(minutes=5),
-    },
-    "finish-interrupted-calls": {
-        "task": "audit.finish_interrupted",
-        "schedule": timedelta(minutes=5),
-    },
-    "prune-sessions": {
-        "task": "console.prune_sessions",
-        "schedule": crontab(hour="3", minute="40"),
-    },
-    "prune-rate-counters": {
-        "task": "foundation.prune_rate_counters",
-        "schedule": timedelta(hours=1),
-    },
-}
+CELERY_BEAT_SCHEDULE = schedule.BEAT
 
 LOGGING = logs.configuration(level=env.text("HALO_LOG_LEVEL", "INFO").upper())
