@@ -1,5 +1,7 @@
 """What a client answered to the questions of a call; no Django: authors' code stands on it."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,17 +17,30 @@ class Answers:
     """The answers of all rounds so far, by key, as the client gave them.
 
     `vouched` says that this server put these questions: a seal shows it, or the stream that the
-    call stands on. `state` is what went out with the last of them, and `spends` the name of the
-    seal, for calls that may take each one once.
+    call stands on. `put` has a digest of each question as it was put, `state` what went out with
+    the last of them, `ends` when the first of them is too old (Unix time), and `spends` the name of
+    the seal, for calls that may take each one once.
     """
 
     by_key: Mapping[str, Any] = field(default_factory=dict)
+    put: Mapping[str, str] = field(default_factory=dict)
     state: Any = None
     vouched: bool = False
+    ends: float | None = None
     spends: str = ""
+
+    def given(self, key: str, request: InputRequest) -> Any:
+        """What the client answered to this very question: a yes to another one is no yes to it."""
+        same = not self.vouched or self.put.get(key) == digest(request)
+        return self.by_key.get(key) if same else None
 
 
 NONE_YET: Final = Answers()
+
+
+def digest(request: InputRequest) -> str:
+    """What tells a question from one that was worded otherwise."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
 def accepted(request: InputRequest, value: object) -> Any:

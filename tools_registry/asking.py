@@ -15,7 +15,7 @@ from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth.principal import Principal
 from tools_registry import request_state
-from tools_registry.answers import NONE_YET, Answers
+from tools_registry.answers import NONE_YET, Answers, digest
 from tools_registry.operations import Reply
 from tools_registry.request_state import SealedFor
 from tools_registry.types import Cancelled, Channel, InputRequired, IntegrationFailure, ToolFailure
@@ -37,16 +37,17 @@ class Waiter(Protocol):
 class Question:
     """Requests that are to go out on a stream, in the words of its revision.
 
-    `before` are the answers of earlier rounds.
+    `before` are the answers of earlier rounds, `put` has the digests of all questions so far.
     """
 
     requests: Mapping[str, JsonObject]
     state: Any
     before: Mapping[str, Any] = field(repr=False)
+    put: Mapping[str, str] = field(repr=False)
     waiter: Waiter = field(repr=False)
 
     def answered(self, new: Mapping[str, Any]) -> Answers:
-        return Answers({**self.before, **new}, self.state, vouched=True)
+        return Answers({**self.before, **new}, self.put, self.state, vouched=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,4 +114,5 @@ def _question(this: Round, asked: InputRequired, waiter: Waiter) -> Question | N
         requests = input_requests.worded(asked.requests, this.revision)
     except Unspeakable:
         return None
-    return Question(requests, asked.state, this.answers.by_key, waiter)
+    put = {key: digest(request) for key, request in asked.requests.items()}
+    return Question(requests, asked.state, this.answers.by_key, {**this.answers.put, **put}, waiter)

@@ -132,6 +132,9 @@ def prepare(call: Call) -> Prepared | Reply:
 def run(prepared: Prepared, channel: Channel | None = None) -> Reply | Question:
     """Run a prepared call. The audit row is finished whatever happens in the tool."""
     call, tool = prepared.call, prepared.tool
+    if channel is not None and channel.is_cancelled():
+        # Its client went before it began: nothing is done in its name any more.
+        return _record(call, tool, _cancelled())
     if not tool.mutates:
         return _record(call, tool, _ran(prepared, channel or Silence()))
     execution = record.begin(call.actor, _act(call, tool))

@@ -125,8 +125,10 @@ class ToolContext:
         """
         # A state that never went out cannot come back: the client answered before it was asked.
         told = state is None or self.answers.vouched
-        given = self.answers.by_key if told else {}
-        answers = {key: accepted(asked, given.get(key)) for key, asked in requests.items()}
+        answers = {
+            key: accepted(asked, self.answers.given(key, asked)) if told else None
+            for key, asked in requests.items()
+        }
         missing = [key for key, answer in answers.items() if answer is None]
         if missing:
             raise InputRequired({key: requests[key] for key in missing}, state)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from mcp_protocol import envelope, input_requests
 from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
@@ -35,6 +36,8 @@ CLOSING_CANCELS: Final = since(Revision.V2026_07_28)
 MOST_ROUNDS: Final = 20
 # In case that a notice gets lost.
 LOOKS_EVERY: Final = 10.0  # seconds
+# A call that starts later than this after its gates were asked asks them again.
+FRESH_SECONDS: Final = 1.0
 
 Outcome: TypeAlias = Answered | Waiting | Pause
 
@@ -88,6 +91,7 @@ class Conversation:
             caller.request.request_id,
         )
         self._first = step
+        self._begun = time.monotonic()
         self._rounds = 0
         self._cancelled = threading.Event()
         self._gone = threading.Event()
@@ -112,7 +116,18 @@ class Conversation:
 
     def _started(self, channel: StreamChannel) -> Outcome:
         first = self._first
-        return dispatch.run(first, channel) if isinstance(first, Runnable) else first
+        if isinstance(first, Waiting):
+            return first
+        if time.monotonic() - self._begun < FRESH_SECONDS:
+            return dispatch.run(first, channel)
+        # It had to wait for a thread: what let it in is asked again before anything is done.
+        try:
+            who = principal.recheck(self._caller.token_id)
+        except Unauthenticated:
+            return dispatch.refuse(
+                first, Unanswered("The token is no longer valid. Sign in again.")
+            )
+        return dispatch.anew(first, who, channel)
 
     def _step(self, emit: Emit, work: Callable[[StreamChannel], Outcome]) -> Pause | None:
         channel = StreamChannel(self._first.terms, emit, self._cancelled)
@@ -133,6 +148,9 @@ class Conversation:
         self._rounds += 1
         if self._rounds > MOST_ROUNDS:
             return dispatch.end(waiting, Unanswered("It had to be asked too often."))
+        if mailbox.is_full(self._caller.authorization_id):
+            why = "Too many questions of this client wait for an answer. Answer them first."
+            return dispatch.end(waiting, Unanswered(why))
         requests = waiting.question.requests
         question_ids = mailbox.put(self._caller.authorization_id, len(requests))
         for question_id, request in zip(question_ids, requests.values(), strict=True):
@@ -149,7 +167,12 @@ class Conversation:
         return self._step(emit, lambda channel: self._looked(asked, channel))
 
     def _looked(self, asked: Asked, channel: StreamChannel) -> Outcome:
-        found = mailbox.collect(asked.sent_as.values())
+        try:
+            found = mailbox.collect(asked.sent_as.values())
+        except (OperationalError, InterfaceError) as error:
+            # The database is away for a moment; the answer, if there is one, will be there later.
+            log.warning("question_unread", error=type(error).__name__)
+            found = {}
         why = self._hopeless(asked, found)
         if why is None and len(found) < len(asked.sent_as):
             return self._pause(asked)

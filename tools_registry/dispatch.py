@@ -23,7 +23,7 @@ from oauth.principal import Principal
 from tools_registry import asking, call, cancelling, gate, mailbox, rates, sessions
 from tools_registry.answers import Answers
 from tools_registry.asking import Question
-from tools_registry.call import Prepared
+from tools_registry.call import Prepared, Suspended
 from tools_registry.exchange import Headers, HttpRequest, Stream
 from tools_registry.methods import HANDLERS, Exchange
 from tools_registry.operations import Reply
@@ -102,13 +102,34 @@ def begin(caller: Caller, message: Message) -> Step:
     except ProtocolError as error:
         elapsed = int((time.perf_counter() - clock) * 1_000_000)
         _record_refusal(caller, message, _ending(error, elapsed))
-        return _failure(_id_of(message), error, _revision_of(caller, message))
+        failure = _failure(_id_of(message), error, _revision_of(caller, message))
+        return failure if isinstance(message, Request | Malformed) else _unaccepted(failure)
+
+
+def _unaccepted(failure: Answered) -> Answered:
+    # A notification that is not accepted has an HTTP error for an answer (MCP 2025-03-26 to
+    # 2026-07-28, basic/transports, Sending Messages).
+    return replace(failure, status=max(failure.status, 400))
 
 
 def run(runnable: Runnable, channel: Channel | None = None) -> Answered | Waiting:
     """Run a call to its answer, or to what it asks first."""
     reply = call.run(runnable.prepared, channel)
     return settled(runnable.request_id, reply, runnable.terms)
+
+
+def anew(runnable: Runnable, principal: Principal, channel: Channel) -> Answered | Waiting:
+    """Run a call for who its caller is by now, through every gate as it stands now."""
+    prepared = runnable.prepared
+    suspended = Suspended(prepared)
+    reply = suspended.again(principal, prepared.call.round.answers, channel)
+    return settled(runnable.request_id, reply, runnable.terms)
+
+
+def refuse(runnable: Runnable, why: ToolFailure | Cancelled) -> Answered:
+    """End a call that may not start any more."""
+    reply = Suspended(runnable.prepared).end(why)
+    return _answered(runnable.request_id, reply, runnable.terms.revision)
 
 
 def again(

@@ -7,7 +7,7 @@ answer for another; an answer counts once, in time, and is sealed where it lies.
 import json
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -17,10 +17,21 @@ from foundation import ids, notices, sealing
 from mcp_protocol.envelope import Response
 from tools_registry.models import Question
 
+# Of one authorization: each holds a stream and a call in memory for as long as it is open.
+MOST_OPEN: Final = 20
+
 
 def topic(question_id: str) -> str:
     """What is posted once a question is answered."""
     return f"question:{question_id}"
+
+
+def is_full(authorization_id: UUID) -> bool:
+    """Whether so many questions of a client are open that it gets no further one."""
+    open_ones = Question.objects.filter(
+        authorization_id=str(authorization_id), expires_at__gt=timezone.now()
+    )
+    return open_ones.count() >= MOST_OPEN
 
 
 def put(authorization_id: UUID, how_many: int) -> list[str]:

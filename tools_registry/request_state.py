@@ -20,7 +20,7 @@ from django.utils import timezone
 from foundation import ids, sealed_text
 from foundation.sealing import SealBroken
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError
-from tools_registry.answers import Answers
+from tools_registry.answers import Answers, digest
 from tools_registry.models import SpentState
 from tools_registry.types import InputRequired
 
@@ -51,8 +51,10 @@ def seal(purpose: SealedFor, answers: Answers, asked: InputRequired) -> str:
     sealed = {
         "purpose": purpose.digest(),
         "name": ids.opaque(""),
-        "ends": time.time() + settings.HALO_ASK_SECONDS,
+        # From the first question on: an answer does not get younger by being carried along.
+        "ends": answers.ends or time.time() + settings.HALO_ASK_SECONDS,
         "asked": list(asked.requests),
+        "put": {**answers.put, **{key: digest(one) for key, one in asked.requests.items()}},
         "answered": kept,
         "state": asked.state,
     }
@@ -71,7 +73,14 @@ def read(purpose: SealedFor, params: Mapping[str, Any]) -> Answers:
         return Answers(responses)
     sealed = _opened(purpose, params["requestState"])
     new = {key: responses[key] for key in sealed["asked"] if key in responses}
-    return Answers(sealed["answered"] | new, sealed["state"], vouched=True, spends=sealed["name"])
+    return Answers(
+        by_key=sealed["answered"] | new,
+        put=sealed["put"],
+        state=sealed["state"],
+        vouched=True,
+        ends=sealed["ends"],
+        spends=sealed["name"],
+    )
 
 
 def spend(answers: Answers) -> None:

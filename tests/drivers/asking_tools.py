@@ -115,3 +115,13 @@ def plan(context: ToolContext, _arguments: Mapping[str, str]) -> list[Message]:
 @ASKING.resource(uri="asking://secret", title="Secret", description="Asks a word.")
 def secret(context: ToolContext, _values: Mapping[str, str]) -> Body:
     return Body(context.ask_form("word", "The word?", {"word": TEXT})["word"])
+
+
+PRICES = [10]
+
+
+@ASKING.tool(title="Pay", description="Asks for today's price.", input_schema=NOTHING, mutates=True)
+def pay(context: ToolContext, _arguments: Arguments) -> Facts:
+    price = PRICES[-1]
+    context.ask_form("sure", f"Pay {price} euros?", {"sure": {"type": "boolean"}})
+    return Facts({"paid": price})
