@@ -43,6 +43,11 @@ def digest(request: InputRequest) -> str:
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
+def digests(requests: Mapping[str, InputRequest]) -> dict[str, str]:
+    """The digest of each question, by its key."""
+    return {key: digest(request) for key, request in requests.items()}
+
+
 def accepted(request: InputRequest, value: object) -> Any:
     """A client's value as the author gets it, or None where it does not answer the request.
 

@@ -15,7 +15,7 @@ from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth.principal import Principal
 from tools_registry import request_state
-from tools_registry.answers import NONE_YET, Answers, digest
+from tools_registry.answers import NONE_YET, Answers, digests
 from tools_registry.operations import Reply
 from tools_registry.request_state import SealedFor
 from tools_registry.types import Cancelled, Channel, InputRequired, IntegrationFailure, ToolFailure
@@ -114,5 +114,5 @@ def _question(this: Round, asked: InputRequired, waiter: Waiter) -> Question | N
         requests = input_requests.worded(asked.requests, this.revision)
     except Unspeakable:
         return None
-    put = {key: digest(request) for key, request in asked.requests.items()}
-    return Question(requests, asked.state, this.answers.by_key, {**this.answers.put, **put}, waiter)
+    put = {**this.answers.put, **digests(asked.requests)}
+    return Question(requests, asked.state, this.answers.by_key, put, waiter)

@@ -19,7 +19,7 @@ from mcp_protocol import envelope, input_requests
 from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from mcp_protocol.revisions import Revision, since
 from oauth import principal
-from oauth.principal import Unauthenticated
+from oauth.principal import Principal, Unauthenticated
 from tools_registry import cancelling, dispatch, mailbox
 from tools_registry.dispatch import Answered, Caller, Runnable, Waiting
 from tools_registry.exchange import STREAM_HEADERS, Emit, Pause, Stream
@@ -121,12 +121,9 @@ class Conversation:
         if time.monotonic() - self._begun < FRESH_SECONDS:
             return dispatch.run(first, channel)
         # It had to wait for a thread: what let it in is asked again before anything is done.
-        try:
-            who = principal.recheck(self._caller.token_id)
-        except Unauthenticated:
-            return dispatch.refuse(
-                first, Unanswered("The token is no longer valid. Sign in again.")
-            )
+        who = self._caller_now()
+        if isinstance(who, Unanswered):
+            return dispatch.refuse(first, who)
         return dispatch.anew(first, who, channel)
 
     def _step(self, emit: Emit, work: Callable[[StreamChannel], Outcome]) -> Pause | None:
@@ -199,12 +196,17 @@ class Conversation:
     def _go_on(
         self, waiting: Waiting, results: Mapping[str, Any], channel: StreamChannel
     ) -> Answered | Waiting:
-        try:
-            who = principal.recheck(self._caller.token_id)
-        except Unauthenticated:
-            # Long ago it was let in: a token may have ended, or been ended, since.
-            return dispatch.end(waiting, Unanswered("The token is no longer valid. Sign in again."))
+        who = self._caller_now()
+        if isinstance(who, Unanswered):
+            return dispatch.end(waiting, who)
         return dispatch.again(waiting, who, waiting.question.answered(results), channel)
+
+    def _caller_now(self) -> Principal | Unanswered:
+        """Who calls, or why not any more: a token may have ended, or been ended, since."""
+        try:
+            return principal.recheck(self._caller.token_id)
+        except Unauthenticated:
+            return Unanswered("The token is no longer valid. Sign in again.")
 
     def _broken(self) -> Answered:
         # The status has gone out: all that can still be told is a message.

@@ -4,15 +4,14 @@ It holds the key of the last thing shown, so a page begins where the one before 
 something was added or removed in between (MCP, server/utilities/pagination).
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
-from foundation.sealing import SealBroken, seal, unseal
+from foundation import sealed_text
+from foundation.sealing import SealBroken
 from mcp_protocol import failures
 from mcp_protocol.errors import ProtocolError
 
@@ -61,25 +60,18 @@ def page(
 
 
 def _sealed(key: Key, place: Place) -> str:
-    sealed = seal(json.dumps(list(key)).encode(), context=place.context)
-    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+    return sealed_text.seal(json.dumps(list(key)).encode(), context=place.context)
 
 
 def _opened(cursor: object, place: Place) -> list[str]:
     # An empty string is a cursor like any other, and none of ours.
+    if not isinstance(cursor, str) or len(cursor) > LONGEST_CURSOR:
+        raise _refusal()
     try:
-        key: list[str] = json.loads(unseal(_decoded(cursor), context=place.context))
-    except (SealBroken, binascii.Error, ValueError) as error:
+        key: list[str] = json.loads(sealed_text.unseal(cursor, context=place.context))
+    except SealBroken as error:
         raise _refusal() from error
     return key
-
-
-def _decoded(cursor: object) -> bytes:
-    if not isinstance(cursor, str) or len(cursor) > LONGEST_CURSOR or not cursor.isascii():
-        raise _refusal()
-    # Strictly: a lenient decoder takes text with something behind it.
-    padded = cursor + "=" * (-len(cursor) % 4)
-    return base64.b64decode(padded, altchars=b"-_", validate=True)
 
 
 def _refusal() -> ProtocolError:

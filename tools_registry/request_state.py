@@ -20,7 +20,7 @@ from django.utils import timezone
 from foundation import ids, sealed_text
 from foundation.sealing import SealBroken
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError
-from tools_registry.answers import Answers, digest
+from tools_registry.answers import Answers, digests
 from tools_registry.models import SpentState
 from tools_registry.types import InputRequired
 
@@ -54,7 +54,7 @@ def seal(purpose: SealedFor, answers: Answers, asked: InputRequired) -> str:
         # From the first question on: an answer does not get younger by being carried along.
         "ends": answers.ends or time.time() + settings.HALO_ASK_SECONDS,
         "asked": list(asked.requests),
-        "put": {**answers.put, **{key: digest(one) for key, one in asked.requests.items()}},
+        "put": {**answers.put, **digests(asked.requests)},
         "answered": kept,
         "state": asked.state,
     }
