@@ -6,10 +6,11 @@ before it runs and finished by one UPDATE, so that a crash in between leaves a r
 text is made storable here.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields
 from datetime import datetime, timedelta
-from typing import Any
+from operator import attrgetter, gt
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
@@ -18,10 +19,13 @@ from django.utils import timezone
 from audit.models import ActionExecution, SecurityEvent
 from audit.outcomes import ActorKind, Outcome
 from foundation import peer
-from foundation.storable import escape_unstorable
+from foundation.carrier import carrier
+from foundation.ids import uuid7
+from foundation.statements import Statement
+from foundation.storable import UNSTORABLE, escape_unstorable, storable_json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@carrier
 class Actor:
     """Who acted, on whose grant, from where; text ids only."""
 
@@ -36,7 +40,7 @@ class Actor:
     address: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@carrier
 class Act:
     """What was asked for."""
 
@@ -51,7 +55,7 @@ class Act:
     started_at: datetime = field(default_factory=timezone.now)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@carrier
 class Ending:
     """How it ended. `duration_us` in microseconds."""
 
@@ -63,14 +67,68 @@ class Ending:
     upstream_status: int | None = None
     row_count: int | None = None
 
+    def over(self, elapsed: int, *, about: str = "") -> "Ending":
+        """This ending after so many microseconds, with what is said beside its detail."""
+        return Ending(
+            outcome=self.outcome,
+            reason=self.reason,
+            layer=self.layer,
+            detail="; ".join(filter(None, (about, self.detail))),
+            duration_us=elapsed,
+            upstream_status=self.upstream_status,
+            row_count=self.row_count,
+        )
+
+
+# Columns of one name are as long in both tables.
+_LENGTHS: Final[Mapping[str, int]] = {
+    item.name: item.max_length
+    for model in (SecurityEvent, ActionExecution)
+    for item in model._meta.concrete_fields
+    if item.max_length
+}
+
+
+def _texts(of: type, *but: str) -> tuple[str, ...]:
+    """The fields that are columns of text."""
+    return tuple(one.name for one in fields(of) if one.name in _LENGTHS and one.name not in but)
+
+
+# Written out, on the hot path: the ORM would compile the same statements anew for every row.
+_ACTOR: Final = _texts(Actor, "kind")
+_ACT: Final = _texts(Act)
+_ENDING: Final = _texts(Ending, "outcome")
+_COLUMNS: Final = (*_ACTOR, *_ACT, *_ENDING)
+_FIGURES: Final = ("duration_us", "upstream_status", "row_count")
+_INSERTED: Final = ("id", "started_at", "actor_kind", "arguments", "outcome", *_FIGURES, *_COLUMNS)
+_SET: Final = ", ".join(f"{name} = %s" for name in ("outcome", *_FIGURES, *_ENDING))
+INSERT: Final = Statement(
+    f"INSERT INTO action_executions ({', '.join(_INSERTED)})"  # noqa: S608  our names
+    f" VALUES ({', '.join(['%s'] * len(_INSERTED))})"
+)
+FINISH: Final = Statement(
+    # As a value: written out, PostgreSQL takes the index of what is unfinished, and reads it all.
+    f"UPDATE action_executions SET {_SET} WHERE id = %s AND outcome = %s"  # noqa: S608  our names
+)
+_of_actor: Final = attrgetter(*_ACTOR)
+_of_act: Final = attrgetter(*_ACT)
+_of_ending: Final = attrgetter(*_ENDING)
+_figures: Final = attrgetter(*_FIGURES)
+
 
 def execution(actor: Actor, act: Act, ending: Ending) -> UUID:
     """Write one finished row; returns its id."""
-    row = ActionExecution(
-        actor_kind=actor.kind, **_columns(actor, "kind"), **_columns(act), **_columns(ending)
+    key = uuid7()
+    INSERT.rows(
+        key,
+        act.started_at,
+        actor.kind.value,
+        storable_json(act.arguments),
+        ending.outcome.value,
+        *_figures(ending),
+        *_fitted(_COLUMNS, (*_of_actor(actor), *_of_act(act), *_of_ending(ending))),
     )
-    _insert(row)
-    return row.id
+    return key
 
 
 def begin(actor: Actor, act: Act) -> UUID:
@@ -80,8 +138,8 @@ def begin(actor: Actor, act: Act) -> UUID:
 
 def finish(execution_id: UUID, ending: Ending) -> None:
     """Say how a begun call ended; a row that is finished already stays as it is."""
-    begun = ActionExecution.objects.filter(pk=execution_id, outcome=Outcome.STARTED)
-    begun.update(**_columns(ending))
+    told = _fitted(_ENDING, _of_ending(ending))
+    FINISH.rows(ending.outcome.value, *_figures(ending), *told, execution_id, Outcome.STARTED.value)
 
 
 def finish_interrupted(*, older_than: timedelta) -> int:
@@ -104,60 +162,44 @@ def security_event(
 ) -> None:
     """Count one event; `subject` only names what the request has proved to be."""
     now = timezone.now()
-    given = _storable(
-        {
-            "kind": kind,
-            "address_prefix": peer.prefix(address),
-            "subject": subject,
-            "organization_id": organization_id,
-            "client_id": client_id,
-            "user_id": user_id,
-            "detail": detail,
-        }
-    )
-    _count(SecurityEvent(minute=now.replace(second=0, microsecond=0), **given), now)
+    given = {
+        "kind": kind,
+        "address_prefix": peer.prefix(address),
+        "subject": subject,
+        "organization_id": organization_id,
+        "client_id": client_id,
+        "user_id": user_id,
+        "detail": detail,
+    }
+    fitted = dict(zip(given, _fitted(tuple(given), tuple(given.values())), strict=True))
+    _count(SecurityEvent(minute=now.replace(second=0, microsecond=0), **fitted), now)
 
 
 def _count(event: SecurityEvent, now: datetime) -> None:
     # One statement that inserts or counts up: a read and a write would lose counts in a race.
-    _insert(
-        event,
-        "ON CONFLICT (kind, minute, address_prefix, subject) "
-        "DO UPDATE SET count = security_events.count + 1, last_at = %s",
-        connection.ops.adapt_datetimefield_value(now),
-    )
-
-
-def _insert(row: ActionExecution | SecurityEvent, otherwise: str = "", *more: Any) -> None:
-    # Written out, on the hot path: the ORM would compile the same statement anew for every row.
-    fields = row._meta.concrete_fields
-    columns = ", ".join(item.attname for item in fields)
-    marks = ", ".join(["%s"] * len(fields))
-    values = [item.get_db_prep_save(item.pre_save(row, add=True), connection) for item in fields]
+    items = event._meta.concrete_fields
+    columns = ", ".join(item.attname for item in items)
+    marks = ", ".join(["%s"] * len(items))
+    values = [item.get_db_prep_save(item.pre_save(event, add=True), connection) for item in items]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {row._meta.db_table} ({columns}) VALUES ({marks}) {otherwise}",  # noqa: S608  our names
-            [*values, *more],
+            f"INSERT INTO security_events ({columns}) VALUES ({marks})"  # noqa: S608  our names
+            " ON CONFLICT (kind, minute, address_prefix, subject)"
+            " DO UPDATE SET count = security_events.count + 1, last_at = %s",
+            [*values, connection.ops.adapt_datetimefield_value(now)],
         )
 
 
-def _columns(given: Actor | Act | Ending, *but: str) -> dict[str, Any]:
-    """What is given, by column, fit to be stored."""
-    return _storable({name: getattr(given, name) for name in given.__slots__ if name not in but})
+def _fitted(columns: tuple[str, ...], texts: tuple[str, ...]) -> Sequence[str]:
+    """The texts as their columns can hold them.
 
-
-def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _fitting(name, escape_unstorable(value)) for name, value in values.items()}
-
-
-LENGTHS = {
-    item.name: item.max_length
-    for model in (ActionExecution, SecurityEvent)
-    for item in model._meta.concrete_fields
-    if item.max_length
-}
-
-
-def _fitting(name: str, value: Any) -> Any:
-    # A name that a client made up may be longer than its column; the row matters more.
-    return value[: LENGTHS[name]] if isinstance(value, str) and name in LENGTHS else value
+    A name that a client made up may be longer than its column, or hold what no database stores;
+    the row matters more.
+    """
+    too_long = any(map(gt, map(len, texts), map(_LENGTHS.__getitem__, columns)))
+    if not too_long and UNSTORABLE.search("".join(texts)) is None:
+        return texts
+    return [
+        str(escape_unstorable(text))[: _LENGTHS[column]]
+        for column, text in zip(columns, texts, strict=True)
+    ]

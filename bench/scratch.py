@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +25,16 @@ PARENT, USER, KERNEL = 1, 11, 12  # fields of /proc/<pid>/stat behind the name, 
 
 
 @contextmanager
-def database(url: str) -> Iterator[str]:
-    """The URL of an empty PostgreSQL database beside the given one; dropped afterwards."""
+def database(url: str, template: str = "template1") -> Iterator[str]:
+    """The URL of a new PostgreSQL database beside the given one; dropped afterwards.
+
+    It is empty, or a copy of `template`, a database of the same server that nobody is connected to.
+    """
     fresh = f"halo_bench_{secrets.token_hex(4)}"
     name = sql.Identifier(fresh)
     with psycopg.connect(url, autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        copied = sql.Identifier(template)
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, copied))
         try:
             yield urlsplit(url)._replace(path=f"/{fresh}").geturl()
         finally:
@@ -48,18 +52,27 @@ def redis_if_up(url: str) -> dict[str, str]:
 
 @contextmanager
 def serving(
-    processes: int, log: Path, application: str = "halo_mcp.asgi:application"
+    processes: int,
+    log: Path,
+    application: str = "halo_mcp.asgi:application",
+    environment: Mapping[str, str] | None = None,
+    checkout: Path = ROOT,
 ) -> Iterator["Server"]:
     """The server as a deployment runs it, on a free loopback port, until the block ends.
 
-    Settings are the environment's. Raises RuntimeError with the log's end when it does not start.
+    Settings are the environment's, with what else is given for this server alone; the code is that
+    of a checkout. Raises RuntimeError with the log's end when it does not start.
     """
+    from django.conf import settings  # noqa: PLC0415  the environment first
+
     port = _free_port()
-    command = ["uvicorn", application, "--port", str(port), "--no-access-log"]
+    words = [f"from halo_mcp import serve; serve.main({application!r})", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  every word is ours
-            [sys.executable, "-m", *command, "--workers", str(processes)],
-            cwd=ROOT,
+            [sys.executable, "-c", *words, "--workers", str(processes)],
+            cwd=checkout,
+            # Tokens that are made here are for the address that this process goes by.
+            env={**os.environ, "HALO_PUBLIC_URL": settings.HALO_PUBLIC_URL, **(environment or {})},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -79,7 +92,11 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """CPU time of all web processes so far, in user and kernel mode."""
-        return sum(_cpu_seconds(pid) for pid in _family(self.process.pid))
+        return sum(_cpu_seconds(pid) for pid in self.family())
+
+    def family(self) -> set[int]:
+        """The process that was started and all that descend from it, by id."""
+        return _family(self.process.pid)
 
     def status(self, name: str) -> int:
         """A number from /proc/<pid>/status, such as VmRSS in KiB; of the one process there is."""

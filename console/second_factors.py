@@ -28,6 +28,7 @@ from audit import record
 from console import passkey_answers
 from console.passkey_answers import Answer, BadAnswer
 from foundation import sealing
+from foundation.resealing import Column
 from oauth import replies
 from workspace.models import User
 
@@ -58,16 +59,11 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     def encrypt(self, text: str) -> str:
         """Seal for who is signed in: factors are added by nobody else."""
         owner = str(context.request.user.pk)
-        sealed = sealing.seal(text.encode(), context=_place(owner))
-        return f"{owner}:{base64.b64encode(sealed).decode()}"
+        return _written(owner, sealing.seal(text.encode(), context=_place(owner)))
 
     def decrypt(self, encrypted_text: str) -> str:
         """Raises SealBroken, also for what was never sealed."""
-        owner, _colon, encoded = encrypted_text.partition(":")
-        try:
-            sealed = base64.b64decode(encoded, validate=True)
-        except ValueError as error:
-            raise sealing.SealBroken("This is no sealed value.") from error
+        owner, sealed = _parted(encrypted_text)
         return sealing.unseal(sealed, context=_place(owner)).decode()
 
     def generate_authenticator_name(self, user: AbstractBaseUser, type: Any) -> str:  # noqa: A002  allauth's signature
@@ -219,6 +215,43 @@ def _check_owner(row: Authenticator) -> None:
 
 def _place(owner: str) -> bytes:
     return f"mfa.authenticator:{owner}".encode()
+
+
+def _written(owner: str, sealed: bytes) -> str:
+    return f"{owner}:{base64.b64encode(sealed).decode()}"
+
+
+def _parted(text: str) -> tuple[str, bytes]:
+    """Whose it is, and what is sealed. Raises SealBroken for what was never sealed."""
+    owner, _colon, encoded = text.partition(":")
+    try:
+        return owner, base64.b64decode(encoded, validate=True)
+    except ValueError as error:
+        raise sealing.SealBroken("This is no sealed value.") from error
+
+
+def _sealed_member(row: Authenticator) -> str:
+    """Where a row's data holds what is sealed: the key of an app, or the seed of codes."""
+    return "secret" if row.type == Kind.TOTP else "seed"
+
+
+def _sealed_in(row: Authenticator) -> bytes:
+    _check_owner(row)
+    return _parted(row.data[_sealed_member(row)])[1]
+
+
+def _reseal(row: Authenticator, sealed: bytes) -> None:
+    row.data[_sealed_member(row)] = _written(str(row.user_id), sealed)
+    row.save(update_fields=["data"])
+
+
+SEALED: Final = Column(
+    name="apps and recovery codes",
+    rows=lambda: Authenticator.objects.filter(type__in=[Kind.TOTP, Kind.RECOVERY_CODES]),
+    read=_sealed_in,
+    write=_reseal,
+    context=lambda row: _place(str(row.user_id)),
+)
 
 
 def _matching(user: User, answer: Answer) -> Authenticator:

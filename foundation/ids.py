@@ -1,6 +1,7 @@
 """Identifiers: time-ordered row keys, opaque secrets and what is stored of them."""
 
 import hashlib
+import os
 import secrets
 import threading
 import time
@@ -8,7 +9,9 @@ import uuid
 from collections.abc import Callable
 
 TAIL_BITS = 74  # rand_a (12) and rand_b (62) taken as one number
-STEP_BITS = 32
+TAIL_BYTES = 10
+STEP_BYTES = 4
+NOT_SAID = uuid.SafeUUID.unknown
 RAND_B_BITS = 62
 VERSION_7 = 0x7
 VARIANT_RFC = 0b10
@@ -39,18 +42,33 @@ class Sequence:
             self._start(moment)
             return
         # The same millisecond, or a clock set back: the last moment stays in use (RFC 9562 §6.2).
-        self._tail += 1 + secrets.randbits(STEP_BITS)
+        self._tail += 1 + int.from_bytes(os.urandom(STEP_BYTES))
         if self._tail >> TAIL_BITS:
             self._start(self._moment + 1)
 
     def _start(self, moment: int) -> None:
         # The top bit starts at zero, which leaves room to count (RFC 9562 §6.2, rollover guard).
-        self._moment, self._tail = moment, secrets.randbits(TAIL_BITS - 1)
+        self._moment = moment
+        self._tail = int.from_bytes(os.urandom(TAIL_BYTES)) >> (8 * TAIL_BYTES - TAIL_BITS + 1)
 
 
 def _assemble(moment: int, tail: int) -> uuid.UUID:
     rand_a, rand_b = tail >> RAND_B_BITS, tail & ((1 << RAND_B_BITS) - 1)
-    return uuid.UUID(int=moment << 80 | VERSION_7 << 76 | rand_a << 64 | VARIANT_RFC << 62 | rand_b)
+    return _numbered(moment << 80 | VERSION_7 << 76 | rand_a << 64 | VARIANT_RFC << 62 | rand_b)
+
+
+def _numbered(number: int) -> uuid.UUID:
+    # As copying and unpickling make one: UUID() spends most of its time on which of its seven
+    # parameters is there.
+    made = object.__new__(uuid.UUID)
+    object.__setattr__(made, "int", number)
+    object.__setattr__(made, "is_safe", NOT_SAID)
+    return made
+
+
+def stored(text: str) -> uuid.UUID:
+    """A key as a database wrote it, in 32 hexadecimal digits with or without hyphens."""
+    return _numbered(int(text.replace("-", ""), 16))
 
 
 def _unix_milliseconds() -> int:

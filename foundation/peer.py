@@ -17,6 +17,9 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 UNKNOWN = "unknown"
 MAX_HOPS = 32
+LONGEST = 80  # an IPv6 address with a zone, in brackets, with a port and some space around it
+# Addresses of which this process remembers how they are read: the same few call all the time.
+MOST_REMEMBERED = 4096
 
 # Some proxies append the port, and an IPv6 address then stands in brackets (RFC 7239 §6).
 WITH_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?")
@@ -49,9 +52,9 @@ def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> 
     known = _parse(remote)
     if known is None:
         return UNKNOWN
-    for entry in reversed((forwarded_for or "").split(",")[-MAX_HOPS:]):
-        hop = _parse(entry)
-        if hop is None or not _among(known, trusted):
+    hops = forwarded_for.split(",")[-MAX_HOPS:] if forwarded_for else []
+    for entry in reversed(hops):
+        if not _among(known, trusted) or (hop := _parse(entry)) is None:
             break
         known = hop
     return str(known)
@@ -85,6 +88,12 @@ def _trusted(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def _parse(text: str) -> Address | None:
+    # What is longer is no address, and strangers' texts are not worth remembering.
+    return _read(text) if len(text) <= LONGEST else None
+
+
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _read(text: str) -> Address | None:
     text = text.strip(" \t")
     with_port = WITH_PORT.fullmatch(text)
     if with_port:

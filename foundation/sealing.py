@@ -79,6 +79,11 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         raise SealBroken("The value or its context was changed.") from None
 
 
+def is_current(sealed: bytes) -> bool:
+    """Whether the key that seals now has sealed this; it may be broken all the same."""
+    return sealed.startswith(_ring()[0].head)
+
+
 def new_key() -> str:
     """Return a fresh key for HALO_SEALING_KEYS: 32 random bytes in base64, 44 characters."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()

@@ -4,6 +4,7 @@ PostgreSQL stores neither NUL, which ends a C string, nor a lone surrogate, whic
 (PostgreSQL 15, 8.14.1). JSON may hold both, escaped (RFC 8259, section 8.2).
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -31,6 +32,18 @@ def escape_unstorable(value: object) -> object:
     For rows that record what a client sent. Two keys that differ only in spelling become one.
     """
     return spelled_out(value, UNSTORABLE) if has_unstorable_text(value) else value
+
+
+def storable_json(value: object) -> str:
+    """A JSON value as the text of a JSON column, with what it cannot hold spelled out."""
+    try:
+        # As above: lone surrogates are refused, and NUL is always written so.
+        written = orjson.dumps(value)
+    except TypeError:
+        written = rb"\u0000"
+    if rb"\u0000" not in written:
+        return written.decode()
+    return json.dumps(escape_unstorable(value))
 
 
 def spelled_out(value: object, pattern: re.Pattern[str]) -> object:

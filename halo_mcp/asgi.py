@@ -68,16 +68,20 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     def _hear_endings(self) -> None:
-        """Have open streams end as soon as the process is told to.
+        """Have what is open end as soon as the process is told to.
 
-        The server says so to an application only once every answer is complete, which these would
+        The server says so to an application only once every answer is complete, which streams would
         never be.
         """
         if threading.current_thread() is not threading.main_thread():
             return
         loop = asyncio.get_running_loop()
         for ending in (signal.SIGINT, signal.SIGTERM):
-            _hear_as_well(ending, partial(loop.call_soon_threadsafe, self._mcp.end_streams))
+            _hear_as_well(ending, partial(loop.call_soon_threadsafe, self._end))
+
+    def _end(self) -> None:
+        self._mcp.end()
+        self._django.end()
 
 
 def _hear_as_well(ending: signal.Signals, act: Callable[[], object]) -> None:

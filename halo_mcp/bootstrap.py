@@ -62,13 +62,18 @@ def reach_what_settings_name() -> None:
 
 def migrate() -> bool:
     """Apply what is missing; False when nothing was. A SQLite file is copied aside first."""
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if not plan:
+    if not missing_migrations():
         return False
     _copy_aside()
     call_command("migrate", verbosity=0, interactive=False)
     return True
+
+
+def missing_migrations() -> list[str]:
+    """What the database lacks of this version, in order, such as `audit.0001_initial`."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
 
 
 @transaction.atomic

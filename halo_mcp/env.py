@@ -106,6 +106,16 @@ def origins(name: str) -> list[str]:
     return found
 
 
+def places(name: str) -> dict[str, str]:
+    """Base URLs by a word each, as `hubspot=https://proxy.example.com/hubspot`."""
+    found = dict(_pair(name, word) for word in words(name))
+    for value in found.values():
+        parts = urlsplit(value)
+        if not _is_origin(f"{parts.scheme}://{parts.netloc}") or parts.query or parts.fragment:
+            raise refuse(name, f"{value!r} is not the base of an address")
+    return found
+
+
 def scope(name: str, default: str) -> str:
     """Scopes of the grammar, separated by spaces."""
     value = " ".join(text(name, default).split())
@@ -160,6 +170,13 @@ def kept_secret(path: Path) -> str:
         return _keep(path, base64.b64encode(secrets.token_bytes(32)).decode())
     except OSError as error:
         raise refuse("HALO_DATA_DIR", f"cannot read {path.name}: {error.strerror}") from error
+
+
+def _pair(name: str, word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not key or not equals:
+        raise refuse(name, f"expected name=address, got {word!r}")
+    return key, value
 
 
 def _is_origin(value: str) -> bool:

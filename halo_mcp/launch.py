@@ -1,5 +1,6 @@
-"""Web and background worker together, in the foreground, until Ctrl-C."""
+"""Web processes and background worker in the foreground: a socket, who serves it, and their end."""
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -9,16 +10,21 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 import structlog
 import uvicorn
 from django.conf import settings
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 from halo_mcp import env
 
 log = structlog.get_logger(__name__)
 
+APPLICATION = "halo_mcp.asgi:application"
 WORKER_GRACE_SECONDS = 10
 WORKER_RESTART_SECONDS = 5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)
@@ -28,6 +34,13 @@ _asked_to_end = threading.Event()
 
 class PortTaken(Exception):
     """The address cannot be listened on; the message is for a person."""
+
+
+class NotServing(Exception):
+    """A web process gave up before it served, and has said why."""
+
+    def __str__(self) -> str:
+        return "A web process could not start; why is said above."
 
 
 def obey_signals() -> None:
@@ -62,23 +75,52 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def serve(sock: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM; not at all when one came before."""
+def serve(sock: socket.socket, processes: int, application: str = APPLICATION) -> None:
+    """Serve until SIGINT or SIGTERM; not at all when one came before.
+
+    One process is this one. Several share the socket and are children of this one, which starts
+    another for one that dies and, on SIGHUP, for each in turn. Raises NotServing.
+    """
     config = uvicorn.Config(
-        "halo_mcp.asgi:application",
-        workers=settings.HALO_PROCESSES,
+        partial(loaded, application),
+        factory=True,
+        workers=processes,
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,  # foundation/peer.py decides which forwarded address to believe
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
+        # A process that does not answer its starter for so long is killed. It has to begin within
+        # that time too, which takes a busy machine more than uvicorn's 5 seconds.
+        timeout_worker_healthcheck=30,
         h11_max_incomplete_event_size=65_536,
     )
-    run = _several(config, sock) if settings.HALO_PROCESSES > 1 else _one(config, sock)
+    run = _several(config, sock) if processes > 1 else _one(config, sock)
     # From here on the server hears every signal itself.
     if not _asked_to_end.is_set():
         run()
+
+
+def loaded(application: str) -> Any:
+    """The ASGI application of that name, in a process that does not outlive the one it serves for.
+
+    Orphans would keep the port, and go on with the settings and the code of a server that is gone.
+    """
+    starter = multiprocessing.parent_process()
+    if starter is not None:
+        threading.Thread(target=_end_after, args=(starter,), daemon=True).start()
+    try:
+        return import_from_string(application)
+    except Exception:
+        # By this code the starter knows that another try would fare no better.
+        log.exception("application_not_loaded", application=application)
+        sys.exit(STARTUP_FAILURE)
+
+
+def _end_after(starter: BaseProcess) -> None:
+    starter.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _one(config: uvicorn.Config, sock: socket.socket) -> Callable[[], None]:
@@ -89,7 +131,23 @@ def _one(config: uvicorn.Config, sock: socket.socket) -> Callable[[], None]:
 
 
 def _several(config: uvicorn.Config, sock: socket.socket) -> Callable[[], None]:
-    return Multiprocess(config, sockets=[sock]).run
+    return _Processes(config, sockets=[sock]).run
+
+
+class _Processes(Multiprocess):
+    """Says when it replaces a process, and calls it no success when one cannot start."""
+
+    def run(self) -> None:
+        super().run()
+        if any(each.exitcode == STARTUP_FAILURE for each in self.processes):
+            raise NotServing
+
+    def keep_subprocess_alive(self) -> None:
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for dead, fresh in zip(before, self.processes, strict=True):
+            if dead is not fresh:
+                log.warning("web_process_replaced", ended=dead.pid, code=dead.exitcode)
 
 
 def _ask_to_end(*_signal: object) -> None:

@@ -19,6 +19,10 @@ BEAT: Final[Mapping[str, Mapping[str, Any]]] = {
         "task": "tools_registry.prune_asking",
         "schedule": crontab(hour="3", minute="40"),
     },
+    "settle-billing-requests": {
+        "task": "tools_registry.settle_billing_requests",
+        "schedule": timedelta(minutes=5),
+    },
     "forget-replies": {
         "task": "oauth.forget_replies",
         "schedule": timedelta(minutes=5),

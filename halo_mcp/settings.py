@@ -39,6 +39,9 @@ ALLOWED_HOSTS = [
 # Web processes that share the work; above one, nothing may be counted inside a process.
 HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
 HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
+# For calls that speak while they run. One connection has at most a quarter of them, one
+# organization half (tools_registry/places.py).
+HALO_STREAM_THREADS = env.integer("HALO_STREAM_THREADS", 16, least=4)
 HALO_TRUSTED_PROXIES = env.networks("HALO_TRUSTED_PROXIES")
 HALO_ALLOWED_ORIGINS = env.origins("HALO_ALLOWED_ORIGINS")
 # Some hosts refuse dots in tool names; both forms are accepted when a tool is called.
@@ -127,9 +130,19 @@ HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1)
 HALO_AUDIT_INTERRUPTED_SECONDS = env.integer("HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60)
 # How long a person may take to answer what a tool asks.
 HALO_ASK_SECONDS = env.integer("HALO_ASK_SECONDS", 600, least=1, most=3600)
+# How long a billing request waits for an admin.
+HALO_BILLING_REQUEST_DAYS = env.integer("HALO_BILLING_REQUEST_DAYS", 7, least=1, most=90)
 HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)
 HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024)
 HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=1024)
+
+# --- Vendors ------------------------------------------------------------------------------------
+
+# Where an integration's vendor is reached instead of at its public address: a proxy of one's own,
+# or a stand-in. It may be in a private network and without https.
+HALO_VENDOR_URLS = env.places("HALO_VENDOR_URLS")
+# Calls that one process lets wait for vendors at once; an organization has a quarter of them.
+HALO_VENDOR_CALLS = env.integer("HALO_VENDOR_CALLS", 16, least=1)
 
 # --- The authorization server -------------------------------------------------------------------
 
@@ -257,7 +270,7 @@ WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 300
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
-# No page takes files: a huge multipart form must not be spooled to the disk.
+# The one file that a page takes, of customers, fits a body; nothing is ever spooled to the disk.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
 # --- People signing in --------------------------------------------------------------------------

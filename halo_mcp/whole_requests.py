@@ -4,12 +4,11 @@ A WSGI application reads its body in a thread. Without this a handful of senders
 would hold every thread there is, and with them sign-in, the token endpoint and /health.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from tools_registry.asgi import Disconnected, read_body
 from tools_registry.asgi_types import Event, Receive, Scope, Send
+from tools_registry.bodies import Bodies, Disconnected
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -23,11 +22,11 @@ class WholeRequests:
     def __init__(self, application: Application, *, most: int, seconds: float = 30) -> None:
         self._application = application
         self._most = most
-        self._seconds = seconds
+        self._bodies = Bodies(seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await asyncio.wait_for(self._body(scope, receive), self._seconds)
+            body = await self._body(scope, receive)
         except Disconnected:
             return
         except TimeoutError:
@@ -38,12 +37,16 @@ class WholeRequests:
             return
         await self._application(_measured(scope, body), _replay(body, receive), send)
 
+    def end(self) -> None:
+        """The server is about to stop: give up soon what does not come."""
+        self._bodies.hurry()
+
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if len(declared) > len(str(self._most)) or int(declared) > self._most:
             # Said to be too large: none of it is read.
             return bytes(self._most + 1)
-        return await read_body(receive, self._most + 1)
+        return await self._bodies.read(receive, self._most + 1)
 
 
 def _measured(scope: Scope, body: bytes) -> Scope:

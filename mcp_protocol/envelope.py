@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from foundation.carrier import carrier
 from foundation.storable import has_unstorable_text
 from mcp_protocol.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError, invalid_request
 from mcp_protocol.strict_json import JsonObject
@@ -18,7 +19,7 @@ MAX_ID_CHARACTERS: Final = 1_000
 _ID_RANGE: Final = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Request:
     """A call that awaits an answer; absent params read as an empty object."""
 

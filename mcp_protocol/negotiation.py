@@ -4,9 +4,10 @@ Source: MCP 2026-07-28, basic/versioning and basic, `_meta`; MCP 2025-06-18, bas
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from foundation.carrier import carrier
 from mcp_protocol import meta_keys
 from mcp_protocol.envelope import Notification, Request, RequestId, as_id
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError, header_mismatch, unsupported_version
@@ -30,7 +31,7 @@ LOG_LEVELS: Final = (
 _BATCH_LIMITS: Final[Mapping[Revision, int]] = {Revision.V2025_03_26: 100}
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Terms:
     """What one message is served under: its revision, and what its client declared with it.
 
@@ -46,9 +47,9 @@ class Terms:
     session: str = ""
 
 
-def batch_limit(header: str | None) -> int:
+def batch_limit(header: str | None, undeclared: Revision = UNDECLARED) -> int:
     """Return the most messages an array may hold under this version header; 0 for no arrays."""
-    revision = UNDECLARED if header is None else find(header)
+    revision = undeclared if header is None else find(header)
     return 0 if revision is None else _BATCH_LIMITS.get(revision, 0)
 
 
@@ -61,9 +62,14 @@ def accepts_forms(client_capabilities: Mapping[str, object]) -> bool:
     return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
 
 
-def negotiate(header: str | None, message: Request | Notification) -> Terms:
+def negotiate(
+    header: str | None, message: Request | Notification, undeclared: Revision = UNDECLARED
+) -> Terms:
     """Return the terms of one message from its MCP-Protocol-Version header and its body.
 
+    `undeclared` is what a message without either speaks: the server may know by other means, "for
+    example, by relying on the protocol version negotiated during initialization" (MCP 2025-06-18,
+    basic/transports, Protocol Version Header).
     Raises ProtocolError, mostly with HTTP 400: HEADER_MISMATCH where header and `_meta` disagree,
     UNSUPPORTED_VERSION for an unknown revision, INVALID_PARAMS for missing or mistyped fields.
     """
@@ -75,7 +81,7 @@ def negotiate(header: str | None, message: Request | Notification) -> Terms:
         return _modern_terms(message, meta, declared)
     if message.method == "initialize":
         return _handshake_terms(message.params, meta)
-    revision = UNDECLARED if header is None else _known(header)
+    revision = undeclared if header is None else _known(header)
     return Terms(revision, progress_token=_progress_token(meta))
 
 

@@ -3,14 +3,14 @@
 What differs between revisions stands in tables. Source: MCP schema of each revision.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mcp_protocol import meta_keys
 from mcp_protocol.capabilities import bare_implementation
 from mcp_protocol.description import Row, unless_empty
 from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
-from mcp_protocol.strict_json import JsonObject
+from mcp_protocol.strict_json import JsonObject, Written
 
 # What a list holds and a resource says depends on who asks, and must show a switched-off action
 # gone at once (MCP 2026-07-28, server/utilities/caching).
@@ -58,7 +58,7 @@ def uncached(result: JsonObject, revision: Revision) -> JsonObject:
 
 
 def page_result(
-    member: str, things: list[JsonObject], revision: Revision, next_cursor: str | None
+    member: str, things: Sequence[JsonObject | Written], revision: Revision, next_cursor: str | None
 ) -> JsonObject:
     """Return one page of a list; a cursor says that more follow."""
     more = {} if next_cursor is None else {"nextCursor": next_cursor}

@@ -12,6 +12,11 @@ from mcp_protocol.strict_json import dumps
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
+def comment(words: str) -> bytes:
+    """Return a line that clients pass over and that people who read the wire see; one line only."""
+    return f": {words}\n\n".encode()
+
+
 def event(message: Mapping[str, Any]) -> bytes:
     """Return one JSON-RPC message as one event; compact JSON has no raw line break to split it."""
     return b"event: message\ndata: " + dumps(message) + b"\n\n"

@@ -3,14 +3,14 @@
 Source: transport document, tools/list; MCP schema of each revision, Tool.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from mcp_protocol.description import Description
 from mcp_protocol.revisions import MODERN, REVISIONS, Revision, since
 from mcp_protocol.shapes import DECORATION, page_result
-from mcp_protocol.strict_json import JsonObject
+from mcp_protocol.strict_json import JsonObject, Written
 
 
 class ToolFacts(Protocol):
@@ -72,7 +72,7 @@ def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
 
 
 def tools_list_result(
-    tools: Iterable[ToolFacts], revision: Revision, next_cursor: str | None = None
+    descriptors: Sequence[JsonObject | Written], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
     """Return one page of tools in the order given; a cursor says that more follow."""
-    return page_result("tools", _TOOL.of_each(tools, revision), revision, next_cursor)
+    return page_result("tools", descriptors, revision, next_cursor)

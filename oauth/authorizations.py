@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from audit import record
-from oauth import addresses
+from oauth import addresses, scopes
 from oauth.errors import InvalidTarget
 from oauth.models import Authorization, AuthorizationRequest, Client, Grant, RefreshToken
 from oauth.scopes import ScopeSet
@@ -57,6 +57,18 @@ def revoke(authorization_id: UUID, *, reason: str) -> bool:
 def stands(credential: Grant | RefreshToken) -> bool:
     """Whether the chain, person, membership, organization and client behind it all stand."""
     return type(credential).objects.filter(pk=credential.pk, **STANDING).exists()
+
+
+def standing_scope(authorization_id: UUID) -> ScopeSet | None:
+    """What a consent grants at this moment; None unless it and all behind it stand.
+
+    For what was asked for under it and is done later, when its token may be over.
+    """
+    standing = {name.removeprefix("authorization__"): value for name, value in STANDING.items()}
+    row = Authorization.objects.filter(pk=authorization_id, **standing).first()
+    if row is None or row.resource != addresses.resource():
+        return None
+    return scopes.parse(row.scope)
 
 
 def require_resource(authorization: Authorization, given: str | None) -> None:

@@ -5,8 +5,9 @@ bucket and raises when its store is down. Here the address comes from `foundatio
 store that is down closes the page with 503.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from time import time
 from typing import Final, NamedTuple
 
 import structlog
@@ -77,11 +78,28 @@ def _refusal(request: HttpRequest, group: str) -> HttpResponse | None:
         return pages.busy(request)
     if not usage or not usage["should_limit"]:
         return None
+    if not usage["limit"]:
+        # What the library says when the store took the count and lost it again.
+        log.error("page_limit_store_down", error="lost count")
+        return pages.busy(request)
     if usage["count"] == usage["limit"] + 1:
         # Once a window: a flood must not turn into a flood of writes.
         record.security_event("rate_limited", address=replies.address_of(request), detail=group)
+    return _too_many(request, usage)
+
+
+def _too_many(request: HttpRequest, usage: Mapping[str, int]) -> HttpResponse:
+    """The page, with the headers that every 429 has.
+
+    The library's window ends on a whole second and it cuts the time of day down to one, so that
+    what it calls left is rounded up already.
+    """
+    wait = max(1, usage["time_left"])
     response = pages.too_many(request)
-    response["Retry-After"] = str(max(1, int(usage["time_left"])))
+    response["Retry-After"] = str(wait)
+    response["X-RateLimit-Limit"] = str(usage["limit"])
+    response["X-RateLimit-Remaining"] = "0"
+    response["X-RateLimit-Reset"] = str(int(time()) + wait)
     return response
 
 

@@ -6,18 +6,17 @@ suspended organization all hold from the next request on.
 """
 
 import re
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
-from django.utils import timezone
-
 from foundation import ids
+from foundation.carrier import carrier
+from foundation.statements import Statement
 from oauth import addresses, scopes
 from oauth.scopes import ScopeSet
 from workspace import flags
-from workspace.models import row_id, row_key
+from workspace.models import row_id
 
 # RFC 6750 section 2.1; any number of spaces, nothing behind the token, and only what this server
 # can have issued: an API key or another deployment's token is refused before the database.
@@ -25,7 +24,7 @@ BEARER: Final = re.compile(r"bearer +(halo_at_[A-Za-z0-9_-]{43})", re.IGNORECASE
 
 STANDING: Final = """
 SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.email,
-       c.client_id, c.name, f.enabled
+       c.client_id, c.name, f.enabled, o.calls_per_minute
   FROM oauth_accesstoken t
   JOIN oauth_authorization a ON a.id = t.authorization_id
   JOIN workspace_membership m ON m.id = a.membership_id
@@ -39,11 +38,11 @@ SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.emai
    AND o.suspended_at IS NULL
    AND c.disabled_at IS NULL
 """
-AUTHENTICATE: Final = STANDING + " AND t.token_checksum = %s"
-STILL: Final = STANDING + " AND t.id = %s"
+AUTHENTICATE: Final = Statement(STANDING + " AND t.token_checksum = %s")
+STILL: Final = Statement(STANDING + " AND t.id = %s")
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Principal:
     """Who calls, for which organization, through which client, with which effective scope."""
 
@@ -56,6 +55,8 @@ class Principal:
     client_name: str
     scope: ScopeSet
     mcp_server_on: bool
+    # What the organization's connections may call together; None for no cap.
+    calls_per_minute: int | None = None
 
 
 class Unauthenticated(Exception):
@@ -96,14 +97,11 @@ def recheck(token_id: UUID) -> Principal:
 
     For what outlives its request. Raises Unauthenticated once the token would be refused.
     """
-    return _found(STILL, row_key(token_id))
+    return _found(STILL, token_id)
 
 
-def _found(statement: str, token: str | UUID) -> Principal:
-    now = connection.ops.adapt_datetimefield_value(timezone.now())
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [flags.MCP_SERVER, now, token])
-        row: tuple[Any, ...] | None = cursor.fetchone()
+def _found(statement: Statement, token: str | UUID) -> Principal:
+    row = statement.row(flags.MCP_SERVER, datetime.now(UTC), token)
     if row is None or row[4] != addresses.resource():
         raise Unauthenticated("invalid_token")
     return _principal(row)
@@ -120,6 +118,7 @@ def _principal(row: tuple[Any, ...]) -> Principal:
         client_id=row[8],
         client_name=row[9],
         # A token keeps its own scope for its hour; what the person narrowed since holds at once.
-        scope=scopes.parse(row[1]).intersect(scopes.parse(row[3])),
+        scope=scopes.effective(row[1], row[3]),
         mcp_server_on=flags.DEFAULTS[flags.MCP_SERVER] if enabled is None else bool(enabled),
+        calls_per_minute=row[11],
     )

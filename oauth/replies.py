@@ -80,13 +80,13 @@ def spend(*buckets: Bucket, address: str) -> None:
         # On record already: a flood must not turn into a flood of writes.
         raise Limited(known.headers())
     verdict = _charge(buckets)
-    if not verdict.allowed:
+    if verdict is not None:
         kind = verdict.bucket.key.partition(":")[0]
         record.security_event("rate_limited", address=address, detail=kind)
         raise Limited(verdict.headers())
 
 
-def _charge(buckets: Sequence[Bucket]) -> Verdict:
+def _charge(buckets: Sequence[Bucket]) -> Verdict | None:
     try:
         return limits.charge(buckets)
     except LimitStoreDown as down:

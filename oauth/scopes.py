@@ -6,12 +6,13 @@ Source: the scopes document, "The scope grammar"; in plain words in docs/scopes.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
 
 from oauth.errors import InvalidScope
 
 MAX_TEXT: Final = 8_192  # characters of a `scope` parameter
+MAX_REMEMBERED_TEXT: Final = 1_024
 
 # An allow-list: what does not match in full is no scope. The tools of an external server
 # (`mcp.<slug>`) carry the names that server chose, within the alphabet MCP gives tool names.
@@ -83,8 +84,9 @@ class ScopeSet:
 
     def covers(self, required: Scope | str) -> bool:
         """Tell whether these scopes grant the required one; an unknown text is never granted."""
-        scope = _recognise(required) if isinstance(required, str) else required
-        return scope is not None and not self._lookup.isdisjoint(scope.granted_by())
+        if isinstance(required, str):
+            return not self._lookup.isdisjoint(_granting(required))
+        return not self._lookup.isdisjoint(required.granted_by())
 
     def intersect(self, other: "ScopeSet") -> "ScopeSet":
         """Return the scopes that both sets grant.
@@ -122,6 +124,21 @@ def parse(text: str) -> ScopeSet:
     return ScopeSet(tuple(dict.fromkeys(scope for scope in recognised if scope is not None)))
 
 
+def effective(token: str, consent: str) -> ScopeSet:
+    """Return what a token grants under a consent: the scopes that both texts hold."""
+    # Texts of many scopes are rare, and would fill the memory.
+    is_short = len(token) + len(consent) <= MAX_REMEMBERED_TEXT
+    return _remembered(token, consent) if is_short else _shared(token, consent)
+
+
+def _shared(token: str, consent: str) -> ScopeSet:
+    return parse(token).intersect(parse(consent))
+
+
+# What texts mean never changes; who may use them is asked anew with every request.
+_remembered: Final = lru_cache(maxsize=1_024)(_shared)
+
+
 def for_action(integration: str, action: str) -> Scope:
     """Return the scope that one action requires.
 
@@ -142,6 +159,14 @@ def scope_allows_destructive(_scopes: ScopeSet) -> bool:
     Source: the scopes document, "Destructive actions are not exposed via MCP".
     """
     return False
+
+
+# A list asks for the scope of every tool: a few thousand texts, all from the code.
+@lru_cache(maxsize=4_096)
+def _granting(required: str) -> frozenset[Scope]:
+    """Every scope that grants the one of this text; none for an unknown text."""
+    scope = _recognise(required)
+    return frozenset() if scope is None else scope.granted_by()
 
 
 def _recognise(token: str) -> Scope | None:

@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,11 @@ from urllib.parse import urlsplit
 
 import django
 import pytest
+
+# Where Python is told to keep no compiled modules, each of the many processes that are started here
+# would compile all of Django for itself, which takes it twice as long as all that follows.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 DATA_DIR = Path(tempfile.mkdtemp(prefix="halo-tests-"))
@@ -32,6 +38,12 @@ django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What starts a server or a browser takes seconds: `./run test` alone leaves it to CI."""
+    if item.get_closest_marker("process") or item.get_closest_marker("browser"):
+        item.add_marker("slow")
+
+
 @pytest.fixture(autouse=True)
 def _fresh_counters() -> Iterator[None]:
     """Every test starts with empty rate limits, wherever they are counted."""
@@ -45,14 +57,35 @@ def _fresh_counters() -> Iterator[None]:
         redis.Redis.from_url(os.environ["REDIS_URL"]).flushdb()
     cache.clear()
     limits.reset_store()
+    limits.reset_shares()
     yield
     limits.reset_store()
+    limits.reset_shares()
 
 
 @pytest.fixture(autouse=True)
 def _cheap_passwords(settings: Any) -> None:
     """The deployed hash costs a quarter of a second a person; no test is about its strength."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _static_files_found_once() -> Iterator[None]:
+    """Every test client builds the middleware anew; its files on disk stay what they are."""
+    from whitenoise.middleware import WhiteNoiseMiddleware  # noqa: PLC0415  settings first
+
+    found: dict[str, Any] = {}
+    look = WhiteNoiseMiddleware.add_files_from_finders
+
+    def look_once(middleware: Any) -> None:
+        if not found:
+            look(middleware)
+            found.update(middleware.files)
+        middleware.files.update(found)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(WhiteNoiseMiddleware, "add_files_from_finders", look_once)
+        yield
 
 
 pytest_plugins = ["tests.drivers.fixtures"]

@@ -5,6 +5,7 @@ too often, and every refusal counts towards that.
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -12,8 +13,6 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from audit import record
-from foundation import limits
-from foundation.limits import LimitStoreDown
 from mcp_protocol.errors import INVALID_REQUEST, UNAUTHORIZED, ProtocolError
 from oauth import challenges, principal
 from oauth.principal import Principal, Unauthenticated
@@ -34,6 +33,8 @@ PREFLIGHT_HEADERS: Final = (
 # streamable-http, Custom Headers); a name is a token (RFC 9110 section 5.6.2).
 ARGUMENT_HEADER: Final = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]{1,100}", re.IGNORECASE)
 MOST_ARGUMENT_HEADERS: Final = 50
+# A name (RFC 1035, section 2.3.4) and a port: what is longer is not worth remembering.
+LONGEST_HOST: Final = 255 + len(":65535")
 IN_ADDRESS: Final = "A token in the address is refused: send it in the Authorization header."
 TWICE: Final = "Send one Authorization header, with one bearer token."
 EXPOSED: Final = (
@@ -48,8 +49,8 @@ def require_host(request: HttpRequest) -> None:
     DNS rebinding: a page of another site must not reach a server on this computer
     (MCP 2026-07-28, basic/transports/streamable-http, Security & Endpoint).
     """
-    domain, _ = split_domain_port(request.header("host") or "")
-    if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
+    host = request.header("host") or ""
+    if len(host) > LONGEST_HOST or not _is_ours(host, tuple(settings.ALLOWED_HOSTS)):
         raise ProtocolError(INVALID_REQUEST, "Unknown host.", http_status=421)
 
 
@@ -95,13 +96,19 @@ def identify(request: HttpRequest) -> Principal:
 
 
 def _authenticate(request: HttpRequest) -> Principal:
-    if "access_token" in dict(parse_qsl(request.query, keep_blank_values=True)):
+    if request.query and "access_token" in dict(parse_qsl(request.query, keep_blank_values=True)):
         # RFC 9700 section 4.3.2: a token in an address ends up in logs and histories.
         raise Unauthenticated("invalid_request", IN_ADDRESS)
     presented = request.all("authorization")
     if len(presented) > 1:
         raise Unauthenticated("invalid_request", TWICE)
     return principal.authenticate(presented[0] if presented else None)
+
+
+@lru_cache(maxsize=256)
+def _is_ours(host: str, allowed: tuple[str, ...]) -> bool:
+    domain, _ = split_domain_port(host)
+    return bool(domain) and validate_host(domain, allowed)
 
 
 def _is_allowed(origin: str) -> bool:
@@ -116,17 +123,13 @@ def _count_stranger(request: HttpRequest, kind: str, detail: str = "") -> None:
 
 def _charge_stranger(request: HttpRequest) -> None:
     _refuse_known(request)
-    try:
-        verdict = limits.charge([rates.of_address(request.address)])
-    except LimitStoreDown:
-        # The refusal at hand stands without a count.
-        return
-    if not verdict.allowed:
+    verdict = rates.spend_address(request.address)
+    if verdict is not None:
         record.security_event("rate_limited", address=request.address, detail="ip")
         raise rates.refusal(verdict, request.declared_revision)
 
 
 def _refuse_known(request: HttpRequest) -> None:
-    known = limits.still_refused(rates.of_address(request.address))
+    known = rates.known_refusal(request.address)
     if known is not None:
         raise rates.refusal(known, request.declared_revision)

@@ -3,6 +3,7 @@
 Async at this edge, sync behind it: `respond` and the tools run in a bounded pool of threads, each
 with its own lasting database connection. Calls that stream have threads of their own, so that a
 few long ones never hold up the short ones; a stream takes no thread of the edge while it is quiet.
+Calls of integrations have threads of their own too, for they wait for servers of others.
 """
 
 import asyncio
@@ -10,27 +11,44 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from django.conf import settings
-from django.db import close_old_connections, connections
+from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
 
 from foundation import ids, peer
 from foundation.notices import Board
 from tools_registry import endpoint
 from tools_registry.asgi_types import Receive, Scope, Send, head
+from tools_registry.bodies import Bodies, Disconnected
+from tools_registry.crew import Crew
 from tools_registry.delivery import Delivery
-from tools_registry.exchange import Answer, Complete, Headers, HttpRequest, Stream
+from tools_registry.exchange import (
+    Answer,
+    Complete,
+    Emit,
+    Headers,
+    HttpRequest,
+    Later,
+    Pause,
+    Pool,
+    Step,
+    Stream,
+)
+from tools_registry.interest import Interest
+from tools_registry.watching import Watch
 
 T = TypeVar("T")
 
-STREAM_THREADS: Final = 8
-# For streams that are silent for hours and whose steps are quick. Few, so that a thousand of them
-# that wake at once leave the processor to others.
+# For steps that are quick: looks of streams that are silent for hours, and of calls that wait for
+# an answer. Few, so that a thousand of them that wake at once leave the processor to others.
 QUIET_THREADS: Final = 2
+# Beside those that wait for vendors (`vendors.room`): they refuse who finds no place, at once.
+SPARE_THREADS: Final = 4
+# For tools that are slow and did not say so, beside HALO_CORE_THREADS.
+CORE_SPARE: Final = 8
 
 NO_CONTENT: Final = 204
 # The body behind these was not read to its end, so nothing more can come on the connection.
@@ -48,17 +66,19 @@ _thread: Final = _Thread()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long the edge waits, in seconds: for a whole body, and in silence on a stream."""
+    """How long the edge waits, in seconds: for a whole body, and in silence on a stream.
+
+    Once the server is to stop, what runs has `ending` to come to its end, and then `leaving` to
+    obey. Together less than a server waits before it cancels (`timeout_graceful_shutdown`).
+    """
 
     body: float = 30
     keep_alive: float = 15
+    ending: float = 5
+    leaving: float = 3
 
 
 USUAL: Final = Patience()
-
-
-class Disconnected(Exception):
-    """The client went away before its request was whole."""
 
 
 class McpApplication:
@@ -66,11 +86,14 @@ class McpApplication:
 
     def __init__(self, patience: Patience = USUAL) -> None:
         self._patience = patience
-        self._core = ThreadPoolExecutor(settings.HALO_CORE_THREADS, thread_name_prefix="core")
-        self._streams = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
-        self._quiet = ThreadPoolExecutor(QUIET_THREADS, thread_name_prefix="quiet")
+        self._core = Crew(settings.HALO_CORE_THREADS, "core", spare=CORE_SPARE)
+        self._vendors = Crew(settings.HALO_VENDOR_CALLS + SPARE_THREADS, "vendor")
+        self._streams = Crew(settings.HALO_STREAM_THREADS, "stream")
+        self._quiet = Crew(QUIET_THREADS, "quiet")
         self._board = Board()
+        self._bodies = Bodies(patience.body)
         self._open: set[Delivery] = set()
+        self._answering: dict[asyncio.Future[Answer | Later], Interest] = {}
         self._is_ending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,30 +110,87 @@ class McpApplication:
         scope["headers"].clear()
         await self._deliver(delivery, receive)
 
-    def end_streams(self) -> None:
-        """Have streams that wait come to their end: the server is about to stop."""
+    def end(self) -> None:
+        """The server is about to stop: have everything come to its end, within a bound.
+
+        What waits ends at once. What runs is told after a while, and left to itself when it does
+        not obey.
+        """
+        if self._is_ending:
+            return
         self._is_ending = True
+        self._bodies.hurry()
         for delivery in self._open:
             delivery.shut_down()
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._patience.ending, self._interrupt)
+        loop.call_later(self._patience.ending + self._patience.leaving, self._abandon)
 
     def close(self) -> None:
-        for pool in (self._core, self._streams, self._quiet):
-            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._core, self._vendors, self._streams, self._quiet):
+            pool.close()
         self._board.close()
+
+    def _interrupt(self) -> None:
+        for delivery in self._open:
+            delivery.interrupt()
+        for interest in self._answering.values():
+            interest.is_interrupted = True
+
+    def _abandon(self) -> None:
+        for delivery in self._open:
+            delivery.abandon()
+        for work in self._answering:
+            work.cancel()
 
     async def _answer(self, request: HttpRequest, receive: Receive) -> Answer:
         try:
-            body = await asyncio.wait_for(_read(request, receive), self._patience.body)
+            body = await self._read(request, receive)
         except TimeoutError:
             return endpoint.timed_out(request)
-        return await _in(self._core, endpoint.respond, replace(request, body=body))
+        interest = Interest()
+        whole = request.whole(body, interest)
+        watch = Watch(interest, receive, self._board)
+        try:
+            answer = await self._worked_out(interest, whole)
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+            return endpoint.stopped(request)
+        finally:
+            watch.end()
+        if isinstance(answer, Stream) and interest.has_left:
+            answer.on_close()
+        return answer
+
+    async def _worked_out(self, interest: Interest, whole: HttpRequest) -> Answer:
+        answer = await self._noted(interest, _in(self._core, endpoint.respond, whole))
+        while isinstance(answer, Later):
+            answer = await self._noted(interest, _in(self._vendors, answer.finish))
+        return answer
+
+    async def _noted(
+        self, interest: Interest, work: "asyncio.Future[Answer | Later]"
+    ) -> Answer | Later:
+        self._answering[work] = interest
+        try:
+            return await work
+        finally:
+            del self._answering[work]
+
+    async def _read(self, request: HttpRequest, receive: Receive) -> bytes:
+        """The body, cut one byte behind the cap: no more of a larger one is read or kept."""
+        if not endpoint.wants_body(request):
+            return b""
+        return await self._bodies.read(receive, settings.HALO_MAX_BODY_BYTES + 1)
 
     def _delivery(self, stream: Stream, send: Send) -> Delivery:
         if self._is_ending:
             stream.on_shutdown()
-        pool = self._quiet if stream.pool == "quiet" else self._streams
-        step = partial(_in, pool)
-        return Delivery(stream, step, send, self._board, self._patience.keep_alive)
+        return Delivery(stream, self._work, send, self._board, self._patience.keep_alive)
+
+    def _work(self, pool: Pool, step: Step, emit: Emit) -> "asyncio.Future[Pause | None]":
+        return _in(self._quiet if pool == "quiet" else self._streams, step, emit)
 
     async def _deliver(self, delivery: Delivery, receive: Receive) -> None:
         self._open.add(delivery)
@@ -120,9 +200,8 @@ class McpApplication:
             self._open.discard(delivery)
 
 
-def _in(pool: Executor, function: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
-    loop = asyncio.get_running_loop()
-    return loop.run_in_executor(pool, partial(_with_connection, function, *args))
+def _in(pool: Crew, function: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
+    return pool.do(partial(_with_connection, function, *args))
 
 
 def _with_connection(function: Callable[..., T], *args: Any) -> T:
@@ -134,37 +213,25 @@ def _with_connection(function: Callable[..., T], *args: Any) -> T:
         return function(*args)
     finally:
         # A connection that an error broke is dropped now, never handed to the next call.
-        if any(used.errors_occurred for used in connections.all(initialized_only=True)):
-            close_old_connections()
+        if connections[DEFAULT_DB_ALIAS].errors_occurred:
+            drop_connection()
         _thread.worked_at = time.monotonic()
 
 
-async def _read(request: HttpRequest, receive: Receive) -> bytes:
-    """The body, cut one byte behind the cap: no more of a larger one is read or kept."""
-    if not endpoint.wants_body(request):
-        return b""
-    return await read_body(receive, settings.HALO_MAX_BODY_BYTES + 1)
+def drop_connection() -> None:
+    """Let go of the thread's connection, even where it still answers.
 
-
-async def read_body(receive: Receive, room: int) -> bytes:
-    """At most `room` bytes of a body. Raises Disconnected when its sender goes away."""
-    chunks: list[bytes] = []
-    more = True
-    while more and room > 0:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise Disconnected
-        chunks.append(event.get("body", b"")[:room])
-        room -= len(chunks[-1])
-        more = event.get("more_body", False)
-    return b"".join(chunks)
+    What psycopg has prepared on it may fit the tables no more (PostgreSQL: "cached plan must not
+    change result type"), and would fail for as long as it lives.
+    """
+    connections[DEFAULT_DB_ALIAS].close()
 
 
 def _facts(scope: Scope) -> HttpRequest:
     """The request as far as it is known before its body."""
+    # Servers give names in lower case (ASGI, HTTP connection scope, headers).
     headers: Headers = tuple(
-        (name.decode("latin-1").lower(), value.decode("latin-1"))
-        for name, value in scope["headers"]
+        [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     )
     forwarded = [value for name, value in headers if name == "x-forwarded-for"]
     remote = scope["client"][0] if scope.get("client") else ""

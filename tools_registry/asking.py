@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
+from foundation.carrier import carrier
 from mcp_protocol import client_capabilities, errors, input_requests, shapes
 from mcp_protocol.input_requests import Unspeakable
 from mcp_protocol.revisions import MODERN, Revision
@@ -50,7 +51,7 @@ class Question:
         return Answers({**self.before, **new}, self.put, self.state, vouched=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@carrier
 class Round:
     """One run of an operation that may ask: what its client can be asked, and has answered.
 

@@ -1,36 +1,41 @@
 """THE call pipeline: every tool call, read and prompt goes through here, from every edge.
 
-    find -> gate -> bind the customer -> validate -> run -> shape -> audit
+    find -> gate -> cap of the action -> bind the customer -> validate -> run -> shape -> audit
 
 `prepare` does everything that can refuse; `run` does the work and always leaves the audit row
 finished. Between the two an edge may open a stream.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 import structlog
-from django.utils import timezone
 
 from audit import record
 from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
+from foundation.carrier import carrier
+from foundation.ids import uuid7
 from mcp_protocol import failures
-from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
+from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from mcp_protocol.revisions import Revision
 from oauth import challenges
 from oauth.principal import Principal
-from tools_registry import asking, gate, operations, visibility
+from tools_registry import asking, binding, gate, operations, rates, vendors, visibility
 from tools_registry.answers import NONE_YET, Answers
 from tools_registry.asking import Question, Round
-from tools_registry.gate import Decision
+from tools_registry.billing.desk import Desk
+from tools_registry.gate import Approval, Decision
 from tools_registry.operations import Operation, Reply, Subject
+from tools_registry.results import UpstreamFailure
 from tools_registry.types import (
     Cancelled,
     Channel,
+    Customer,
     Facts,
     InputRequired,
     Invalid,
@@ -51,14 +56,20 @@ OUTCOMES: Mapping[str, Outcome] = {
     "integration": Outcome.INTEGRATION_ERROR,
     "declined": Outcome.CANCELLED,
 }
-BINDING_KEYS = ("bound_end_user_id", "bound_email")
+INTERRUPTED = "The server stopped before the call was over. What it had done by then stays done."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@carrier
 class Call:
     """One call as it came in. `actor` is what the audit row says of the principal.
 
-    `name` is what the operation is done to: a tool's name, a URI, a prompt's name.
+    `name` is what the operation is done to: a tool's name, a URI, a prompt's name. `customer` is
+    the one that `meta` names, once it was looked up for this run. `approval` is there only where an
+    admin carries out a request; `about` is what the row says beside.
     """
 
     principal: Principal
@@ -71,11 +82,17 @@ class Call:
     request_id: str
     operation: Operation = operations.CALL
     host: str = ""
-    started_at: datetime = field(default_factory=timezone.now)
+    customer: Customer | None = None
+    approval: Approval | None = None
+    about: str = ""
+    # To the cap of its action: once, however often it goes on.
+    charged: bool = False
+    id: str = field(default_factory=lambda: uuid7().hex)
+    started_at: datetime = field(default_factory=_now)
     clock: float = field(default_factory=time.perf_counter)
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Prepared:
     """A call that passed everything and may run; `tool` may be a resource or a prompt."""
 
@@ -83,7 +100,7 @@ class Prepared:
     tool: Subject
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Ended(Generic[R_co]):
     """What to answer, and what the audit row says."""
 
@@ -103,8 +120,10 @@ class Suspended:
         call = replace(
             before,
             principal=principal,
+            customer=None,
             round=before.round.with_answers(answers),
-            started_at=timezone.now(),
+            charged=True,
+            started_at=_now(),
             clock=time.perf_counter(),
         )
         prepared = prepare(call)
@@ -117,16 +136,35 @@ class Suspended:
         return _record(call, tool, ended)
 
 
-def prepare(call: Call) -> Prepared | Reply:
-    """Find the tool and ask every gate. A refusal is recorded here and returned."""
+def _any(_tool: Subject) -> None:
+    """What an edge has to say of most calls: nothing."""
+
+
+def prepare(call: Call, vet: Callable[[Subject], None] = _any) -> Prepared | Reply:
+    """Find the tool and ask every gate. A refusal is recorded here and returned.
+
+    `vet` is what else an edge asks of a tool that the caller may use, before its arguments are
+    looked at; what it raises is passed on.
+    """
     tool = call.operation.find(call.name, call.principal.organization_id)
     if tool is None:
         unknown: Reply = call.operation.unknown(call.name, call.revision)
         return _record(
             call, None, Ended(unknown, _ending(Outcome.NOT_FOUND, call.operation.absence))
         )
-    refused = _refused(call, tool)
-    return Prepared(call, tool) if refused is None else _record(call, tool, refused)
+    answer = decision(call, tool)
+    if not answer.allowed:
+        return _record(call, tool, _denied(call, answer))
+    if (over := _over_cap(call, tool, answer)) is not None:
+        return _record(call, tool, over)
+    try:
+        customer = binding.customer(call.principal.organization_id, call.meta)
+    except ProtocolError as error:
+        rejected = _ending(Outcome.VALIDATION_FAILED, "binding_rejected", "binding")
+        return _record(call, tool, Ended(error, rejected))
+    bound = call if customer is None else replace(call, customer=customer)
+    refused = _refused(bound, tool, vet)
+    return Prepared(bound, tool) if refused is None else _record(bound, tool, refused)
 
 
 def run(prepared: Prepared, channel: Channel | None = None) -> Reply | Question:
@@ -134,13 +172,19 @@ def run(prepared: Prepared, channel: Channel | None = None) -> Reply | Question:
     call, tool = prepared.call, prepared.tool
     if channel is not None and channel.is_cancelled():
         # Its client went before it began: nothing is done in its name any more.
-        return _record(call, tool, _cancelled())
+        return _record(call, tool, _cut_short(channel))
     if not tool.mutates:
         return _record(call, tool, _ran(prepared, channel or Silence()))
+    return perform(prepared, channel or Silence())[1].reply
+
+
+def perform(prepared: Prepared, channel: Channel) -> tuple[UUID, Ended[Reply | Question]]:
+    """Run what changes something, on a row that stands before it begins; that row, and the end."""
+    call, tool = prepared.call, prepared.tool
     execution = record.begin(call.actor, _act(call, tool))
-    ended = _ran(prepared, channel or Silence())
+    ended = _ran(prepared, channel)
     record.finish(execution, _timed(call, ended.ending))
-    return ended.reply
+    return execution, ended
 
 
 def decision(call: Call, tool: Subject) -> Decision:
@@ -148,20 +192,19 @@ def decision(call: Call, tool: Subject) -> Decision:
     switches = gate.switches_for_tool(
         call.principal.organization_id, tool, mcp_server_on=call.principal.mcp_server_on
     )
-    return gate.decide(tool, call.principal.scope, switches)
+    if call.approval is not None:
+        return gate.decide_approved(tool, call.approval, switches)
+    answer = gate.decide(tool, call.principal.scope, switches)
+    most = gate.cap(tool, switches) if answer.allowed else None
+    return answer if most is None else replace(answer, calls_per_minute=most)
 
 
-def _refused(call: Call, tool: Subject) -> Ended[Reply] | None:
-    answer = decision(call, tool)
-    if not answer.allowed:
-        return _denied(call, answer)
+def _refused(call: Call, tool: Subject, vet: Callable[[Subject], None]) -> Ended[Reply] | None:
+    vet(tool)
     try:
-        _bind(call)
         call.operation.validate(tool, call.arguments)
     except Invalid as invalid:
         return _failed(call, invalid)
-    except ProtocolError as error:
-        return Ended(error, _ending(Outcome.VALIDATION_FAILED, "binding_rejected", "binding"))
     return None
 
 
@@ -180,17 +223,17 @@ def _denied(call: Call, answer: Decision) -> Ended[Reply]:
     return Ended(error, _ending(Outcome.REFUSED, answer.reason, answer.layer))
 
 
-def _bind(call: Call) -> None:
-    """Refuse every bound customer: there is no customer table to resolve it in.
-
-    One text for stale, forged and foreign ids alike, also where the tool ignores the binding.
-    """
-    if any(key in call.meta for key in BINDING_KEYS):
-        raise ProtocolError(
-            INVALID_PARAMS,
-            "The bound customer does not exist in this organization.",
-            data={"reason": "binding_rejected", "layer": "binding"},
-        )
+def _over_cap(call: Call, tool: Subject, answer: Decision) -> Ended[Reply] | None:
+    """Charge the call to the cap of its action. Behind the gate: what is refused costs nothing."""
+    if answer.calls_per_minute is None or call.charged:
+        return None
+    most = answer.calls_per_minute
+    spent = rates.spend_action(call.principal, tool.integration, tool.action, most)
+    if spent is None:
+        return None
+    error = rates.refusal(spent, call.revision)
+    ending = _ending(Outcome.RATE_LIMITED, "rate_limited", "rate_limit")
+    return Ended(error, replace(ending, detail=error.limit))
 
 
 def _ran(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
@@ -200,7 +243,7 @@ def _ran(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
     except ToolFailure as failure:
         return _failed(call, failure)
     except Cancelled:
-        return _cancelled()
+        return _cut_short(channel)
     except (Exception, SystemExit):
         # The caller gets a number to quote; the traceback stays in the log. A library that calls
         # sys.exit() must not take the server along.
@@ -211,7 +254,9 @@ def _ran(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
 def _attempted(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
     call, tool = prepared.call, prepared.tool
     try:
-        result = tool.run(_context(prepared, channel), call.arguments)
+        # Taken before the tool begins: what it has begun at a vendor is not refused halfway.
+        with vendors.room(call.principal.organization_id, tool.integration):
+            result = tool.run(_context(prepared, channel), call.arguments)
     except InputRequired as asked:
         return _asked(prepared, asked)
     return _succeeded(call, tool, result)
@@ -221,9 +266,16 @@ def _context(prepared: Prepared, channel: Channel) -> ToolContext:
     this = prepared.call.round
     # A change is made on the answers to questions that were put, never on what came unasked.
     believed = this.answers.vouched or not prepared.tool.mutates
-    return replace(
-        visibility.context(prepared.call.principal, channel),
+    return visibility.context(
+        prepared.call.principal,
+        channel,
+        customer=prepared.call.customer,
+        call_id=prepared.call.id,
+        vendor=vendors.of(
+            prepared.call.principal.organization_id, prepared.tool.integration, channel
+        ),
         client_capabilities=this.client_capabilities,
+        billing=Desk(prepared.call.principal, prepared.tool, prepared.call.customer),
         answers=this.answers if believed else NONE_YET,
     )
 
@@ -248,15 +300,31 @@ def _failed(call: Call, failure: ToolFailure) -> Ended[Reply]:
     ending = Ending(
         outcome=OUTCOMES.get(failure.kind, Outcome.TOOL_ERROR),
         reason=failure.kind,
-        detail=": ".join(part for part in (failure.field, failure.reason) if part),
+        detail=_detail(failure),
         upstream_status=getattr(failure, "upstream_status", None),
     )
     return Ended(reply, ending)
 
 
+def _detail(failure: ToolFailure) -> str:
+    if isinstance(failure, UpstreamFailure):
+        # What an admin looks for first: who failed whom, in the words that the caller got.
+        return failure.message
+    return ": ".join(part for part in (failure.field, failure.reason) if part)
+
+
 def _cancelled() -> Ended[Reply]:
     error = ProtocolError(INTERNAL_ERROR, "The call was cancelled.")
     return Ended(error, _ending(Outcome.CANCELLED, "cancelled"))
+
+
+def _cut_short(channel: Channel) -> Ended[Reply]:
+    return _interrupted() if channel.is_interrupted() else _cancelled()
+
+
+def _interrupted() -> Ended[Reply]:
+    error = ProtocolError(INTERNAL_ERROR, INTERRUPTED, http_status=503)
+    return Ended(error, _ending(Outcome.INTERRUPTED, "interrupted"))
 
 
 def _broken(call: Call) -> Ended[Reply]:
@@ -277,6 +345,7 @@ def _act(call: Call, tool: Subject | None) -> Act:
         integration=tool.integration if tool else "",
         action=tool.action if tool else "",
         arguments=call.arguments,
+        bound_customer_id=call.customer.id if call.customer else "",
         request_id=call.request_id,
         revision=call.revision.value,
         started_at=call.started_at,
@@ -289,4 +358,4 @@ def _ending(outcome: Outcome, reason: str, layer: str = "") -> Ending:
 
 def _timed(call: Call, ending: Ending) -> Ending:
     elapsed = int((time.perf_counter() - call.clock) * 1_000_000)
-    return replace(ending, duration_us=elapsed)
+    return ending.over(elapsed, about=call.about)

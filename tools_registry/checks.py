@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from oauth import scopes
-from tools_registry import offer_checks, registry
+from tools_registry import connection_checks, offer_checks, registry
 from tools_registry.schemas import validator_of
 from tools_registry.types import INTEGRATION_ID, Guarded, Offer, Schema, Tool, Toolset
 
@@ -138,8 +138,13 @@ ALL_TOOLSETS: Final = (
     Rule("tools.E002", "Rename one of them, or put them into one file.", _repeated),
     Rule("tools.E010", "Rename one of them, or put them into one file.", offer_checks.redeclared),
 )
+CONNECTION_HINT: Final = "Give the Toolset a Connection (docs/writing-an-integration.md)."
+SETTING_HINT: Final = "Name it plainly, give it a title and a pattern of Python's `re`."
 EACH_INTEGRATION: Final = (
     Rule("tools.E003", "Give the Toolset an id such as hubspot and a title.", _misidentified),
+    Rule("tools.E012", CONNECTION_HINT, connection_checks.unconnectable),
+    Rule("tools.E013", CONNECTION_HINT, connection_checks.misconnected),
+    Rule("tools.E014", SETTING_HINT, connection_checks.misset),
 )
 DESCRIBED: Final = Rule("tools.E005", "Clients show both to people and models.", _undescribed)
 SCOPED: Final = Rule("tools.E008", "Use a scope of the grammar (docs/scopes.md).", _unscoped)
@@ -152,6 +157,8 @@ EACH_TOOL: Final = (
     Rule("tools.E007", "Write JSON Schema 2020-12; patterns without look-around.", _uncompilable),
     SCOPED,
     Rule("tools.E009", MIRROR_HINT, offer_checks.unmirrorable),
+    Rule("tools.E015", "Set `mutates=True` as well.", connection_checks.overlooked),
+    Rule("tools.E016", "Set `additionalProperties` to false.", connection_checks.unclosed),
 )
 EACH_OFFER: Final = (
     DESCRIBED,

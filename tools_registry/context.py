@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tools_registry.answers import NONE_YET, Answers, accepted
+from tools_registry.filing import Billing, NoBilling
 from tools_registry.results import Declined, Json
+from tools_registry.vendor import NotConnected, Vendor
 
 
 class Cancelled(Exception):
-    """The caller has gone; raised by `ToolContext.check_cancelled`."""
+    """The caller has gone, or the server stops; raised by `ToolContext.check_cancelled`."""
 
 
 class InputRequired(Exception):
@@ -35,7 +37,11 @@ class Channel(Protocol):
 
     def log(self, level: str, data: Json) -> None: ...
 
-    def is_cancelled(self) -> bool: ...
+    def is_cancelled(self) -> bool:
+        """Whether the call is to end: its caller has gone, or the server stops."""
+
+    def is_interrupted(self) -> bool:
+        """Whether it is the server that ends the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,20 @@ class Workspace(Protocol):
     def widget_keys(self, organization_id: str) -> WidgetKeys: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Customer:
+    """The organization's customer that a call is bound to, as the table has it at this moment.
+
+    `vendor_ids` says which of a vendor's records it is, by integration id.
+    """
+
+    id: str
+    email: str = field(default="", repr=False)
+    name: str = field(default="", repr=False)
+    external_id: str = ""
+    vendor_ids: Mapping[str, str] = field(default_factory=dict)
+
+
 class Silence:
     """A channel for callers that asked for one plain answer."""
 
@@ -63,6 +83,9 @@ class Silence:
         pass
 
     def is_cancelled(self) -> bool:
+        return False
+
+    def is_interrupted(self) -> bool:
         return False
 
 
@@ -89,14 +112,18 @@ def _no_tools() -> Sequence[VisibleTool]:
 class ToolContext:
     """On whose behalf a tool runs, and how it speaks to the caller meanwhile.
 
-    `visible_tools()` are the tools that this caller could call now.
+    `visible_tools()` are the tools that this caller could call now. `call_id` is this call's alone,
+    the same at each step of it: a key for what must not be done twice.
     """
 
     organization_id: str
     user_id: str
     public_url: str
     workspace: Workspace = field(repr=False)
-    bound_customer_id: str = ""
+    customer: Customer | None = None
+    call_id: str = ""
+    vendor: Vendor = field(default_factory=NotConnected, repr=False)
+    billing: Billing = field(default_factory=NoBilling, repr=False)
     client_capabilities: Mapping[str, Json] = field(default_factory=dict)
     answers: Answers = field(default=NONE_YET, repr=False)
     channel: Channel = field(default_factory=Silence, repr=False)
@@ -159,6 +186,6 @@ class ToolContext:
         return content
 
     def check_cancelled(self) -> None:
-        """Raise Cancelled once the caller has gone: call it between steps."""
+        """Raise Cancelled once the caller has gone or the server stops: call it between steps."""
         if self.channel.is_cancelled():
             raise Cancelled

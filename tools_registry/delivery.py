@@ -12,33 +12,41 @@ from typing import Any, Final, TypeAlias
 from foundation.notices import Board, Ear, Listener
 from mcp_protocol import sse
 from tools_registry.asgi_types import Event, Receive, Send, head
-from tools_registry.exchange import Emit, Pause, Step, Stream
+from tools_registry.exchange import Emit, Pause, Pool, Step, Stream
 
-# Runs a step in a thread of its stream's pool.
-Start: TypeAlias = Callable[[Step, Emit], "asyncio.Future[Pause | None]"]
+# Words for so many messages that were left out, where there are any.
+LeftOut: TypeAlias = Callable[[int], Mapping[str, Any] | None]
+# Runs a step in a thread of the pool named.
+Start: TypeAlias = Callable[[Pool, Step, Emit], "asyncio.Future[Pause | None]"]
 
-# Events kept for a client that reads too slowly; what a tool says beyond them is left out.
+# Events kept for a client that reads too slowly; what a tool says beyond them is left out, and the
+# client told how many were.
 MOST_WAITING: Final = 1000
 
 
 class Outbox:
     """The way of a stream's events from the thread that works to the loop that sends."""
 
-    __slots__ = ("_loop", "_waiting", "_wake")
+    __slots__ = ("_dropped", "_left_out", "_loop", "_waiting", "_wake")
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], left_out: LeftOut) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting: list[bytes] = []
+        self._dropped = 0
+        self._left_out = left_out
         self._wake = wake
 
     def emit(self, message: Mapping[str, Any]) -> None:
         """Hand a message over, from any thread; too many notifications are left out."""
         is_notification = "method" in message and "id" not in message
         keep = self._offer if is_notification else self._keep
-        self._loop.call_soon_threadsafe(keep, sse.event(message))
+        # A tool that outlives the server's loop speaks to nobody, and fails no less for it.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(keep, sse.event(message))
 
     def take(self) -> bytes:
         """All events that wait, as the bytes to send."""
+        self._own_up()
         waiting, self._waiting = self._waiting, []
         return b"".join(waiting)
 
@@ -49,10 +57,22 @@ class Outbox:
     def _offer(self, event: bytes) -> None:
         if len(self._waiting) < MOST_WAITING:
             self._keep(event)
+        else:
+            self._dropped += 1
 
     def _keep(self, event: bytes) -> None:
+        self._own_up()
         self._waiting.append(event)
         self._wake()
+
+    def _own_up(self) -> None:
+        """Say where it was that messages were left out, before whatever comes next."""
+        if not self._dropped:
+            return
+        words = self._left_out(self._dropped)
+        comment = sse.comment(f"{self._dropped} messages left out")
+        self._waiting.append(comment if words is None else sse.event(words))
+        self._dropped = 0
 
 
 class Delivery:
@@ -62,14 +82,17 @@ class Delivery:
         "_begin",
         "_ear",
         "_given_up",
+        "_is_abandoned",
         "_is_left",
         "_keep_alive",
         "_listener",
         "_news",
         "_on_cancel",
         "_on_close",
+        "_on_interrupt",
         "_on_shutdown",
         "_outbox",
+        "_pool",
         "_send",
         "_spoke_at",
         "_start",
@@ -82,9 +105,11 @@ class Delivery:
         # Of the stream itself nothing is kept: most of it is done with once it has begun.
         self._begin: Event | None = head(stream.status, stream.headers)
         self._step: Step | None = stream.run
+        self._pool = stream.pool
         self._on_close = stream.on_close
         self._on_cancel = stream.on_cancel
         self._on_shutdown = stream.on_shutdown
+        self._on_interrupt = stream.on_interrupt
         self._start = start
         self._send = send
         self._keep_alive = keep_alive
@@ -92,10 +117,10 @@ class Delivery:
         # Most streams can only be closed; the others need an ear for that one notice.
         cancel = stream.cancel_topic
         self._ear = Ear(board, cancel, self._cancel) if cancel else None
-        self._outbox = Outbox(self.wake)
+        self._outbox = Outbox(self.wake, stream.left_out)
         self._news: asyncio.Future[None] | None = None
         self._spoke_at = time.monotonic()
-        self._is_left = self._given_up = False
+        self._is_left = self._given_up = self._is_abandoned = False
 
     async def run(self, receive: Receive) -> None:
         """Do every step and send every event."""
@@ -119,6 +144,15 @@ class Delivery:
         self._on_shutdown()
         self._listener.ring()
 
+    def interrupt(self) -> None:
+        """Have what runs stop at its next step."""
+        self._on_interrupt()
+
+    def abandon(self) -> None:
+        """Wait for nothing any more: what runs and does not stop is left to itself."""
+        self._is_abandoned = True
+        self._listener.ring()
+
     def _cancel(self) -> None:
         self._on_cancel()
         self._listener.ring()
@@ -127,19 +161,23 @@ class Delivery:
         if self._begin is not None:
             await self._send_on(self._begin)
         self._begin = None
-        while self._step is not None:
+        while self._step is not None and not self._is_abandoned:
             pause = await self._worked(self._step)
             self._step = pause.resume if pause is not None else None
             if pause is not None:
+                self._pool = pause.pool
                 await self._pause(pause.topics, pause.seconds)
 
     async def _worked(self, step: Step) -> Pause | None:
-        work = self._start(step, self._outbox.emit)
+        work = self._start(self._pool, step, self._outbox.emit)
         work.add_done_callback(lambda _work: self.wake())
-        while not work.done():
+        while not work.done() and not self._is_abandoned:
             await self._look(self._keep_alive)
         await self._say(self._outbox.take())
-        return work.result()
+        if work.done():
+            return work.result()
+        work.cancel()  # so that its end wakes nobody
+        return None
 
     async def _pause(self, topics: frozenset[str], seconds: float) -> None:
         """Return once a notice has come, the time is over, or the stream is to end."""
@@ -182,7 +220,10 @@ class Delivery:
             return
         try:
             await self._send(event)
-        except OSError:  # what a server may raise once the client has gone (ASGI, Disconnect)
+        except (OSError, RuntimeError):
+            # The first is what a server may raise once the client has gone (ASGI, Disconnect); the
+            # second what uvloop does where it did not say so before, as when a request stood behind
+            # this one on the connection. The stream has to give back what it holds all the same.
             self._leave()
         except asyncio.CancelledError:
             self._give_up()
@@ -190,10 +231,10 @@ class Delivery:
     def _give_up(self) -> None:
         """The server will wait no longer. What is under way still comes to its end.
 
-        Its audit row has to be finished. Raises CancelledError when told so again.
+        Its audit row has to be finished. Told so again it is left to itself. Either way this ends
+        like any stream: a server would log an error for a task that is cancelled.
         """
-        if self._given_up:
-            raise asyncio.CancelledError
+        self._is_abandoned = self._given_up
         self._given_up = True
         self._leave()
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from audit import record
 from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
+from foundation.carrier import carrier
 from mcp_protocol import envelope, failures, headers, methods, negotiation
 from mcp_protocol.envelope import Malformed, Message, Notification, Request, RequestId, Response
 from mcp_protocol.errors import ProtocolError, method_not_found
@@ -25,24 +26,38 @@ from tools_registry.answers import Answers
 from tools_registry.asking import Question
 from tools_registry.call import Prepared, Suspended
 from tools_registry.exchange import Headers, HttpRequest, Stream
+from tools_registry.interest import SilentChannel, Underway
 from tools_registry.methods import HANDLERS, Exchange
 from tools_registry.operations import Reply
-from tools_registry.types import Cancelled, Channel, ToolFailure
+from tools_registry.rates import RateLimited
+from tools_registry.sessions import Session
+from tools_registry.types import Cancelled, Channel, Silence, ToolFailure
 
 # Refusals that are no fault of the message, by the layer that refused.
 REFUSED_AS: Final = {
     "rate_limit": Outcome.RATE_LIMITED,
-    "limit_store": Outcome.REFUSED,
     "flag": Outcome.REFUSED,
 }
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Caller:
     """An identified caller and the request that carries its messages."""
 
     principal: Principal
     request: HttpRequest
+    session: Session | None = None
+
+    @property
+    def undeclared(self) -> Revision:
+        """What this client speaks where it does not say."""
+        return sessions.spoken_in(self.session)
+
+    @property
+    def revision(self) -> Revision:
+        """The revision to word a refusal in before anything of a message is understood."""
+        named = self.request.header(VERSION_HEADER)
+        return self.undeclared if named is None else self.request.declared_revision
 
     @property
     def can_wait(self) -> bool:
@@ -64,7 +79,7 @@ class Caller:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Answered:
     """An answer: the message (None for a notification), its HTTP status and headers."""
 
@@ -73,7 +88,7 @@ class Answered:
     headers: Headers = ()
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class Runnable:
     """A call that may run, and may speak while it does."""
 
@@ -100,10 +115,15 @@ def begin(caller: Caller, message: Message) -> Step:
     try:
         return _begun(caller, message)
     except ProtocolError as error:
-        elapsed = int((time.perf_counter() - clock) * 1_000_000)
-        _record_refusal(caller, message, _ending(error, elapsed))
-        failure = _failure(_id_of(message), error, _revision_of(caller, message))
-        return failure if isinstance(message, Request | Malformed) else _unaccepted(failure)
+        return turn_away(caller, message, error, clock)
+
+
+def turn_away(caller: Caller, message: Message, error: ProtocolError, clock: float) -> Answered:
+    """Refuse a message that came in at `clock` (perf_counter), and record it."""
+    elapsed = int((time.perf_counter() - clock) * 1_000_000)
+    _record_refusal(caller, message, _ending(error, elapsed))
+    failure = _failure(_id_of(message), error, _revision_of(caller, message))
+    return failure if isinstance(message, Request | Malformed) else _unaccepted(failure)
 
 
 def _unaccepted(failure: Answered) -> Answered:
@@ -112,7 +132,17 @@ def _unaccepted(failure: Answered) -> Answered:
     return replace(failure, status=max(failure.status, 400))
 
 
-def run(runnable: Runnable, channel: Channel | None = None) -> Answered | Waiting:
+def run_silently(caller: Caller, runnable: Runnable) -> Answered | Waiting:
+    """Run a call that says nothing meanwhile, for as long as its answer is wanted."""
+    interest = caller.request.interest
+    if interest is None:
+        return run(runnable, Silence())
+    mine = caller.principal.authorization_id
+    underway = Underway(mine, runnable.terms, runnable.request_id)
+    return run(runnable, SilentChannel(underway, interest))
+
+
+def run(runnable: Runnable, channel: Channel) -> Answered | Waiting:
     """Run a call to its answer, or to what it asks first."""
     reply = call.run(runnable.prepared, channel)
     return settled(runnable.request_id, reply, runnable.terms)
@@ -151,7 +181,7 @@ def answer(caller: Caller, message: Message) -> Answered:
     if isinstance(step, Stream):
         # No revision that has batches has a method that answers with a stream of its own.
         raise TypeError(f"{_method_of(message)} cannot be answered in silence.")
-    ended = run(step) if isinstance(step, Runnable) else step
+    ended = run_silently(caller, step) if isinstance(step, Runnable) else step
     # Nobody who answers so says that it can wait, so that this is one more lock on that door.
     return end(ended, asking.cannot_ask()) if isinstance(ended, Waiting) else ended
 
@@ -192,11 +222,13 @@ def _request(caller: Caller, request: Request) -> Step:
     step = settled(request.id, reply, terms)
     if isinstance(step, Waiting) or isinstance(reply, ProtocolError):
         return step
-    return replace(step, headers=_session(caller, request, terms))
+    session = _session(caller, request, terms)
+    return replace(step, headers=session) if session else step
 
 
 def _terms(caller: Caller, message: Request | Notification) -> Terms:
-    return negotiation.negotiate(caller.request.header(VERSION_HEADER), message)
+    header = caller.request.header(VERSION_HEADER)
+    return negotiation.negotiate(header, message, caller.undeclared)
 
 
 def _recalled(caller: Caller, message: Request | Notification) -> Terms:
@@ -204,18 +236,15 @@ def _recalled(caller: Caller, message: Request | Notification) -> Terms:
     terms = _terms(caller, message)
     if message.method == "initialize":
         return terms
-    header = caller.request.header(sessions.HEADER)
-    return sessions.recall(terms, header, caller.principal.authorization_id)
+    return sessions.recall(terms, caller.session)
 
 
 def _session(caller: Caller, request: Request, terms: Terms) -> Headers:
     """The session id to send beside an answer: a first one, or one that remembers more."""
-    mine = caller.principal.authorization_id
     if request.method == "initialize" and "protocolVersion" in request.params:
-        return sessions.opened(terms, mine)
+        return sessions.opened(terms, caller.principal.authorization_id)
     if request.method == "logging/setLevel":
-        header = caller.request.header(sessions.HEADER)
-        return sessions.at_level(header, terms, mine, request.params["level"])
+        return sessions.at_level(caller.session, terms, request.params["level"])
     return ()
 
 
@@ -269,7 +298,7 @@ def _ending(error: ProtocolError, elapsed: int) -> Ending:
         outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),
         reason=str(data["reason"]) if layer in REFUSED_AS else f"rpc_{abs(error.code)}",
         layer=layer,
-        detail=error.message,
+        detail=error.limit if isinstance(error, RateLimited) else error.message,
         duration_us=elapsed,
     )
 
@@ -298,8 +327,8 @@ def _id_of(message: Message) -> RequestId | None:
 def _revision_of(caller: Caller, message: Message) -> Revision:
     """The revision to word an error in, for messages that could not be negotiated too."""
     if isinstance(message, Malformed | Response):
-        return caller.request.declared_revision
+        return caller.revision
     try:
         return _terms(caller, message).revision
     except ProtocolError:
-        return caller.request.declared_revision
+        return caller.revision

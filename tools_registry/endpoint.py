@@ -1,11 +1,13 @@
-"""/api/mcp, whichever server stands in front: `respond(request) -> Complete | Stream`.
+"""/api/mcp, whichever server stands in front: `respond(request) -> Complete | Stream | Later`.
 
 Order matters: Host and Origin, then the bearer, then the body. Who is unknown learns nothing about
 what the body should have been, and costs one look-up.
 """
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -17,31 +19,50 @@ from mcp_protocol.envelope import Batch, Message, Request
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import UNDECLARED
-from tools_registry import admission, conversation, dispatch, streaming
-from tools_registry.dispatch import Answered, Caller, Runnable, Step
-from tools_registry.exchange import Answer, Complete, HttpRequest, Stream, json_answer
+from mcp_protocol.strict_json import JsonObject
+from tools_registry import admission, conversation, dispatch, sessions, streaming, vendors
+from tools_registry.call import INTERRUPTED
+from tools_registry.dispatch import Answered, Caller, Runnable, Step, Waiting
+from tools_registry.exchange import Answer, Complete, HttpRequest, Later, Stream, json_answer
 
 log = structlog.get_logger(__name__)
 
 
-def respond(request: HttpRequest) -> Answer:
-    """Answer one HTTP request to the MCP endpoint."""
+def respond(request: HttpRequest) -> Answer | Later:
+    """Answer one HTTP request to the MCP endpoint; only a lasting one may be answered later."""
+    return _kept(request, partial(_routed, request))
+
+
+def _kept(request: HttpRequest, work: Callable[[], Answer | Later]) -> Answer | Later:
+    """Whatever happens in the work is an answer, with the headers that every answer has."""
     try:
-        admission.require_host(request)
-        admission.require_origin(request)
-        answer = ROUTES.get(request.method, _not_allowed)(request)
+        answer = work()
     except ProtocolError as error:
         answer = _error(error)
     except Exception as error:
         log.exception("endpoint_failed", request_id=request.request_id)
         answer = _error(_broken(request, error))
+    if isinstance(answer, Later):
+        return Later(partial(_kept, request, answer.finish))
     return _with_headers(answer, request)
+
+
+def _routed(request: HttpRequest) -> Answer | Later:
+    admission.require_host(request)
+    admission.require_origin(request)
+    return ROUTES.get(request.method, _not_allowed)(request)
 
 
 def timed_out(request: HttpRequest) -> Answer:
     """The answer to a body that did not arrive in time."""
     message = "The body did not arrive in time."
     return _with_headers(_error(ProtocolError(INVALID_REQUEST, message, http_status=408)), request)
+
+
+def stopped(request: HttpRequest) -> Answer:
+    """The answer to what still runs when the server can wait no longer."""
+    error = ProtocolError(INTERNAL_ERROR, INTERRUPTED, http_status=503)
+    return _with_headers(_error(error), request)
 
 
 def wants_body(request: HttpRequest) -> bool:
@@ -66,38 +87,76 @@ def _not_allowed(_request: HttpRequest) -> Answer:
     return _error(ProtocolError(INVALID_REQUEST, "Use POST.", http_status=405, headers=allow))
 
 
-def _post(request: HttpRequest) -> Answer:
-    caller = Caller(admission.identify(request), request)
+def _post(request: HttpRequest) -> Answer | Later:
+    who = admission.identify(request)
+    session = sessions.held(request.header(sessions.HEADER), who.authorization_id)
+    caller = Caller(who, request, session)
     try:
-        message = _message(request)
+        message = _message(caller)
     except ProtocolError as error:
         return _complete(dispatch.malformed(caller, error))
     if isinstance(message, Batch):
-        return _batch(caller, message)
-    return _answer(caller, dispatch.begin(caller, message))
+        # Any of its members may be a call that waits for a vendor.
+        return _where_it_may_wait(request, partial(_batch, caller, message.members))
+    return _answer(caller, message, dispatch.begin(caller, message))
 
 
-def _message(request: HttpRequest) -> Message | Batch:
+def _message(caller: Caller) -> Message | Batch:
+    request = caller.request
     _require_json(request)
-    limit = negotiation.batch_limit(request.header(VERSION_HEADER))
+    limit = negotiation.batch_limit(request.header(VERSION_HEADER), caller.undeclared)
     return envelope.read(strict_json.parse(request.body), batch_limit=limit)
 
 
-def _answer(caller: Caller, step: Step) -> Answer:
+def _answer(caller: Caller, message: Message, step: Step) -> Answer | Later:
     if isinstance(step, Stream):
         return step
     if isinstance(step, Runnable):
         heard = streaming.heard(step, caller.request)
-        step = dispatch.run(step) if heard is None else heard
-    return _complete(step) if isinstance(step, Answered) else conversation.stream(caller, step)
+        if heard is not None:
+            return _stream(caller, message, heard)
+        run = partial(_run, caller, message, step)
+        waits = vendors.is_connected_to(step.prepared.tool.integration)
+        return _where_it_may_wait(caller.request, run) if waits else run()
+    return _settled(caller, message, step)
 
 
-def _batch(caller: Caller, batch: Batch) -> Answer:
-    """Each member charged, gated and recorded on its own (MCP 2025-03-26, basic, Batching)."""
+def _where_it_may_wait(request: HttpRequest, run: Callable[[], Answer | Later]) -> Answer | Later:
+    # Those who wait for a vendor must not take the threads of those who do not.
+    return Later(run) if request.lasting else run()
+
+
+def _run(caller: Caller, message: Message, runnable: Runnable) -> Answer:
+    return _settled(caller, message, dispatch.run_silently(caller, runnable))
+
+
+def _settled(caller: Caller, message: Message, step: Answered | Waiting) -> Answer:
+    return _complete(step) if isinstance(step, Answered) else _stream(caller, message, step)
+
+
+def _stream(caller: Caller, message: Message, step: Runnable | Waiting) -> Answer:
+    clock = time.perf_counter()
+    try:
+        return conversation.stream(caller, step)
+    except ProtocolError as error:
+        return _complete(dispatch.turn_away(caller, message, error, clock))
+
+
+def _batch(
+    caller: Caller, members: Sequence[Message], before: Sequence[JsonObject | None] = ()
+) -> Answer | Later:
+    """Each member charged, gated and recorded on its own (MCP 2025-03-26, basic, Batching).
+
+    One at a time, and behind whoever waits for a thread by then: a batch that kept its thread to
+    the end would have others wait for a hundred calls.
+    """
+    first, *rest = members
     # Nothing can be asked in between: the answer is one array.
-    caller = replace(caller, request=replace(caller.request, lasting=False))
-    answers = [(member, dispatch.answer(caller, member)) for member in batch.members]
-    messages = [answered.message for member, answered in answers if _is_answered(member)]
+    alone = replace(caller, request=replace(caller.request, lasting=False))
+    answered = dispatch.answer(alone, first)
+    messages = [*before, answered.message] if _is_answered(first) else before
+    if rest:
+        return _where_it_may_wait(caller.request, partial(_batch, caller, rest, messages))
     return json_answer(200, messages) if messages else Complete(202, ())
 
 
@@ -146,10 +205,13 @@ def _error(error: ProtocolError) -> Complete:
 
 def _with_headers(answer: Answer, request: HttpRequest) -> Answer:
     every = (("X-Request-Id", request.request_id), ("Vary", "Origin"))
-    return replace(answer, headers=(*answer.headers, *every, *admission.cors_headers(request)))
+    headers = (*answer.headers, *every, *admission.cors_headers(request))
+    if isinstance(answer, Complete):  # nearly always, and made anew four times as fast
+        return Complete(answer.status, headers, answer.body)
+    return replace(answer, headers=headers)
 
 
-ROUTES: Final[Mapping[str, Callable[[HttpRequest], Answer]]] = {
+ROUTES: Final[Mapping[str, Callable[[HttpRequest], Answer | Later]]] = {
     "GET": _descriptor,
     # The servers leave the body of an answer to HEAD out, and keep its length (RFC 9110 9.3.2).
     "HEAD": _descriptor,

@@ -4,8 +4,7 @@ It holds no thread, and no more than what it has to compare with. On every notic
 time, it asks anew whether its token still counts. Why so: docs/decisions/0016-listening.md.
 """
 
-import threading
-from collections import Counter
+import math
 from functools import lru_cache
 from random import random
 from typing import Final
@@ -15,15 +14,16 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from mcp_protocol import failures, subscriptions
+from mcp_protocol import subscriptions
 from mcp_protocol.envelope import RequestId
 from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
 from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import JsonObject
 from oauth import principal
 from oauth.principal import Principal, Unauthenticated
-from tools_registry import visibility
+from tools_registry import rates, visibility
 from tools_registry.exchange import STREAM_HEADERS, Emit, Pause, Stream
+from tools_registry.places import Places
 from workspace import changes
 
 log = structlog.get_logger(__name__)
@@ -33,28 +33,7 @@ LOOKS_EVERY: Final = 30.0  # seconds
 EVENTS: Final = "text/event-stream"
 
 
-class Places:
-    """How many streams each authorization has open in this process."""
-
-    def __init__(self) -> None:
-        self._taken: Counter[UUID] = Counter()
-        self._lock = threading.Lock()
-
-    def take(self, authorization_id: UUID) -> bool:
-        """Take one more place; False when all are taken."""
-        with self._lock:
-            if self._taken[authorization_id] >= settings.HALO_LISTENS_PER_CONNECTION:
-                return False
-            self._taken[authorization_id] += 1
-            return True
-
-    def give_back(self, authorization_id: UUID) -> None:
-        with self._lock:
-            self._taken[authorization_id] -= 1
-            if not self._taken[authorization_id]:
-                del self._taken[authorization_id]
-
-
+# Streams of each authorization.
 PLACES: Final = Places()
 
 
@@ -67,7 +46,7 @@ def stream(
         # Receiving Messages); RFC 9110 section 15.5.7.
         message = f"Name {EVENTS} in Accept: this is answered with a stream."
         raise ProtocolError(INVALID_REQUEST, message, http_status=406)
-    if not PLACES.take(who.authorization_id):
+    if not PLACES.take({who.authorization_id: settings.HALO_LISTENS_PER_CONNECTION}):
         raise _too_many()
     listen = Listen(who, request_id, notifications)
     return Stream(
@@ -112,7 +91,7 @@ class Listen:
         share = random() if self._seen is None else 1.0  # noqa: S311  no secret
         if not self._closed and self._goes_on(emit):
             return Pause(self._topics, LOOKS_EVERY * share, self.look)
-        PLACES.give_back(self._authorization_id)
+        PLACES.give_back([self._authorization_id])
         return None
 
     def _goes_on(self, emit: Emit) -> bool:
@@ -149,11 +128,9 @@ def _topics(organization_id: UUID) -> frozenset[str]:
 
 def _too_many() -> ProtocolError:
     most = settings.HALO_LISTENS_PER_CONNECTION
-    return failures.refusal(
-        "rate_limited",
-        "rate_limit",
+    return rates.crowded(
         f"This connection listens on {most} streams already. Close one first.",
-        MODERN[-1],
-        http_status=429,
-        headers=[("Retry-After", str(int(LOOKS_EVERY)))],
+        most=most,
+        wait=math.ceil(LOOKS_EVERY),
+        revision=MODERN[-1],
     )

@@ -15,10 +15,13 @@ from django.utils import timezone
 
 from foundation import ids, notices, sealing
 from mcp_protocol.envelope import Response
+from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
 from tools_registry.models import Question
 
 # Of one authorization: each holds a stream and a call in memory for as long as it is open.
 MOST_OPEN: Final = 20
+# Of an answer, which lies in a row until its call has read it: room for a picture of a model.
+MOST_BYTES: Final = 262_144
 
 
 def topic(question_id: str) -> str:
@@ -46,10 +49,16 @@ def put(authorization_id: UUID, how_many: int) -> list[str]:
 
 
 def deliver(authorization_id: UUID, response: Response) -> None:
-    """Keep the answer to a question that this authorization was asked, if it is still open."""
+    """Keep the answer to a question that this authorization was asked, if it is still open.
+
+    Raises ProtocolError (413) for one that is too large to be kept.
+    """
+    written = json.dumps({"result": response.result, "error": response.error}).encode()
+    if len(written) > MOST_BYTES:
+        message = f"The answer is over {MOST_BYTES} bytes."
+        raise ProtocolError(INVALID_REQUEST, message, http_status=413)
     if not isinstance(response.id, str):
         return
-    written = json.dumps({"result": response.result, "error": response.error}).encode()
     still_open = Question.objects.filter(
         id=response.id,
         authorization_id=str(authorization_id),

@@ -6,7 +6,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation.ids import uuid7
+from tools_registry.billing.models import BillingRequest
+from workspace import caps
 from workspace.models import Agent, Organization
+
+# Django looks for models here; what else there is stands in the package of its own.
+__all__ = ["BillingRequest"]
 
 
 class ConnectionState(models.TextChoices):
@@ -36,6 +41,7 @@ class IntegrationMode(models.Model):
         default=ConnectionState.NOT_CONNECTED,
     )
     connected_at = models.DateTimeField(_("connected"), null=True, blank=True)
+    settings = models.JSONField(_("settings"), default=dict, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
     last_error_at = models.DateTimeField(_("last error at"), null=True, blank=True)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
@@ -53,6 +59,22 @@ class IntegrationMode(models.Model):
         return self.integration
 
 
+class Credential(models.Model):
+    """What an integration shows its vendor: sealed for this row, never shown, never listed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    mode = models.OneToOneField(IntegrationMode, models.CASCADE, related_name="credential")
+    sealed = models.BinaryField(editable=False)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("credential")
+        verbose_name_plural = _("credentials")
+
+    def __str__(self) -> str:
+        return f"credential {self.pk}"
+
+
 class ActionToggle(models.Model):
     """Whether an agent may use an action (layer 2). No row means off."""
 
@@ -61,6 +83,9 @@ class ActionToggle(models.Model):
     integration = models.CharField(_("integration"), max_length=80)
     action = models.CharField(_("action"), max_length=120)
     enabled = models.BooleanField(_("on"), default=False)
+    calls_per_minute = caps.field(
+        _("Calls of this action, of all connections together. Empty: no cap of its own.")
+    )
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
     updated_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -73,6 +98,7 @@ class ActionToggle(models.Model):
             models.UniqueConstraint(
                 fields=("agent", "integration", "action"), name="tools_one_toggle_an_action"
             ),
+            caps.constraint("tools_cap_is_a_limit"),
         ]
 
     def __str__(self) -> str:
@@ -111,6 +137,7 @@ class SessionLevel(models.Model):
     """The log level of a session whose client goes on with the id it was first given."""
 
     session = models.CharField(primary_key=True, max_length=64)
+    authorization_id = models.CharField(max_length=64, db_index=True, default="")
     level = models.CharField(max_length=20)
     expires_at = models.DateTimeField(db_index=True)
 

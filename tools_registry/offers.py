@@ -35,9 +35,9 @@ Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[Message]]
 Complete: TypeAlias = Callable[[ToolContext, str, Mapping[str, str]], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tool:
-    """One tool as lists, gate and pipeline see it.
+    """One tool as lists, gate and pipeline see it. It equals itself only, and can be a key.
 
     `destructive` keeps it out of MCP for good; `mutates` makes it hinted and recorded before it
     runs. The two are different things: `linear.create_bug` mutates and may be called.

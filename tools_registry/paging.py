@@ -5,6 +5,7 @@ something was added or removed in between (MCP, server/utilities/pagination).
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -20,7 +21,7 @@ PAGE_SIZE: Final = 200
 LONGEST_CURSOR: Final = 4_096
 
 Listed = TypeVar("Listed")
-Key: TypeAlias = Sequence[str]
+Key: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +51,19 @@ def page(
 
     None begins at the start; anything else must be a cursor of this list. Raises ProtocolError.
     """
-    ordered = sorted(things, key=lambda one: list(key(one)))
+    ordered = sorted(things, key=key)
     if cursor is not None:
-        last = _opened(cursor, place)
-        ordered = [one for one in ordered if list(key(one)) > last]
+        ordered = ordered[bisect_right(ordered, _opened(cursor, place), key=key) :]
     shown = ordered[:PAGE_SIZE]
     more = len(ordered) > len(shown)
     return Page(shown, _sealed(key(shown[-1]), place) if more else None)
 
 
 def _sealed(key: Key, place: Place) -> str:
-    return sealed_text.seal(json.dumps(list(key)).encode(), context=place.context)
+    return sealed_text.seal(json.dumps(key).encode(), context=place.context)
 
 
-def _opened(cursor: object, place: Place) -> list[str]:
+def _opened(cursor: object, place: Place) -> Key:
     # An empty string is a cursor like any other, and none of ours.
     if not isinstance(cursor, str) or len(cursor) > LONGEST_CURSOR:
         raise _refusal()
@@ -71,7 +71,7 @@ def _opened(cursor: object, place: Place) -> list[str]:
         key: list[str] = json.loads(sealed_text.unseal(cursor, context=place.context))
     except SealBroken as error:
         raise _refusal() from error
-    return key
+    return tuple(key)
 
 
 def _refusal() -> ProtocolError:

@@ -1,33 +1,62 @@
-"""How often a caller may ask: per chain and method, and per address.
+"""How often a caller may ask: per chain and method, per organization and action, per address.
 
-Counted per chain, so that a refreshed token starts no new budget.
+Counted per chain, so that a refreshed token starts no new budget. When the store of the counters
+does not answer, this process allows its part of each limit (`foundation/limits/shares.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from time import time
 from typing import Final
 
-import structlog
 from django.conf import settings
 
+from audit import record
 from foundation import limits, peer
-from foundation.limits import Bucket, LimitStoreDown, Verdict
-from mcp_protocol import failures, methods
-from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
+from foundation.limits import Bucket, Verdict
+from mcp_protocol import methods
+from mcp_protocol.errors import ProtocolError, forbidden_code
 from mcp_protocol.methods import RateBucket
 from mcp_protocol.revisions import Revision
 from oauth.principal import Principal
-
-log = structlog.get_logger(__name__)
+from workspace import caps
 
 RATES: Final[Mapping[RateBucket, str]] = {
     "tools_list": "HALO_RATE_TOOLS_LIST",
     "tools_call": "HALO_RATE_TOOLS_CALL",
     "other": "HALO_RATE_OTHER",
 }
+# What the record calls the limit that refused, by the beginning of its bucket's key.
+ADDRESS: Final = "ip"
+ORGANIZATION: Final = "organization"
+ACTION: Final = "action"
+CALLED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(RATES, "token"),
+    **{kind: kind for kind in (ADDRESS, ORGANIZATION, ACTION)},
+}
+
+
+class RateLimited(ProtocolError):
+    """A 429; `limit` is what the record calls the limit that refused."""
+
+    def __init__(
+        self,
+        limit: str,
+        revision: Revision,
+        headers: Iterable[tuple[str, str]],
+        message: str = "Too many requests. Try again later.",
+    ) -> None:
+        super().__init__(
+            forbidden_code(revision),
+            message,
+            data={"reason": "rate_limited", "layer": "rate_limit"},
+            http_status=429,
+            headers=headers,
+        )
+        self.limit = limit
 
 
 def of_address(address: str) -> Bucket:
-    return Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)
+    return Bucket(f"{ADDRESS}:{peer.rate_key(address)}", settings.HALO_RATE_IP)
 
 
 def of_chain(principal: Principal, method: str) -> Bucket:
@@ -36,43 +65,67 @@ def of_chain(principal: Principal, method: str) -> Bucket:
     return Bucket(f"{name}:{principal.authorization_id}", getattr(settings, RATES[name]))
 
 
-def spend(principal: Principal, method: str, address: str) -> Verdict | None:
-    """Charge one message to its chain and its address; returns the verdict that refuses it.
+def of_organization(principal: Principal, method: str) -> list[Bucket]:
+    """The bucket that all connections of an organization share, if it has a cap on calls."""
+    if principal.calls_per_minute is None or methods.rate_bucket(method) != "tools_call":
+        return []
+    most = caps.limit(principal.calls_per_minute)
+    return [Bucket(f"{ORGANIZATION}:{principal.organization_id}", most)]
 
-    Raises ProtocolError (503) when the store of the counters does not answer.
-    """
-    chain, origin = of_chain(principal, method), of_address(address)
-    verdict = _charged(chain, origin)
-    if verdict.allowed:
-        return None
-    if verdict.bucket == chain:
+
+def spend_action(
+    principal: Principal, integration: str, action: str, calls_per_minute: int
+) -> Verdict | None:
+    """Charge a call to its action's cap; returns the verdict that refuses it."""
+    key = f"{ACTION}:{principal.organization_id}:{integration}.{action}"
+    return _charged(Bucket(key, caps.limit(calls_per_minute)))
+
+
+def spend(principal: Principal, method: str, address: str) -> Verdict | None:
+    """Charge one message to all that it counts for; returns the verdict that refuses it."""
+    origin = of_address(address)
+    callers = [of_chain(principal, method), *of_organization(principal, method)]
+    verdict = _charged(*callers, origin)
+    if verdict is not None and verdict.bucket.key != origin.key:
         # Every refusal is recorded, and a refused charge counts nowhere: without this a spent
         # token could write audit rows as fast as it can ask.
         _charged(origin)
     return verdict
 
 
-def refusal(verdict: Verdict, revision: Revision) -> ProtocolError:
+def spend_address(address: str) -> Verdict | None:
+    """Charge a stranger's request to its address; returns the verdict that refuses it."""
+    return _charged(of_address(address))
+
+
+def known_refusal(address: str) -> Verdict | None:
+    """The refusal that this process knows an address to meet, without asking anybody."""
+    if not limits.refusals_are_known():
+        return None
+    bucket = of_address(address)
+    return limits.still_refused(bucket) or limits.still_refused_a_part(bucket)
+
+
+def refusal(verdict: Verdict, revision: Revision) -> RateLimited:
     """The 429, with Retry-After and X-RateLimit-* (transport document, Rate limits)."""
-    return failures.refusal(
-        "rate_limited",
-        "rate_limit",
-        "Too many requests. Try again later.",
-        revision,
-        http_status=429,
-        headers=verdict.headers().items(),
-    )
+    limit = CALLED[verdict.bucket.key.partition(":")[0]]
+    return RateLimited(limit, revision, verdict.headers().items())
 
 
-def _charged(*buckets: Bucket) -> Verdict:
-    try:
-        return limits.charge(buckets)
-    except LimitStoreDown as down:
-        log.error("limit_store_down")  # noqa: TRY400  the traceback names the store's address
-        raise ProtocolError(
-            INTERNAL_ERROR,
-            "Rate limits cannot be checked right now. Try again soon.",
-            data={"reason": "limits_unavailable", "layer": "limit_store"},
-            http_status=503,
-            headers=[("Retry-After", "1")],
-        ) from down
+def crowded(message: str, *, most: int, wait: int, revision: Revision) -> RateLimited:
+    """The 429 of a caller that has all the places it may have; `wait` in seconds."""
+    headers = {
+        "X-RateLimit-Limit": str(most),
+        "X-RateLimit-Remaining": "0",
+        "X-RateLimit-Reset": str(int(time()) + wait),
+        "Retry-After": str(wait),
+    }
+    return RateLimited("streams", revision, headers.items(), message)
+
+
+def _charged(*buckets: Bucket) -> Verdict | None:
+    return limits.charge_or_share(buckets, _tell_of_an_outage)
+
+
+def _tell_of_an_outage() -> None:
+    record.security_event("limits_unavailable", address=peer.UNKNOWN)

@@ -10,18 +10,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from types import ModuleType
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
 
 from tools_registry import integrations, sources
-from tools_registry.types import Prompt, Resource, ResourceTemplate, Tool, Toolset
+from tools_registry.types import Connection, Prompt, Resource, ResourceTemplate, Tool, Toolset
 
 
 class Source(Protocol):
-    """Where tools, resources and prompts come from. A tool is found by its alias too."""
+    """Where tools, resources and prompts come from. A tool is found by its alias too.
+
+    A tool that has not changed is the same object each time: by it stands what lists say of it
+    (`tools_registry/descriptors.py`).
+    """
 
     def find(self, name: str, organization_id: UUID) -> Tool | None: ...
 
@@ -41,6 +46,9 @@ class ToolsetSource:
 
     def __init__(self, toolsets: Iterable[Toolset]) -> None:
         self.toolsets = tuple(toolsets)
+        self.connections: Mapping[str, Connection | None] = {
+            toolset.integration: toolset.connection for toolset in self.toolsets
+        }
         self._tools: Mapping[str, Tool] = {
             tool.name: tool for toolset in self.toolsets for tool in toolset.tools
         }
@@ -80,8 +88,10 @@ def alias(name: str) -> str:
 
 def find(name: str, organization_id: UUID) -> Tool | None:
     """The tool of this name, or of this alias, as one organization sees it."""
-    found = (source.find(name, organization_id) for source in _sources())
-    return next((tool for tool in found if tool is not None), None)
+    for source in _sources():
+        if (tool := source.find(name, organization_id)) is not None:
+            return tool
+    return None
 
 
 def tools(organization_id: UUID) -> list[Tool]:
@@ -90,7 +100,7 @@ def tools(organization_id: UUID) -> list[Tool]:
     Clients cache prompts by it, so integrations and names sort, and built-in tools come first.
     """
     found = (tool for source in _sources() for tool in source.tools(organization_id))
-    return sorted(found, key=lambda tool: (tool.integration, tool.name))
+    return sorted(found, key=_PLACE)
 
 
 def find_resource(uri: str, organization_id: UUID) -> Resource | None:
@@ -125,9 +135,29 @@ def native_toolsets() -> tuple[Toolset, ...]:
 
 
 def integration_names() -> dict[str, str]:
-    """Display names of the native integrations, by id."""
-    named = (toolset for toolset in native_toolsets() if toolset.integration)
-    return {toolset.integration: toolset.title for toolset in named}
+    """Display names of the integrations, by id."""
+    return {toolset.integration: toolset.title for toolset in integration_toolsets()}
+
+
+def integration_toolsets() -> list[Toolset]:
+    """The toolset of every integration there is, by id."""
+    found = (toolset for source in _toolset_sources() for toolset in source.toolsets)
+    named = (toolset for toolset in found if toolset.integration)
+    return sorted(named, key=lambda toolset: toolset.integration)
+
+
+def connection(integration: str) -> Connection | None:
+    """How this integration is connected; None for one that is not, or is unknown."""
+    for source in _toolset_sources():
+        if integration in source.connections:
+            return source.connections[integration]
+    return None
+
+
+def title(integration: str) -> str:
+    """What an integration is called on pages; its id where nobody named it."""
+    found = (one.title for one in _toolsets() if one.integration == integration)
+    return next(found, "") or integration
 
 
 @contextmanager
@@ -147,10 +177,20 @@ def _aliased(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
     return {alias(name): tool for name, tool in tools.items() if shared[alias(name)] == 1}
 
 
-_extra: list[Source] = []
+_PLACE: Final = attrgetter("integration", "name")
+
+_extra: list[ToolsetSource] = []
 
 
 def _sources() -> tuple[Source, ...]:
+    return _toolset_sources()
+
+
+def _toolsets() -> Iterator[Toolset]:
+    return (one for source in _toolset_sources() for one in source.toolsets)
+
+
+def _toolset_sources() -> tuple[ToolsetSource, ...]:
     return (_native(), *_extra)
 
 

@@ -1,7 +1,7 @@
 """The `requestState` of MCP 2026-07-28: what a call remembers between two rounds, sealed.
 
 The client carries it, so that any process can go on. It opens only for the same authorization,
-the same method, name and arguments, and for a few minutes.
+the same method, name, arguments and bound customer, and for a few minutes.
 Source: MCP 2026-07-28, basic/patterns/mrtr, Server Requirements.
 """
 
@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -18,6 +18,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from foundation import ids, sealed_text
+from foundation.carrier import carrier
 from foundation.sealing import SealBroken
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError
 from tools_registry.answers import Answers, digests
@@ -29,7 +30,7 @@ CONTEXT: Final = b"mcp.request_state"
 MOST_BYTES: Final = 262_144
 
 
-@dataclass(frozen=True, slots=True)
+@carrier
 class SealedFor:
     """What one request does on whose authority: a state that was sealed for it fits no other."""
 
@@ -37,11 +38,12 @@ class SealedFor:
     method: str
     name: str
     arguments: Mapping[str, Any] = field(repr=False)
+    # Whom the request is bound to, as its `_meta` says.
+    binding: Mapping[str, Any] = field(repr=False)
 
     def digest(self) -> str:
-        written = json.dumps(
-            [str(self.authorization_id), self.method, self.name, self.arguments], sort_keys=True
-        )
+        who, done = str(self.authorization_id), (self.method, self.name, self.arguments)
+        written = json.dumps([who, *done, self.binding], sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()
 
 

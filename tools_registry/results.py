@@ -80,20 +80,24 @@ class Invalid(ToolFailure):
     kind = "validation"
 
 
-class Unauthorized(ToolFailure):
+class UpstreamFailure(ToolFailure):
+    """It is the other side's doing; `upstream_status` is its HTTP status, when it gave one."""
+
+    def __init__(self, message: str, *, upstream_status: int | None = None) -> None:
+        super().__init__(message)
+        self.upstream_status = upstream_status
+
+
+class Unauthorized(UpstreamFailure):
     """The other side refused the organization's credential."""
 
     kind = "unauthorized"
 
 
-class IntegrationFailure(ToolFailure):
-    """The other side failed; `upstream_status` is its HTTP status, when it gave one."""
+class IntegrationFailure(UpstreamFailure):
+    """The other side failed."""
 
     kind = "integration"
-
-    def __init__(self, message: str, *, upstream_status: int | None = None) -> None:
-        super().__init__(message)
-        self.upstream_status = upstream_status
 
 
 class Declined(ToolFailure):

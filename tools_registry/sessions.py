@@ -20,17 +20,20 @@ from foundation import sealed_text
 from foundation.sealing import SealBroken
 from mcp_protocol import client_capabilities
 from mcp_protocol.negotiation import Terms
-from mcp_protocol.revisions import Revision
+from mcp_protocol.revisions import HANDSHAKE, UNDECLARED, Revision, find
 from tools_registry.exchange import Headers
 from tools_registry.models import SessionLevel
 
 HEADER: Final = "Mcp-Session-Id"
 CONTEXT: Final = b"mcp.session"
-# 2024-11-05 knows no such header, and at 2026-07-28 every request speaks for itself.
-REVISIONS: Final = (Revision.V2025_03_26, Revision.V2025_06_18, Revision.V2025_11_25)
+# At 2026-07-28 every request speaks for itself. 2024-11-05 knows no such header, but its clients
+# that come over this transport do, and have no other way to say later what they speak.
+REVISIONS: Final = HANDSHAKE
 LIFETIME: Final = timedelta(days=30)
 # Ours are shorter than half of it: a longer one is not worth a look.
 MOST_CHARACTERS: Final = 1024
+# Of one authorization, the newest; a client has one session, or one for each of its windows.
+MOST_LEVELS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,26 @@ class Session:
         return sealed_text.seal(json.dumps(written).encode(), context=CONTEXT)
 
 
-def recall(terms: Terms, header: str | None, authorization_id: UUID) -> Terms:
-    """The terms of a message together with what its session remembers, if that is its own."""
-    session = _read(header, terms, authorization_id)
-    if session is None:
+def held(header: str | None, authorization_id: UUID) -> Session | None:
+    """The session that a request belongs to, if its id is one of this authorization."""
+    if header is None or len(header) > MOST_CHARACTERS:
+        return None
+    try:
+        session = Session(**json.loads(sealed_text.unseal(header, context=CONTEXT)))
+    except (SealBroken, TypeError):  # the latter: sealed by a version that wrote other fields
+        return None
+    is_own = session.authorization_id == str(authorization_id)
+    return session if is_own and session.ends > time.time() else None
+
+
+def spoken_in(session: Session | None) -> Revision:
+    """What a request speaks that names no revision: what its session agreed on, if it has one."""
+    return (session and find(session.revision)) or UNDECLARED
+
+
+def recall(terms: Terms, session: Session | None) -> Terms:
+    """The terms of a message together with what its session remembers, if they fit."""
+    if session is None or session.revision != terms.revision:
         return terms
     return replace(
         terms,
@@ -66,24 +85,22 @@ def opened(terms: Terms, authorization_id: UUID) -> Headers:
     """The header for the answer to `initialize`, at revisions that have it."""
     if terms.revision not in REVISIONS:
         return ()
-    capabilities = client_capabilities.known(terms.client_capabilities)
+    # Streams on which a client could be asked came with 2025-03-26.
+    asked = terms.client_capabilities if terms.revision != Revision.V2024_11_05 else {}
+    capabilities = client_capabilities.known(asked)
     session = Session(str(authorization_id), terms.revision.value, capabilities)
     return ((HEADER, session.sealed()),)
 
 
-def at_level(header: str | None, terms: Terms, authorization_id: UUID, level: str) -> Headers:
+def at_level(session: Session | None, terms: Terms, level: str) -> Headers:
     """The header for the answer to `logging/setLevel`: the same session at its new level.
 
     Some clients take an id from any answer, others from `initialize` alone. For those a row keeps
     the level, which only calls that have something to log look up.
     """
-    session = _read(header, terms, authorization_id)
-    if session is None:
+    if session is None or session.revision != terms.revision:
         return ()
-    until = timezone.now() + LIFETIME
-    SessionLevel.objects.update_or_create(
-        session=session.name, defaults={"level": level, "expires_at": until}
-    )
+    _keep(session, level)
     return ((HEADER, replace(session, level=level).sealed()),)
 
 
@@ -96,13 +113,20 @@ def with_level(terms: Terms) -> Terms:
     return terms if row is None else replace(terms, log_level=row.level)
 
 
-def _read(header: str | None, terms: Terms, authorization_id: UUID) -> Session | None:
-    if header is None or len(header) > MOST_CHARACTERS or terms.revision not in REVISIONS:
-        return None
-    try:
-        session = Session(**json.loads(sealed_text.unseal(header, context=CONTEXT)))
-    except (SealBroken, TypeError):  # the latter: sealed by a version that wrote other fields
-        return None
-    own = (str(authorization_id), terms.revision.value)
-    is_valid = (session.authorization_id, session.revision) == own and session.ends > time.time()
-    return session if is_valid else None
+def _keep(session: Session, level: str) -> None:
+    """Write down a session's level, and let go the oldest of its authorization's that are surplus.
+
+    Opening sessions costs a client nothing, so that rows must not be had for the asking.
+    """
+    mine = SessionLevel.objects.filter(authorization_id=session.authorization_id)
+    SessionLevel.objects.update_or_create(
+        session=session.name,
+        defaults={
+            "authorization_id": session.authorization_id,
+            "level": level,
+            "expires_at": timezone.now() + LIFETIME,
+        },
+    )
+    surplus = mine.order_by("-expires_at", "session").values_list("session", flat=True)
+    if names := list(surplus[MOST_LEVELS:]):
+        mine.filter(session__in=names).delete()

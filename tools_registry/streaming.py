@@ -29,13 +29,37 @@ def heard(runnable: Runnable, request: HttpRequest) -> Runnable | None:
     return replace(runnable, terms=terms) if asked else None
 
 
+def left_out(terms: Terms, how_many: int) -> dict[str, Any] | None:
+    """The message that so many were left out, for callers that asked for warnings."""
+    if not _is_heard("warning", terms):
+        return None
+    data = f"{how_many} messages were left out: they were read too slowly."
+    return _notification("notifications/message", {"level": "warning", "data": data})
+
+
+def _is_heard(level: str, terms: Terms) -> bool:
+    least = terms.log_level
+    return least is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(least)
+
+
+def _notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
 class StreamChannel:
     """What a tool says, as notifications to the caller that asked for them."""
 
-    def __init__(self, terms: Terms, emit: Emit, cancelled: threading.Event) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        emit: Emit,
+        cancelled: threading.Event,
+        interrupted: threading.Event,
+    ) -> None:
         self._terms = terms
         self._emit = emit
         self._cancelled = cancelled
+        self._interrupted = interrupted
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         token = self._terms.progress_token
@@ -48,12 +72,14 @@ class StreamChannel:
         self._notify("notifications/progress", params)
 
     def log(self, level: str, data: Json) -> None:
-        least = self._terms.log_level
-        if least is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(least):
+        if _is_heard(level, self._terms):
             self._notify("notifications/message", {"level": level, "data": data})
 
     def is_cancelled(self) -> bool:
-        return self._cancelled.is_set()
+        return self._cancelled.is_set() or self._interrupted.is_set()
+
+    def is_interrupted(self) -> bool:
+        return self._interrupted.is_set() and not self._cancelled.is_set()
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Emit a message, unless the caller has cancelled: then none may follow."""
@@ -61,4 +87,4 @@ class StreamChannel:
             self._emit(message)
 
     def _notify(self, method: str, params: dict[str, Any]) -> None:
-        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+        self.send(_notification(method, params))

@@ -1,6 +1,7 @@
 from celery import shared_task
 from django.utils import timezone
 
+from tools_registry.billing import settling
 from tools_registry.models import Question, SessionLevel, SpentState
 
 
@@ -10,3 +11,9 @@ def prune_asking() -> int:
     now = timezone.now()
     kinds = (Question, SpentState, SessionLevel)
     return sum(kind.objects.filter(expires_at__lt=now).delete()[0] for kind in kinds)
+
+
+@shared_task(name="tools_registry.settle_billing_requests")
+def settle_billing_requests() -> int:
+    """Mark billing requests that lapsed or were left behind by a crash; returns how many."""
+    return settling.settle()

@@ -9,7 +9,8 @@ the failures below. It is declared on a `Toolset`, one toolset a file:
     def search_docs(context: ToolContext, arguments: Arguments) -> Facts: ...
 
 An integration's toolset carries its id; its tools are called `<integration>.<function>` and need
-`actions:<integration>:<function>`.
+`actions:<integration>:<function>`. Its `connection` says how an organization connects it, and
+`context.vendor` sends requests as that organization.
 
 Resources, resource templates and prompts are declared on the same toolset and stand behind the
 same scope and switches.
@@ -23,6 +24,7 @@ from typing import Any, Final
 from tools_registry.context import (
     Cancelled,
     Channel,
+    Customer,
     InputRequired,
     Silence,
     ToolContext,
@@ -30,6 +32,7 @@ from tools_registry.context import (
     WidgetKeys,
     Workspace,
 )
+from tools_registry.filing import Billing, Filed
 from tools_registry.offers import (
     Argument,
     Arguments,
@@ -61,18 +64,24 @@ from tools_registry.results import (
     Unauthorized,
     said,
 )
+from tools_registry.vendor import Answer, Connection, Setting, Vendor, bearer, by_status
 
 __all__ = [
     "INTEGRATION_ID",
+    "Answer",
     "Argument",
     "Arguments",
+    "Billing",
     "Blocks",
     "Body",
     "Cancelled",
     "Channel",
     "Complete",
+    "Connection",
+    "Customer",
     "Declined",
     "Facts",
+    "Filed",
     "Guarded",
     "InputRequired",
     "IntegrationFailure",
@@ -90,15 +99,19 @@ __all__ = [
     "Run",
     "Say",
     "Schema",
+    "Setting",
     "Silence",
     "Tool",
     "ToolContext",
     "ToolFailure",
     "Toolset",
     "Unauthorized",
+    "Vendor",
     "VisibleTool",
     "WidgetKeys",
     "Workspace",
+    "bearer",
+    "by_status",
     "said",
 ]
 
@@ -112,6 +125,7 @@ class Toolset:
     scope: str = ""
     integration: str = ""
     title: str = ""
+    connection: Connection | None = None
     tools: list[Tool] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
     templates: list[ResourceTemplate] = field(default_factory=list)

@@ -12,13 +12,16 @@ from django.views.decorators.csrf import csrf_exempt
 from foundation import ids, peer
 from mcp_protocol import sse
 from tools_registry import endpoint
-from tools_registry.exchange import Headers, HttpRequest, Stream
+from tools_registry.exchange import Headers, HttpRequest, Later, Stream
 
 
 @csrf_exempt  # no cookie counts here: a bearer is the only way in
 def mcp(request: DjangoRequest) -> HttpResponse:
     try:
         answer = endpoint.respond(_whole(request))
+        # Here each request has a thread of its own already, which may as well wait.
+        while isinstance(answer, Later):
+            answer = answer.finish()
     except UnreadablePostError:
         # The client went away before its request was whole: nobody reads this.
         return HttpResponse(status=400)

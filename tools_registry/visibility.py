@@ -2,16 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 
-from mcp_protocol import tool_shapes
 from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import dumps
 from oauth.principal import Principal
-from tools_registry import gate, registry
+from tools_registry import descriptors, gate, registry
 from tools_registry.organization_facts import OrganizationFacts
 from tools_registry.types import Channel, Guarded, Silence, Tool, ToolContext
 
@@ -31,17 +29,17 @@ def tools(who: Principal) -> list[Tool]:
     visible = among(registry.tools(who.organization_id), who)
     if settings.HALO_TOOL_NAMES == "dotted":
         return visible
-    return [replace(tool, name=registry.alias(tool.name)) for tool in visible]
+    return [descriptors.under_alias(tool) for tool in visible]
 
 
 def digest(who: Principal) -> bytes:
     """Sixteen bytes that differ when the list of tools that the principal would get does."""
-    descriptors = [tool_shapes.tool_descriptor(tool, MODERN[-1]) for tool in tools(who)]
-    return hashlib.sha256(dumps(descriptors)).digest()[:16]
+    told = [descriptors.told(tool, MODERN[-1]) for tool in tools(who)]
+    return hashlib.sha256(dumps(told)).digest()[:16]
 
 
-def context(who: Principal, channel: Channel | None = None) -> ToolContext:
-    """What a function of an author is given for a caller."""
+def context(who: Principal, channel: Channel | None = None, **more: Any) -> ToolContext:
+    """What a function of an author is given for a caller; `more` where it is called."""
     return ToolContext(
         organization_id=str(who.organization_id),
         user_id=str(who.user_id),
@@ -49,4 +47,5 @@ def context(who: Principal, channel: Channel | None = None) -> ToolContext:
         workspace=WORKSPACE,
         channel=channel or Silence(),
         visible_tools=lambda: tools(who),
+        **more,
     )

@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from workspace import flags, organizations
-from workspace.models import Agent, FeatureFlag, Membership, Organization, User
+from workspace.customer_admin import CustomerAdmin
+from workspace.models import Agent, Customer, FeatureFlag, Membership, Organization, User
 from workspace.publishing_admin import PublishingAdmin
 
 # Only superusers hand out rights: whoever may change people could else give them to themselves.
@@ -131,7 +132,7 @@ class OrganizationAdmin(PublishingAdmin):
     list_display = ("name", "slug", "created_at", "suspended_at")
     list_filter = (("suspended_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "slug")
-    fields = ("name", "slug", "widget_key", "suspended_at", "created_at")
+    fields = ("name", "slug", "widget_key", "calls_per_minute", "suspended_at", "created_at")
     readonly_fields = ("widget_key", "created_at")
     inlines: ClassVar[Any] = [FlagInline, AgentInline, MembershipInline]
 
@@ -152,6 +153,7 @@ class MembershipAdmin(PublishingAdmin):
     autocomplete_fields = ("user", "organization")
 
 
+admin.site.register(Customer, CustomerAdmin)
 admin.site.site_header = "Halo MCP"
 admin.site.site_title = "Halo MCP"
 admin.site.index_title = _("Administration")

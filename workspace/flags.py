@@ -10,3 +10,4 @@ MCP_SERVER: Final = "mcp_server"
 
 DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType({MCP_SERVER: True})
 CHOICES: Final = [(MCP_SERVER, _("MCP server: off answers every MCP request with 403"))]
+TITLES: Final[Mapping[str, object]] = MappingProxyType({MCP_SERVER: _("The MCP server")})

@@ -11,7 +11,9 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from foundation import ids
 from foundation.ids import uuid7
+from workspace import caps
 
 
 class UserManager(BaseUserManager["User"]):
@@ -105,11 +107,15 @@ class Organization(models.Model):
         blank=True,
         help_text=_("Set: every token of this organization is refused on the next request."),
     )
+    calls_per_minute = caps.field(
+        _("Calls of tools over MCP, of all its connections together. Empty: no cap of its own.")
+    )
 
     class Meta:
         verbose_name = _("organization")
         verbose_name_plural = _("organizations")
         ordering = ("name",)
+        constraints = [caps.constraint("workspace_cap_is_a_limit")]
 
     def __str__(self) -> str:
         return self.name
@@ -196,9 +202,60 @@ class Agent(models.Model):
         return self.name
 
 
+def new_customer_id() -> str:
+    return ids.opaque("u_")
+
+
+class Customer(models.Model):
+    """Whom an organization serves. A call is bound to one by `id` or by `email`.
+
+    `id` cannot be guessed. `external_id` is the customer's id in the organization's own app.
+    Two customers may have one `email`. Rows are written by `workspace.customers` only, which
+    fills `email_key`, by which they are looked up.
+    """
+
+    id = models.CharField(
+        _("customer id"),
+        primary_key=True,
+        max_length=64,
+        default=new_customer_id,
+        editable=False,
+        help_text=_("What a client sends as bound_end_user_id."),
+    )
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="customers")
+    external_id = models.CharField(
+        _("external id"),
+        max_length=200,
+        blank=True,
+        help_text=_("The customer's id in your own app. No two customers have the same."),
+    )
+    email = models.EmailField(_("email address"), blank=True)
+    email_key = models.CharField(max_length=254, blank=True, editable=False)
+    name = models.CharField(_("name"), max_length=200, blank=True)
+    vendor_ids = models.JSONField(_("ids at vendors"), default=dict, blank=True)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("changed"), default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name = _("customer")
+        verbose_name_plural = _("customers")
+        indexes = [models.Index(fields=("organization", "email_key"), name="workspace_cust_email")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=("organization", "external_id"),
+                condition=~models.Q(external_id=""),
+                name="workspace_one_external_id",
+                violation_error_message=_("Another customer has this external id."),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.email or self.external_id or self.id
+
+
 def row_id(value: object) -> uuid.UUID:
     """A primary key as raw SQL returns it: a UUID from PostgreSQL, 32 hex digits from SQLite."""
-    return value if isinstance(value, uuid.UUID) else uuid.UUID(str(value))
+    return value if isinstance(value, uuid.UUID) else ids.stored(str(value))
 
 
 def row_key(value: uuid.UUID) -> uuid.UUID | str:

@@ -1,11 +1,13 @@
 """What is done to organizations and memberships, a function each."""
 
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 from django.utils.text import slugify
 
 from foundation import ids, sealing
+from foundation.resealing import Column
 from workspace import flags
 from workspace.models import Agent, AgentKind, FeatureFlag, Membership, Organization, Role, User
 
@@ -65,6 +67,20 @@ def _sealed(organization: Organization, secret: str) -> bytes:
 def _place(organization: Organization) -> bytes:
     # Moved to another row, the secret does not open.
     return f"workspace.organization:{organization.id}:identity_secret".encode()
+
+
+def _reseal(organization: Organization, sealed: bytes) -> None:
+    organization.identity_secret = sealed
+    organization.save(update_fields=["identity_secret"])
+
+
+SEALED: Final = Column(
+    name="identity secrets",
+    rows=lambda: Organization.objects.filter(identity_secret__isnull=False),
+    read=lambda organization: bytes(organization.identity_secret),
+    write=_reseal,
+    context=_place,
+)
 
 
 def _free_slug(name: str) -> str:

@@ -10,7 +10,7 @@ from foundation.limits.in_postgresql import PostgresqlStore
 from foundation.limits.in_redis import RedisStore
 from foundation.limits.limit import Bucket, Limit, Verdict
 from foundation.limits.refusals import Refusals
-from foundation.limits.window import Store, allowance
+from foundation.limits.window import Store
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
@@ -19,8 +19,8 @@ _choosing = threading.Lock()
 _chosen: list[Store] = []
 
 
-def charge(buckets: Sequence[Bucket]) -> Verdict:
-    """Charge all buckets their cost if all have room, or none of them.
+def charge(buckets: Sequence[Bucket]) -> Verdict | None:
+    """Charge all buckets their cost if all have room, or none; what is returned refuses them.
 
     One round trip to the store, none if a bucket is known to be refused still. A bucket named
     twice is charged the sum. Raises LimitStoreDown when the store does not answer, and ValueError
@@ -46,6 +46,11 @@ def still_refused(bucket: Bucket) -> Verdict | None:
     None means unknown, not allowed.
     """
     return _refusals.recall(bucket)
+
+
+def remembers_refusals() -> bool:
+    """Whether a charge of any bucket is known to be refused."""
+    return _refusals.is_any_known()
 
 
 def build_store(url: str) -> Store:
@@ -74,6 +79,8 @@ def reset_store() -> None:
 
 
 def _store() -> Store:
+    if _chosen:
+        return _chosen[0]
     # Locked: two threads with a memory store each would allow twice the limit.
     with _choosing:
         if not _chosen:
@@ -81,11 +88,11 @@ def _store() -> Store:
         return _chosen[0]
 
 
-def _take(buckets: Sequence[Bucket]) -> Verdict:
+def _take(buckets: Sequence[Bucket]) -> Verdict | None:
     reading = _store().take(buckets)
-    standings = reading.standings(buckets)
     if reading.allowed:
-        return allowance(standings)
+        return None
+    standings = reading.standings(buckets)
     refused = [_refusals.remember(standing) for standing in standings if standing.wait]
     return max(refused, key=_wait)
 
@@ -98,7 +105,9 @@ def _wait(verdict: Verdict) -> int:
     return verdict.retry_after
 
 
-def _merged(buckets: Sequence[Bucket]) -> list[Bucket]:
+def _merged(buckets: Sequence[Bucket]) -> Sequence[Bucket]:
+    if len({bucket.key for bucket in buckets}) == len(buckets):
+        return buckets
     costs: dict[tuple[str, Limit], int] = {}
     for bucket in buckets:
         costs[bucket.key, bucket.limit] = costs.get((bucket.key, bucket.limit), 0) + bucket.cost

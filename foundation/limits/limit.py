@@ -1,9 +1,10 @@
-"""The vocabulary of rate limits: a limit, a bucket it is counted in, and a verdict."""
+"""The vocabulary of rate limits: a limit, a bucket it is counted in, and a refusal."""
 
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import cached_property
+
+from foundation.carrier import carrier
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 UNIT_NAMES = {seconds: unit for unit, seconds in UNITS.items()}
@@ -48,7 +49,7 @@ class Limit:
         return self.seconds * 1000
 
 
-@dataclass(frozen=True)
+@carrier
 class Bucket:
     """What is counted together, under which limit, and what this call costs.
 
@@ -64,7 +65,7 @@ class Bucket:
         if not 1 <= self.cost <= MAX_COUNT:
             raise ValueError(f"A call costs 1 to {MAX_COUNT}, not {self.cost}.")
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """32 hexadecimal digits that name the bucket in a store, whatever its key holds.
 
@@ -77,14 +78,12 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a charge was allowed, and the state of the bucket that decides what to tell.
+    """A charge is refused: `bucket` is the tightest one that refused, the rest is its state.
 
-    Of a refusal `bucket` is the tightest one that refused, of an allowance the one with the least
-    remaining. `reset_at` is in Unix seconds: when a spent bucket next has room, else when its
-    window ends. `retry_after` is in whole seconds, at least 1 when refused and 0 when allowed.
+    `reset_at` is in Unix seconds: when a spent bucket next has room, else when its window ends.
+    `retry_after` is in whole seconds, at least 1.
     """
 
-    allowed: bool
     limit: int
     remaining: int
     reset_at: int
@@ -92,10 +91,10 @@ class Verdict:
     bucket: Bucket
 
     def headers(self) -> dict[str, str]:
-        """Return the X-RateLimit-* headers, and Retry-After (RFC 9110 §10.2.3) of a refusal."""
-        headers = {
+        """Return the X-RateLimit-* headers, and Retry-After (RFC 9110 §10.2.3)."""
+        return {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(self.reset_at),
+            "Retry-After": str(self.retry_after),
         }
-        return headers if self.allowed else headers | {"Retry-After": str(self.retry_after)}

@@ -51,6 +51,9 @@ class Refusals:
 
     def recall(self, bucket: Bucket) -> Verdict | None:
         """Return the refusal this charge would meet again, with the wait that is left of it."""
+        if not self.is_any_known():
+            # As nearly always: not even the bucket's name has to be made.
+            return None
         with self._lock:
             known = self._refusals.get(bucket.digest)
             if known is None or bucket.cost < known.verdict.bucket.cost:
@@ -61,6 +64,9 @@ class Refusals:
                 del self._refusals[bucket.digest]
                 return None
         return replace(known.verdict, retry_after=math.ceil(left), bucket=bucket)
+
+    def is_any_known(self) -> bool:
+        return bool(self._refusals)
 
     def clear(self) -> None:
         with self._lock:

@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from foundation.carrier import carrier
 from foundation.limits.limit import Bucket, Verdict
 
 
-@dataclass(frozen=True)
+@carrier
 class Window:
     """Counts of a bucket; `started` is in Unix milliseconds by the store's clock."""
 
@@ -94,7 +95,7 @@ def _fade(count: int, room: int, span: int, elapsed: int) -> int:
     return span - room * span // count - elapsed
 
 
-@dataclass(frozen=True)
+@carrier
 class Reading:
     """What a store answers: the decision, its clock in Unix milliseconds, a window per bucket.
 
@@ -126,23 +127,9 @@ class Store(Protocol):
         ...
 
 
-def allowance(standings: Sequence[Standing]) -> Verdict:
-    """Tell of an allowed charge by the bucket with the least remaining."""
-    scarcest = min(standings, key=lambda standing: standing.remaining)
-    return Verdict(
-        allowed=True,
-        limit=scarcest.bucket.limit.count,
-        remaining=scarcest.remaining,
-        reset_at=_seconds(scarcest.frees_at),
-        retry_after=0,
-        bucket=scarcest.bucket,
-    )
-
-
 def refusal(standing: Standing) -> Verdict:
     """Tell of a bucket that refused; waiting `retry_after` seconds is enough if nobody calls."""
     return Verdict(
-        allowed=False,
         limit=standing.bucket.limit.count,
         remaining=standing.remaining,
         reset_at=_seconds(standing.frees_at),

@@ -87,7 +87,8 @@ class Listener:
 class Ear(Listener):
     """Calls `wake` for notices on one very topic; one that may have been missed is none.
 
-    For what nobody could look up.
+    For what nobody could look up. Where several here have an ear on one topic, a notice may mean
+    any of them and wakes none.
     """
 
     __slots__ = ("_topic",)
@@ -99,7 +100,7 @@ class Ear(Listener):
 
     def ring(self, topic: str | None = None) -> None:
         """Wake whoever waits for this topic."""
-        if topic == self._topic:
+        if topic == self._topic and self._board.ears(topic) == 1:
             self._wake()
 
 
@@ -131,6 +132,10 @@ class Board:
         if after and not self._receiving:
             self._receiving = True
             self._start(asyncio.get_running_loop())
+
+    def ears(self, topic: str) -> int:
+        """How many ears a topic has here, other listeners not counted."""
+        return sum(isinstance(one, Ear) for one in self._listeners.get(topic, ()))
 
     def close(self) -> None:
         """End the thread, soon."""

@@ -1,6 +1,7 @@
 """The one guarded way out: HTTP to the public internet, within bounds.
 
 `fetch("GET", url, policy=Policy(...))` returns a Reply or raises a subclass of OutboundError.
+`again`, `breaker` and `share` are for those who ask the same place often.
 """
 
 from foundation.outbound.client import Reply, fetch, vet
@@ -12,6 +13,7 @@ from foundation.outbound.errors import (
     TimedOut,
     TooLarge,
     Unreachable,
+    Unwanted,
 )
 from foundation.outbound.policy import Policy
 
@@ -25,6 +27,7 @@ __all__ = [
     "TimedOut",
     "TooLarge",
     "Unreachable",
+    "Unwanted",
     "fetch",
     "vet",
 ]

@@ -2,7 +2,7 @@
 
 import functools
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -11,7 +11,7 @@ import httpx2
 
 from foundation.outbound import lookup, request
 from foundation.outbound.content import collect
-from foundation.outbound.deadline import Deadline
+from foundation.outbound.deadline import Deadline, always_wanted
 from foundation.outbound.errors import Unreachable
 from foundation.outbound.policy import DEFAULT, Policy
 from foundation.outbound.request import REDIRECTABLE, Request
@@ -42,17 +42,19 @@ def fetch(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     policy: Policy = DEFAULT,
+    unwanted: Callable[[], bool] = always_wanted,
 ) -> Reply:
     """Send a request to the public internet and return the answer.
 
     The host is resolved once and only its vetted addresses are connected to; neither proxies nor
     certificates are taken from the environment, and no cookies are kept. A redirect that is not
-    to be followed is returned as it is. Raises a subclass of OutboundError: RefusedUrl,
-    RefusedAddress, RefusedRequest, TooLarge, TimedOut or Unreachable.
+    to be followed is returned as it is. Silence is ended once `unwanted` says so, from any thread.
+    Raises a subclass of OutboundError: RefusedUrl, RefusedAddress, RefusedRequest, TooLarge,
+    TimedOut, Unwanted or Unreachable.
     """
     target = Target.parse(url, policy)
     sent = request.checked(target.host, method, headers or NO_HEADERS, body, policy)
-    deadline = Deadline(target.host, policy.deadline)
+    deadline = Deadline(target.host, policy.deadline, unwanted)
     route = Pinned(lookup.addresses(target, deadline, policy), deadline)
     reply = _send(target, sent, route, policy)
     for _ in range(policy.max_redirects if method in REDIRECTABLE else 0):

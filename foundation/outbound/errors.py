@@ -33,5 +33,9 @@ class TimedOut(OutboundError):
     """The deadline, or the time for one step, has passed."""
 
 
+class Unwanted(OutboundError):
+    """Whoever asked has said meanwhile that the answer is not wanted any more."""
+
+
 class Unreachable(OutboundError):
     """No usable answer came: no such host, no connection, no trust, or no valid HTTP."""

@@ -2,14 +2,17 @@
 
 import socket
 import ssl
+import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import httpcore2
 
 from foundation.outbound.addresses import Address
 from foundation.outbound.deadline import Deadline
 from foundation.outbound.errors import TimedOut, Unreachable
+
+LOOK: Final = 0.5  # seconds
 
 
 class Pinned(httpcore2.NetworkBackend):
@@ -56,11 +59,15 @@ class Wire(httpcore2.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._socket.settimeout(self._deadline.left(timeout))
-        try:
-            return self._socket.recv(max_bytes)
-        except OSError as error:
-            raise _meaning_of(error, self._deadline.host) from None
+        until = time.monotonic() + self._deadline.left(timeout)
+        while True:
+            # In short looks: a silent server is left as soon as nobody wants its answer.
+            self._socket.settimeout(min(self._deadline.left(timeout), LOOK))
+            try:
+                return self._socket.recv(max_bytes)
+            except OSError as error:
+                if not isinstance(error, TimeoutError) or time.monotonic() >= until:
+                    raise _meaning_of(error, self._deadline.host) from None
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         rest = memoryview(buffer)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.architecture import sources
 
-LOCKS = ("runtime", "dev")
+LOCKS = ("requirements/runtime", "requirements/dev", "bench/requirements")
 # A file of an index is named by its digest alone.
 DIGEST = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?==(\S+)")
@@ -15,7 +15,7 @@ ELSEWHERE = re.compile(r"://|--\w*(?:index|links|host)|^-[ei] |@ |file:", re.MUL
 
 
 def text_of(lock: str) -> str:
-    return (sources.ROOT / "requirements" / f"{lock}.txt").read_text()
+    return (sources.ROOT / f"{lock}.txt").read_text()
 
 
 def pinned(lock: str) -> dict[str, str]:
@@ -28,6 +28,11 @@ def pinned(lock: str) -> dict[str, str]:
             assert DIGEST.search(entry), f"{match[1]} has no digest"
             found[plain(match[1])] = match[2]
     return found
+
+
+def asked_of_peers() -> list[str]:
+    lines = (sources.ROOT / "bench" / "requirements.in").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def plain(name: str) -> str:
@@ -46,7 +51,7 @@ def test_no_lock_names_the_place_it_was_made_from(lock: str) -> None:
 
 
 def test_the_development_lock_holds_the_runtime_one() -> None:
-    runtime, dev = pinned("runtime"), pinned("dev")
+    runtime, dev = pinned("requirements/runtime"), pinned("requirements/dev")
 
     assert runtime.items() <= dev.items()
 
@@ -54,8 +59,9 @@ def test_the_development_lock_holds_the_runtime_one() -> None:
 def test_everything_that_the_project_asks_for_is_locked() -> None:
     project = tomllib.loads((sources.ROOT / "pyproject.toml").read_text())
     asked = {
-        "runtime": project["project"]["dependencies"],
-        "dev": project["dependency-groups"]["dev"],
+        "requirements/runtime": project["project"]["dependencies"],
+        "requirements/dev": project["dependency-groups"]["dev"],
+        "bench/requirements": asked_of_peers(),
     }
 
     for lock, requirements in asked.items():

@@ -8,7 +8,8 @@ from playwright.sync_api import Page
 
 from tests.browser import chromium
 
-AXE = Axe()
+AXE: str = Axe().axe_script
+FIND = "options => axe.run(options).then(found => found.violations)"
 OF_WEIGHT = frozenset({"serious", "critical"})
 OF_ANY_WEIGHT = OF_WEIGHT | {"minor", "moderate"}
 # Nothing but colours differs at night.
@@ -28,6 +29,8 @@ def findings(page: Page, weights: frozenset[str] = OF_ANY_WEIGHT) -> list[str]:
     to read the page's own styles by.
     """
     page.evaluate(UNFOLD)
+    # Once a page: it is half a megabyte to be read and compiled.
+    page.evaluate(AXE)
     return [
         f"{size['width']} {scheme} {finding}"
         for size in (chromium.DESKTOP, chromium.PHONE)
@@ -42,7 +45,7 @@ def _findings(
     page.set_viewport_size({"width": size["width"], "height": size["height"]})
     page.emulate_media(color_scheme=scheme)
     page.evaluate(SETTLE)
-    violations = AXE.run(page, options=RULES[scheme]).response["violations"]
+    violations = page.evaluate(FIND, RULES[scheme])
     return [_told(each) for each in violations if each["impact"] in weights]
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.drivers.server import EMAIL, PASSWORD
 
 PATIENCE_MILLISECONDS = 15_000
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+ASTRAY = "This address cannot be used that way"
 # Nothing but loopback has an address, and no service of Chromium's own asks for one.
 ALONE = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
@@ -71,6 +72,14 @@ class Visitor:
         self.open("/signin")
         self.sign_in(email, password)
         return self
+
+    def send_astray(self) -> None:
+        """Send the sign-in form to a page that takes none."""
+        self.open("/signin")
+        password = self.page.get_by_label("Password", exact=True)
+        password.evaluate("field => { field.form.action = '/docs/' }")
+        self.sign_in()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(ASTRAY)
 
     def complain(self, problem: str) -> None:
         self.problems.append(problem)

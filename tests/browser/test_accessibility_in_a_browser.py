@@ -59,12 +59,17 @@ FOR_AN_ADMIN = [
     "/admin/oauth/authorization/",
     "/admin/oauth/accesstoken/",
     "/admin/oauth/refreshtoken/",
+    "/admin/tools_registry/billingrequest/",
     "/admin/tools_registry/integrationmode/",
+    "/admin/tools_registry/integrationmode/switches/",
+    "/admin/tools_registry/integrationmode/why/",
     "/admin/workspace/user/",
     "/admin/workspace/user/add/",
     "/admin/workspace/organization/",
     "/admin/workspace/organization/add/",
     "/admin/workspace/membership/",
+    "/admin/workspace/customer/",
+    "/admin/workspace/customer/import/",
 ]
 
 
@@ -175,6 +180,12 @@ def stale_form(crowd: Crowd) -> Page:
     return visitor.page
 
 
+def form_sent_astray(crowd: Crowd) -> Page:
+    visitor = crowd.visitors["anyone"]
+    visitor.send_astray()
+    return visitor.page
+
+
 def one_call(crowd: Crowd) -> Page:
     page = crowd.show("admin", "/admin/audit/actionexecution/").page
     page.locator("#result_list tbody a").first.click()
@@ -196,7 +207,7 @@ def one_organization(crowd: Crowd) -> Page:
     return page
 
 
-FOR_PEOPLE = [unticked, narrowed_to_nothing, unknown_to_sign_in, stale_form]
+FOR_PEOPLE = [unticked, narrowed_to_nothing, unknown_to_sign_in, stale_form, form_sent_astray]
 # Markup of Django's own: fields in the rows of a table, and the signs beside its list of groups.
 OF_DJANGO = re.compile(r"(?:label: #id_|select-name: #id_|aria-prohibited-attr: label\[for)")
 

@@ -49,7 +49,12 @@ SIGNED_IN = [
     "/admin/workspace/user/add/",
     "/admin/workspace/organization/",
     "/admin/workspace/membership/",
+    "/admin/workspace/customer/",
+    "/admin/workspace/customer/import/",
+    "/admin/tools_registry/billingrequest/",
     "/admin/tools_registry/integrationmode/",
+    "/admin/tools_registry/integrationmode/switches/",
+    "/admin/tools_registry/integrationmode/why/",
 ]
 
 
@@ -106,6 +111,12 @@ def assert_is_fit_to_be_seen(visitor: Visitor, pictures: Path) -> None:
 @pytest.mark.parametrize("path", FOR_ANYONE)
 def test_a_page_for_anyone(stranger: Visitor, path: str, pictures: Path) -> None:
     stranger.open(path)
+
+    assert_is_fit_to_be_seen(stranger, pictures)
+
+
+def test_the_page_about_a_form_sent_astray(stranger: Visitor, pictures: Path) -> None:
+    stranger.send_astray()
 
     assert_is_fit_to_be_seen(stranger, pictures)
 

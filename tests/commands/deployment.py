@@ -32,9 +32,17 @@ class Deployment:
         self.started: list[subprocess.Popen[bytes]] = []
 
     def start(self, **env: str) -> subprocess.Popen[bytes]:
+        return self.run("manage.py", "up", **env)
+
+    def serve(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
+        """The web processes alone, as `./run serve` starts them."""
+        return self.run("-m", "halo_mcp.serve", *words, **env)
+
+    def run(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
+        """Python with these words, its output in the log."""
         with self.log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"],
+                [sys.executable, *words],
                 cwd=checkout.ROOT,
                 env=self.env | env,
                 stdin=subprocess.DEVNULL,

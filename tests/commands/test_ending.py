@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.deployment import PATIENCE, Deployment, until, within
+from tests.drivers.server import lay_tables
 
 pytestmark = [
     pytest.mark.process,
@@ -14,18 +15,25 @@ pytestmark = [
 ]
 
 
+@pytest.fixture
+def prepared(deployment: Deployment) -> Deployment:
+    """A deployment with its tables in place: how it comes by them is not what ends it."""
+    lay_tables(deployment.folder)
+    return deployment
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ending_it_leaves_no_process(deployment: Deployment, ending: signal.Signals) -> None:
-    process = deployment.start()
-    until(deployment.is_up)
-    until(deployment.workers)
+def test_ending_it_leaves_no_process(prepared: Deployment, ending: signal.Signals) -> None:
+    process = prepared.start()
+    until(prepared.is_up)
+    until(prepared.workers)
 
     # To the group, as a terminal sends Ctrl-C and its own closing.
     os.killpg(process.pid, ending)
 
     assert process.wait(PATIENCE) == 0
-    assert deployment.processes() == {}
-    log = deployment.log.read_text()
+    assert prepared.processes() == {}
+    log = prepared.log.read_text()
     assert log.endswith("Stopped.\n")
     assert "Traceback" not in log
 
@@ -41,27 +49,27 @@ def test_ending_it_while_it_prepares_leaves_no_process(deployment: Deployment) -
     assert deployment.log.read_text().endswith("Stopped.\n")
 
 
-def test_a_worker_does_not_outlive_a_server_that_was_killed(deployment: Deployment) -> None:
-    process = deployment.start()
-    until(deployment.workers)
+def test_a_worker_does_not_outlive_a_server_that_was_killed(prepared: Deployment) -> None:
+    process = prepared.start()
+    until(prepared.workers)
 
     process.kill()
 
     process.wait(PATIENCE)
-    until(lambda: deployment.processes() == {})
+    until(lambda: prepared.processes() == {})
 
 
-def test_a_worker_that_was_killed_is_replaced_and_works_on(deployment: Deployment) -> None:
-    process = deployment.start()
-    until(deployment.is_up)
-    killed = until(deployment.workers)
-    begun = deployment.manage("shell", "--no-imports", "-c", BEGIN_A_CALL).strip()
+def test_a_worker_that_was_killed_is_replaced_and_works_on(prepared: Deployment) -> None:
+    process = prepared.start()
+    until(prepared.is_up)
+    killed = until(prepared.workers)
+    begun = prepared.manage("shell", "--no-imports", "-c", BEGIN_A_CALL).strip()
 
     os.kill(killed[0], signal.SIGKILL)
-    replaced = until(lambda: [pid for pid in deployment.workers() if pid not in killed])
+    replaced = until(lambda: [pid for pid in prepared.workers() if pid not in killed])
 
     assert len(replaced) == 2, "the beat of the killed worker is still there"
-    until(lambda: swept(deployment, begun))
+    until(lambda: swept(prepared, begun))
     process.terminate()
     process.wait(PATIENCE)
 

@@ -105,6 +105,14 @@ def test_a_first_run_installs_the_runtime_lock_with_hashes_and_then_starts(
     ]
 
 
+def test_a_deployment_s_server_is_started_with_its_words(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+
+    assert clone.run("serve", "--workers", "2").returncode == 0
+
+    assert clone.calls[-1] == "-m halo_mcp.serve --workers 2"
+
+
 def test_uv_installs_where_there_is_one(clone: Checkout) -> None:
     clone.program("python3", checkout.NEW_PYTHON)
     clone.program("uv", 'printf "uv %s\\n" "$*" >> calls')
@@ -172,7 +180,8 @@ def test_an_installation_that_fails_is_tried_again_by_the_next_run(clone: Checko
         ((), "manage.py up"),
         (("up",), "manage.py up"),
         (("manage", "shell", "-c", "print(1)"), "manage.py shell -c print(1)"),
-        (("test", "-k", "a name"), "-m pytest -n auto -k a name"),
+        (("test",), "-m pytest -n auto --dist worksteal -m not slow"),
+        (("test", "-k", "a name"), "-m pytest -n auto --dist worksteal -k a name"),
     ],
 )
 def test_each_word_reaches_its_program(
@@ -190,7 +199,7 @@ def test_the_number_of_test_processes_can_be_set(clone: Checkout) -> None:
 
     clone.run("test", env={"HALO_TEST_PROCESSES": "2"})
 
-    assert clone.calls[-1] == "-m pytest -n 2"
+    assert clone.calls[-1] == "-m pytest -n 2 --dist worksteal -m not slow"
 
 
 @pytest.fixture
@@ -300,14 +309,14 @@ def test_an_unknown_word_is_answered_with_the_known_ones(clone: Checkout) -> Non
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     words = ("deploy", "./run test", "./run check", "./run clients", "./run conformance")
-    assert all(word in line for word in (*words, "./run manage"))
+    assert all(word in line for word in (*words, "./run serve", "./run manage"))
 
 
 def test_help_says_what_there_is(clone: Checkout) -> None:
     done = clone.run("help")
 
     assert done.returncode == 0
-    assert all(f"./run {word}" in done.stdout for word in ("test", "conformance", "manage"))
+    assert all(f"./run {word}" in done.stdout for word in ("serve", "test", "manage"))
     assert "npm as well" in done.stdout
 
 

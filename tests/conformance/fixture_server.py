@@ -122,7 +122,7 @@ def serve() -> None:
         address = f"http://{settings.HOST}:{settings.PORT}"
         threading.Thread(target=announce, args=(address, token), daemon=True).start()
         with fixtures.registered():
-            launch.serve(sock)
+            launch.serve(sock, 1)
 
 
 def announce(address: str, token: str) -> None:

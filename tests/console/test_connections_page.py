@@ -72,7 +72,7 @@ def test_a_connection_says_who_where_since_when_and_what_for(mine: Grant, browse
     assert [item.text for item in card.one("ul").all("li")] == [
         "Read the documentation",
         "Read the setup guide",
-        "Hubspot: create deal",
+        "HubSpot: create deal",
     ]
 
 

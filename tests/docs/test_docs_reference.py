@@ -18,12 +18,13 @@ from tests.docs.reading import ROOT, page, section, table, words
 from tools_registry import call, gate, operations, registry
 from tools_registry.gate import Integration, Switches
 from tools_registry.sources import docs, setup
-from tools_registry.types import Facts, Tool, ToolFailure
+from tools_registry.types import Facts, Tool, ToolFailure, Toolset
 
 CODES = sorted(
     value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)
 )
 NATIVE = {tool.name: tool for toolset in (docs.TOOLSET, setup.TOOLSET) for tool in toolset.tools}
+INTEGRATIONS = [toolset for toolset in registry.native_toolsets() if toolset.integration]
 
 
 def test_the_endpoint_page_says_which_method_each_revision_has() -> None:
@@ -124,7 +125,8 @@ def test_the_tools_page_lists_each_tool_with_its_scope(tool: Tool) -> None:
 
 def test_the_tools_page_lists_no_tool_that_is_not_there() -> None:
     listed = re.findall(r"(?m)^\| `(\w+)` \| `\w+:read` \|", page("tools"))
-    built_in = [tool.name for toolset in registry.native_toolsets() for tool in toolset.tools]
+    own = [toolset for toolset in registry.native_toolsets() if not toolset.integration]
+    built_in = [tool.name for toolset in own for tool in toolset.tools]
     assert sorted(listed) == sorted(NATIVE) == sorted(built_in)
 
 
@@ -132,6 +134,17 @@ def test_the_tools_page_lists_no_tool_that_is_not_there() -> None:
 def test_the_tools_page_lists_each_argument_of_a_tool(tool: Tool) -> None:
     rows = [row[0] for row in table("tools", tool.name)]
     assert words(rows) == list(tool.input_schema["properties"])
+
+
+@pytest.mark.parametrize("toolset", INTEGRATIONS, ids=lambda toolset: toolset.integration)
+def test_the_page_of_an_integration_names_each_tool_and_each_setting(toolset: Toolset) -> None:
+    assert toolset.connection
+    told = page(toolset.integration)
+    settings = [setting.name for setting in toolset.connection.settings]
+    missing = [name for name in (tool.name for tool in toolset.tools) if name not in told]
+    assert missing == []
+    rows = table(toolset.integration, f"Connect {toolset.title}")
+    assert words([row[0] for row in rows]) == settings
 
 
 def test_the_architecture_page_lists_the_floors_that_are_enforced() -> None:
@@ -159,8 +172,9 @@ def _written_by_the_pipeline() -> set[str]:
 def test_the_audit_page_lists_every_reason() -> None:
     listed = set(words([row[0] for row in table("audit-log", "Reasons")]))
     refused = {one.reason for one in LAYERS if not one.allowed}
-    limits = {"rate_limited", "limits_unavailable"}
+    limits = {"rate_limited"}
     rows = (operations.CALL, operations.READ, operations.GET_PROMPT)
+    limits |= {"grant_ended"}  # asked of approved requests alone
     ours = _kinds(ToolFailure) | _written_by_the_pipeline() | refused | limits | {"interrupted"}
     ours |= {row.absence for row in rows}
     assert listed - {"rpc_", "rpc_32601"} == ours

@@ -1,15 +1,21 @@
 """Whoever asks the documentation a natural question is sent to the right page first."""
 
+from functools import cache
+
 import pytest
 from django.conf import settings
 
 from tests.docs.reading import PAGES
+from tools_registry.documentation import index
 from tools_registry.documentation.index import refresh
+from tools_registry.documentation.markdown import read_page
 from tools_registry.documentation.search import Hit, pages, search
 
 pytestmark = pytest.mark.django_db
 
 QUESTIONS = [
+    ("connect an integration check connection disconnect", "integrations"),
+    ("what happens when a vendor is slow or down", "integrations"),
     ("how do I start the server", "getting-started"),
     ("connect Cursor", "connect-a-client"),
     ("does FastMCP work", "compatibility"),
@@ -20,10 +26,12 @@ QUESTIONS = [
     ("what does actions:* imply", "scopes"),
     ("register a client with curl", "sign-in-and-consent"),
     ("consent page", "sign-in-and-consent"),
+    ("what does it cost to refuse a body that cannot be obeyed", "performance"),
     ("how long does an access token live", "tokens"),
     ("how do I revoke a token?", "tokens"),
     ("refresh token replay", "tokens"),
     ("narrow what a client may do", "connections"),
+    ("import customers from a CSV file", "customers"),
     ("add an authenticator app", "sign-in-security"),
     ("sign in with a passkey", "sign-in-security"),
     ("where are recovery codes shown", "sign-in-security"),
@@ -35,6 +43,14 @@ QUESTIONS = [
     ("which layer refuses first", "permissions"),
     ("enable an action on the Ask AI agent", "permissions"),
     ("escalation policy", "permissions"),
+    ("create a deal in HubSpot", "hubspot"),
+    ("which HubSpot scopes does the private app need", "hubspot"),
+    ("which Slack channels may be posted to", "slack"),
+    ("connect Stripe", "stripe"),
+    ("approve a refund", "billing-requests"),
+    ("cancel a Stripe subscription", "stripe"),
+    ("file a bug in Linear", "linear"),
+    ("which label does a feature request get", "linear"),
     ("rate limits", "rate-limits"),
     ("how many tool calls per minute are allowed", "rate-limits"),
     ("audit log columns", "audit-log"),
@@ -47,12 +63,19 @@ QUESTIONS = [
     ("identity token claims", "install-the-widget"),
     ("client cannot connect", "troubleshooting"),
     ("how do I add a tool", "writing-tools"),
+    ("how do I write an integration", "writing-an-integration"),
+    ("test an integration with a stand-in", "writing-an-integration"),
     ("import contracts between floors", "architecture"),
 ]
 
 
+# The pages are the same in every test, and reading all of them is most of indexing them.
+read_once = cache(read_page)
+
+
 @pytest.fixture(autouse=True)
-def _indexed() -> None:
+def _indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "read_page", read_once)
     refresh(settings.HALO_DOCS_SOURCE)
 
 

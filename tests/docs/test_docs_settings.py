@@ -13,7 +13,7 @@ from tests.docs.reading import EVERY_PAGE, ROOT, page, table, words
 SETTINGS = ROOT / "halo_mcp" / "settings.py"
 EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 # Read by the `run` script, which no server sees.
-OF_THE_SCRIPT = {"HALO_TEST_PROCESSES"}
+OF_THE_SCRIPT = {"HALO_TEST_PROCESSES", "HALO_TEST_RENEW_TOOLS"}
 
 
 class Variable(NamedTuple):

@@ -5,8 +5,9 @@ transaction.
 """
 
 import asyncio
+import itertools
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from tests.drivers import judging
 from tests.drivers.mcp import Reply, Transport
 from tools_registry import asgi as edge
 from tools_registry.asgi import USUAL, McpApplication, Patience
+from tools_registry.crew import Crew
 
 VERSION = b"mcp-protocol-version"
 RawHeaders: TypeAlias = Iterable[tuple[str, str]]
@@ -31,27 +33,47 @@ def application(patience: Patience = USUAL) -> Iterator[McpApplication]:
     shared.inc_thread_sharing()
     app = McpApplication(patience)
     app.close()
-    app._core = _sharing(shared)
+    app._core = app._vendors = _sharing(shared)
     app._streams = _sharing(shared)
     app._quiet = _sharing(shared)
     app._board = Board()
     try:
         # A connection that stands in the test's transaction must not be taken for a stale one.
-        with patch.object(edge, "close_old_connections"):
+        with patch.object(edge, "close_old_connections"), patch.object(edge, "drop_connection"):
             yield app
     finally:
-        app._core.shutdown()
-        app._streams.shutdown()
-        app._quiet.shutdown()
+        for crew in (app._core, app._streams, app._quiet):
+            crew.end()
         app._board.close()
         shared.dec_thread_sharing()
 
 
-def _sharing(connection: Any) -> ThreadPoolExecutor:
-    def share() -> None:
-        connections["default"] = connection
+class Sharing(Crew):
+    """One thread that works on the test's connection."""
 
-    return ThreadPoolExecutor(1, initializer=share)
+    numbers = itertools.count(1)
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(1, f"sharing_{next(self.numbers)}")
+        self._connection = connection
+
+    def do(self, work: Callable[[], Any]) -> "asyncio.Future[Any]":
+        def shared() -> Any:
+            connections["default"] = self._connection
+            return work()
+
+        return super().do(shared)
+
+    def end(self) -> None:
+        """Close it, and wait for what it has begun."""
+        self.close()
+        for thread in threading.enumerate():
+            if thread.name.startswith(f"{self._name}_"):
+                thread.join()
+
+
+def _sharing(connection: Any) -> Any:
+    return Sharing(connection)
 
 
 def scope_of(

@@ -1,6 +1,5 @@
 """A client that can be asked: in one session, on a call's own stream, over the raw application."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from audit.models import ActionExecution
 from mcp_protocol.revisions import Revision
 from tests.drivers.asgi import Wire, judge, opened, scope_of
-from tests.drivers.mcp import BOTH, CLIENT, McpClient, events_in
+from tests.drivers.mcp import BOTH, CLIENT, McpClient, Reply, events_in
 from tools_registry.asgi import McpApplication
 
 EVERYTHING = {"elicitation": {}, "sampling": {}, "roots": {}}
@@ -81,6 +80,12 @@ class Asked:
         assert wire.body == b""
         return wire.status
 
+    async def refused(self, message: Message) -> Reply:
+        """Send a message that is not accepted; returns what is said to it."""
+        wire = Wire([json.dumps(message).encode()])
+        await self.app(self._scope(self.client), wire.receive, wire.send)
+        return wire.reply
+
     async def answer(self, request: Message, result: Any, client: McpClient | None = None) -> int:
         return await self.post({"jsonrpc": "2.0", "id": request["id"], "result": result}, client)
 
@@ -90,7 +95,7 @@ class Asked:
 
     async def see(self, look: Callable[[], T]) -> T:
         """What a look at the database finds, from a thread that shares the test's connection."""
-        return await asyncio.get_running_loop().run_in_executor(self.app._core, look)
+        return await self.app._core.do(look)
 
     def _scope(self, client: McpClient) -> dict[str, Any]:
         given = {**client._usual_headers(), **client.headers}

@@ -43,6 +43,17 @@ def publish(context: ToolContext, arguments: Arguments) -> Facts:
     return Facts({"published": arguments.get("what", ""), **filled})
 
 
+@ASKING.tool(
+    title="Credit",
+    description="Asks before it changes something for a customer.",
+    input_schema=NOTHING,
+    mutates=True,
+)
+def credit(context: ToolContext, _arguments: Arguments) -> Facts:
+    context.ask_form("sure", "Credit it?", {"sure": {"type": "boolean"}})
+    return Facts({"credited": context.customer.id if context.customer else None})
+
+
 @ASKING.tool(title="Two rounds", description="Asks one after another.", input_schema=NOTHING)
 def two_rounds(context: ToolContext, _arguments: Arguments) -> Facts:
     first = context.ask_form("first", "Your name?", NAME)

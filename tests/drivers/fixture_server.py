@@ -3,10 +3,13 @@
 `laboratory` starts it and is what tests use; `main` is what runs in the process.
 """
 
+import faulthandler
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,11 +22,14 @@ from tests.drivers.server import (
     environment,
     evaluate,
     free_port,
+    lay_tables,
     wait_until_ready,
 )
 
+BODY_NAME = "HALO_TEST_BODY_SECONDS"
 HANDED_OVER = "HALO_TEST_HANDED_OVER"
 BODY_SECONDS, KEEP_ALIVE_SECONDS = 1.0, 0.05
+ENDING_SECONDS, LEAVING_SECONDS = 1.0, 1.0
 RAISED = {f"HALO_RATE_{name}": "100000/m" for name in ("IP", "TOOLS_CALL", "OTHER", "TOOLS_LIST")}
 
 
@@ -39,17 +45,24 @@ class Laboratory:
     def port(self) -> int:
         return int(self.server.url.rpartition(":")[2])
 
+    def where_it_stands(self) -> str:
+        """The log of a server that does not answer, with what each of its threads is at."""
+        self.server.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)
+        return self.server.log.read_text()
+
     def evaluate(self, code: str) -> str:
         """What a few lines of Python print that have this server's database and settings."""
         return evaluate(self.env, code)
 
 
 @contextmanager
-def laboratory(folder: Path) -> Iterator[Laboratory]:
-    """Start the server on a fresh database; stop it afterwards, unless a test has killed it."""
+def laboratory(folder: Path, given: Mapping[str, str] | None = None) -> Iterator[Laboratory]:
+    """Start the server on its own database; stop it afterwards, unless a test has killed it."""
     port, handed_over = free_port(), folder / "handed-over.json"
     with database_of_its_own(port) as database:
-        env = environment(folder, port) | database | RAISED
+        env = environment(folder, port) | database | RAISED | dict(given or {})
+        lay_tables(folder)
         env |= {HANDED_OVER: str(handed_over), "HALO_PUBLIC_URL": f"http://127.0.0.1:{port}"}
         with _started(folder, env, port) as server:
             yield Laboratory(server, json.loads(handed_over.read_text())["token"], env)
@@ -86,6 +99,7 @@ def _started(folder: Path, env: Mapping[str, str], port: int) -> Iterator[Server
 
 def main() -> None:
     """Prepare the database, put the fixture tools and a token in place, and serve."""
+    faulthandler.register(signal.SIGUSR1)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
     import django  # noqa: PLC0415  the environment first
 
@@ -95,6 +109,7 @@ def main() -> None:
 
     from halo_mcp import asgi, launch  # noqa: PLC0415
     from tests.drivers import asking_tools, grants, toolbox  # noqa: PLC0415
+    from tests.drivers.standins import desk  # noqa: PLC0415
     from tools_registry import registry  # noqa: PLC0415
     from tools_registry.asgi import McpApplication, Patience  # noqa: PLC0415
 
@@ -102,10 +117,16 @@ def main() -> None:
     if HANDED_OVER in os.environ:
         token = grants.granted("actions:*").token()
         Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
-    patience = Patience(body=BODY_SECONDS, keep_alive=KEEP_ALIVE_SECONDS)
+    patience = Patience(
+        body=float(os.environ.get(BODY_NAME, BODY_SECONDS)),
+        keep_alive=KEEP_ALIVE_SECONDS,
+        ending=ENDING_SECONDS,
+        leaving=LEAVING_SECONDS,
+    )
     asgi.application = asgi.Application(McpApplication(patience))
-    with registry.including(toolbox.CRM, toolbox.LAB, asking_tools.ASKING):
-        launch.serve(launch.listen(settings.HOST, settings.PORT))
+    offered = (toolbox.CRM, toolbox.COUNTER, toolbox.LAB, asking_tools.ASKING)
+    with registry.including(*offered, desk.DESK, desk.PATIENT_DESK):
+        launch.serve(launch.listen(settings.HOST, settings.PORT), settings.HALO_PROCESSES)
 
 
 if __name__ == "__main__":

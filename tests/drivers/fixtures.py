@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers import asking_tools, grants, library, toolbox
+from tests.drivers import asking_tools, billing, grants, library, toolbox
 from tests.drivers.asgi import application
 from tests.drivers.asked import Asked, in_session
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.server import Server, running
+from tests.drivers.standins.stripe import Stripe, serving
 from tools_registry import conversation, registry
 
 
@@ -50,7 +52,7 @@ def asked(mcp: McpClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     monkeypatch.setattr(conversation, "LOOKS_EVERY", 0.02)
     with application() as app:
         # The threads share one connection, and must not use it at once.
-        app._streams = app._core
+        app._streams = app._quiet = app._core
         yield Asked(app, in_session(mcp, Revision.V2025_11_25))
 
 
@@ -59,3 +61,12 @@ def books() -> Iterator[None]:
     """What `tests/drivers/library.py` offers, for as long as the test runs."""
     with registry.including(library.LIBRARY, library.PAPERS):
         yield
+
+
+@pytest.fixture
+def stripe(grant: Grant, settings: Any) -> Iterator[Stripe]:
+    """A stand-in that the organization of `grant` is connected to."""
+    with serving() as (standin, url):
+        settings.HALO_VENDOR_URLS = {"stripe": url}
+        billing.connect(grant)
+        yield standin

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from django.utils import timezone
 
 from oauth import addresses, scopes, tokens
 from oauth.models import Authorization, Client
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
-from workspace import organizations
-from workspace.models import FeatureFlag, Membership, Organization, User
+from workspace import customers, organizations
+from workspace.models import Customer, FeatureFlag, Membership, Organization, User
 
 _numbers = count(1)
 
@@ -49,6 +50,10 @@ class Grant:
             ActionToggle(agent=agent, integration=integration, action=action, enabled=True)
             for action in enabled
         )
+
+    def customer(self, **facts: Any) -> Customer:
+        """A customer of the organization."""
+        return customers.keep(Customer(organization=self.organization, **facts))
 
     def switch_off(self, flag: str) -> None:
         FeatureFlag.objects.update_or_create(

@@ -106,9 +106,19 @@ def main() -> None:
     import django  # noqa: PLC0415  the environment first
 
     django.setup()
+    _read_what_answers()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_fate(json.loads(line))) + "\n")
         sys.stdout.flush()
+
+
+def _read_what_answers() -> None:
+    """Import the views and the client here, or every fork does it for its one request."""
+    from django.urls import get_resolver  # noqa: PLC0415  after the set-up
+
+    from tests.drivers import oauth_client  # noqa: F401, PLC0415  imported for the forks
+
+    assert get_resolver().url_patterns
 
 
 def _fate(order: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """A client that listens: the stream of `subscriptions/listen`, read while it is open."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -74,7 +73,7 @@ class Ear:
             with TestCase.captureOnCommitCallbacks(execute=True):
                 act()
 
-        await asyncio.get_running_loop().run_in_executor(self.app._core, committed)
+        await self.app._core.do(committed)
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Tools that only tests have: every way to answer, to fail, to speak and to take long."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tools_registry.types import (
 
 CRM = Toolset(integration="crm", title="CRM")
 LAB = Toolset(scope="docs:read", title="Laboratory")
+COUNTER = Toolset(integration="counter", title="Counter")
 
 LONGEST_WAIT = 20
 STEP = 0.01
@@ -147,6 +149,11 @@ def draw(_context: ToolContext, _arguments: Arguments) -> Blocks:
     return Blocks([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])
 
 
+@LAB.tool(title="Whom", description="Says whom it is bound to.", input_schema=NOTHING)
+def whom(context: ToolContext, _arguments: Arguments) -> Facts:
+    return Facts(asdict(context.customer) if context.customer else None)
+
+
 @LAB.tool(title="Ask", description="Needs an answer.", input_schema=NOTHING, mutates=True)
 def ask(context: ToolContext, _arguments: Arguments) -> Facts:
     return Facts(context.ask({"name": {"method": "elicitation/create"}}))
@@ -193,6 +200,31 @@ def wait(context: ToolContext, arguments: Arguments) -> Facts:
     streams=True,
 )
 def write_slowly(context: ToolContext, arguments: Arguments) -> Facts:
+    return _waited(context, Path(arguments["file"]))
+
+
+@LAB.tool(
+    title="Persist",
+    description="Waits for a file in the middle of a change, and does not look up.",
+    input_schema=schema("file", file=TEXT),
+    mutates=True,
+    streams=True,
+)
+def persist(_context: ToolContext, arguments: Arguments) -> Facts:
+    awaited = Path(arguments["file"])
+    begun_mark(awaited).touch()
+    deadline = time.monotonic() + 3 * LONGEST_WAIT
+    while not awaited.exists() and time.monotonic() < deadline:
+        time.sleep(STEP)
+    return Facts({"found": awaited.name})
+
+
+@COUNTER.tool(
+    title="Wait at the counter",
+    description="Waits for a file, behind all switches of an integration.",
+    input_schema=schema("file", file=TEXT),
+)
+def stand_by(context: ToolContext, arguments: Arguments) -> Facts:
     return _waited(context, Path(arguments["file"]))
 
 

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+import redis
 from django.db import connection
 
 from foundation.limits import Bucket, Limit, Store
@@ -56,10 +57,10 @@ def in_redis() -> Iterator[Counters]:
     url = os.environ.get("REDIS_URL", "")
     if not url:
         pytest.skip("REDIS_URL names no Redis to count in")
-    store = RedisStore(url)
+    store, client = RedisStore(url), redis.Redis.from_url(url)
 
     def age(bucket: Bucket, seconds: int) -> None:
-        store._client.hincrby(KEY_PREFIX + bucket.digest, "started", -1000 * seconds)
+        client.hincrby(KEY_PREFIX + bucket.digest, "started", -1000 * seconds)
 
     yield Counters(store, age)
     store.close()

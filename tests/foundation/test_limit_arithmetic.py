@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from foundation.limits import Bucket, Limit, Verdict
 from foundation.limits.in_memory import MemoryStore
-from foundation.limits.window import Standing, Window, allowance, refusal
+from foundation.limits.window import Standing, Window, refusal
 
 at_any_pace = settings(deadline=None)
 
@@ -89,39 +89,12 @@ def test_a_spent_bucket_names_the_moment_it_frees() -> None:
     # 10 calls in the window from 60 to 120 s: one of them has faded 6 s into the next.
     bucket = Bucket("k", Limit(10, 60))
     verdict = refusal(Standing(bucket, Window(MINUTE, 0, 10), now=70_500))
-    assert verdict == Verdict(
-        allowed=False, limit=10, remaining=0, reset_at=126, retry_after=56, bucket=bucket
-    )
+    assert verdict == Verdict(limit=10, remaining=0, reset_at=126, retry_after=56, bucket=bucket)
 
 
-def test_an_allowance_tells_of_the_bucket_with_the_least_left() -> None:
-    wide, narrow = Bucket("k", Limit(100, 60)), Bucket("k", Limit(10, 60))
-    verdict = allowance(
-        [
-            Standing(wide, Window(MINUTE, 0, 50), now=70_500),
-            Standing(narrow, Window(MINUTE, 0, 7), now=70_500),
-        ]
-    )
-    assert verdict == Verdict(
-        allowed=True, limit=10, remaining=3, reset_at=120, retry_after=0, bucket=narrow
-    )
-
-
-def test_the_last_call_allowed_tells_when_the_next_one_fits() -> None:
-    verdict = allowance([Standing(Bucket("k", Limit(10, 60)), Window(MINUTE, 0, 10), now=MINUTE)])
-    assert (verdict.remaining, verdict.reset_at) == (0, 126)
-
-
-def test_only_a_refusal_sends_retry_after() -> None:
-    bucket = Bucket("k", Limit(10, 60))
-    allowed = Verdict(True, 10, 3, 120, 0, bucket)
-    refused = Verdict(False, 10, 0, 126, 56, bucket)
-    shared = {"X-RateLimit-Limit": "10"}
-    assert allowed.headers() == shared | {
-        "X-RateLimit-Remaining": "3",
-        "X-RateLimit-Reset": "120",
-    }
-    assert refused.headers() == shared | {
+def test_a_refusal_says_in_headers_until_when() -> None:
+    assert Verdict(10, 0, 126, 56, Bucket("k", Limit(10, 60))).headers() == {
+        "X-RateLimit-Limit": "10",
         "X-RateLimit-Remaining": "0",
         "X-RateLimit-Reset": "126",
         "Retry-After": "56",

@@ -1,10 +1,12 @@
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Thread
 from typing import Any, Protocol
 
 import pytest
+import redis
 from django.db import OperationalError, connection
 
 from foundation.limits import Bucket, LimitStoreDown, Store
@@ -14,6 +16,7 @@ from foundation.limits.in_postgresql import PostgresqlStore, prune_counters
 from foundation.limits.in_redis import KEY_PREFIX, RedisStore
 
 THREADS = 24
+MOST_POOLED = 100  # connections that the client makes for one pool
 
 MakeBucket = Callable[..., Bucket]
 
@@ -158,7 +161,7 @@ def test_redis_learns_the_script_again_after_forgetting_it(
     in_redis: RedisCounters, bucket: MakeBucket
 ) -> None:
     assert in_redis.store.take([bucket()]).allowed
-    in_redis.store._client.script_flush()
+    redis.Redis.from_url(os.environ["REDIS_URL"]).script_flush()
     assert in_redis.store.take([bucket()]).windows[0].current == 2
 
 
@@ -166,7 +169,7 @@ def test_redis_lets_counters_expire_once_they_weigh_nothing(
     in_redis: RedisCounters, bucket: MakeBucket
 ) -> None:
     in_redis.store.take([bucket()])
-    left: Any = in_redis.store._client.pttl(KEY_PREFIX + bucket().digest)
+    left: Any = redis.Redis.from_url(os.environ["REDIS_URL"]).pttl(KEY_PREFIX + bucket().digest)
     assert 3_600_000 < left <= 7_200_000
 
 
@@ -219,3 +222,14 @@ def test_giving_back_leaves_no_bucket_below_nothing(counters: Counters, bucket: 
     passed(counters.store, bucket(), 1)
     counters.store.give_back([bucket(cost=5)])
     assert passed(counters.store, bucket(), 15) == 10
+
+
+def test_threads_that_come_and_go_find_redis_each_time(
+    in_redis: RedisCounters, bucket: MakeBucket
+) -> None:
+    taken: list[bool] = []
+    for _ in range(MOST_POOLED + 5):
+        thread = Thread(target=lambda: taken.append(in_redis.store.take([bucket()]).allowed))
+        thread.start()
+        thread.join()
+    assert len(taken) == MOST_POOLED + 5

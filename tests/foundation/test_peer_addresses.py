@@ -131,3 +131,11 @@ def test_a_setting_that_is_no_network_is_named(settings: Settings) -> None:
     settings.HALO_TRUSTED_PROXIES = ["proxy.internal"]
     with pytest.raises(ImproperlyConfigured, match=r"HALO_TRUSTED_PROXIES.*proxy\.internal"):
         peer.client_address("10.0.0.1", None)
+
+
+def test_what_is_too_long_for_an_address_is_not_remembered() -> None:
+    before = peer._read.cache_info().currsize
+    for number in range(10):
+        assert peer.rate_key(f"{number}" * 10_000) == peer.UNKNOWN
+        assert peer.peel("192.0.2.1", "9" * 10_000, peer.networks(["192.0.2.1/32"])) == "192.0.2.1"
+    assert peer._read.cache_info().currsize <= before + 1

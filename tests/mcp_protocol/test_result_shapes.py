@@ -194,7 +194,8 @@ def test_an_output_schema_is_told_where_the_revision_can_hold_it() -> None:
 def test_a_list_of_tools_has_the_shape_of_its_revision_and_keeps_order(
     revision: Revision, conforms: Conforms
 ) -> None:
-    result = tools_list_result([WRITER, READER], revision, "page-2")
+    told = [tool_descriptor(tool, revision) for tool in (WRITER, READER)]
+    result = tools_list_result(told, revision, "page-2")
     conforms(result, revision, "ListToolsResult")
     assert [tool["name"] for tool in result["tools"]] == ["linear.create_bug", "search_docs"]
     assert result["nextCursor"] == "page-2"

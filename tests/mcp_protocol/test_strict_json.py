@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foundation.storable import has_unstorable_text
 from mcp_protocol import strict_json
 from mcp_protocol.errors import PARSE_ERROR, ProtocolError
-from mcp_protocol.strict_json import dumps, indented, parse
+from mcp_protocol.strict_json import Written, dumps, indented, parse
 
 ONE_MIB = 2**20
 # Enough white space to send a body down the path of large ones.
@@ -157,6 +157,93 @@ def test_a_large_malformed_body_never_reaches_the_slow_parser(
     assert refusal_of(body).startswith("Parse error: ")
 
 
+def test_twenty_thousand_values_are_read_and_one_more_is_not() -> None:
+    # The array is a value too.
+    most = strict_json.MAX_VALUES - 1
+    assert parse(b"[" + b",".join([b"0"] * most) + b"]") == [0] * most
+    assert "more than 20000 values" in refusal_of(b"[" + b",".join([b"0"] * (most + 1)) + b"]")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"0," * 500_000 + b"0]",
+        b"[" + b'{"a":1},' * 120_000 + b"0]",
+        b"[" + b'"",' * 340_000 + b"0]",
+        b"{" + b'"a":{},' * 140_000 + b'"b":0}',
+        b"[" * ONE_MIB,
+        b"," + b'"' * (ONE_MIB - 1),
+        b'["\\ud800",' + b"[" * ONE_MIB,
+    ],
+    ids=["numbers", "objects", "texts", "keys", "brackets", "quotes", "surrogate"],
+)
+def test_a_million_small_values_are_refused_before_one_of_them_is_built(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if body.startswith(b","):
+        body += b"," * strict_json.MAX_VALUES
+    monkeypatch.setattr(strict_json, "_DECODER", None)
+    monkeypatch.setattr(strict_json, "orjson", None)
+    assert "more than 20000 values" in refusal_of(body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a, [b], {c}: ",
+        '{"a": "b", "c": [1, 2]}, ',
+        "\\",
+        '\\"',
+        "\n\t",
+        "1234567890" * 3,
+        "\N{GRINNING FACE}, é: ",
+    ],
+    ids=["prose", "json", "backslashes", "quotes", "lines", "digits", "letters"],
+)
+def test_one_long_text_is_one_value_whatever_it_says(text: str) -> None:
+    value = {"a": text * (200_000 // len(text)), "b": {"a": text}}
+    assert parse(json.dumps(value).encode()) == value
+    assert parse(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+def test_equal_keys_of_a_large_body_are_refused_without_their_name() -> None:
+    texts = b'"' + b"a: b, " * 10_000 + b'"'
+    assert "two equal keys" in refusal_of(b'{"a":' + texts + b',"b":{"c":1,"c":2}}')
+    assert parse(b'{"a":' + texts + b',"b":{"c":1,"d":2}}') is not None
+
+
+KEYS = st.sampled_from(["a", "b", "c:", '"', "\\", "\ud800", "1" * 20])
+OBJECTS = st.recursive(
+    st.just(0) | st.text('a:"\\,{[', max_size=4),
+    lambda inner: st.lists(st.tuples(KEYS, inner), max_size=3) | st.tuples(inner, inner),
+    max_leaves=8,
+)
+
+
+def written(value: Any) -> str:
+    """JSON of a value in which a list is an object's pairs, and a tuple an array."""
+    if isinstance(value, list):
+        return "{" + ",".join(f"{json.dumps(key)}:{written(item)}" for key, item in value) + "}"
+    if isinstance(value, tuple):
+        return "[" + ",".join(map(written, value)) + "]"
+    return json.dumps(value)
+
+
+def has_equal_keys(value: Any) -> bool:
+    if isinstance(value, list):
+        keys = [key for key, _ in value]
+        return len(set(keys)) < len(keys) or any(has_equal_keys(item) for _, item in value)
+    return isinstance(value, tuple) and any(map(has_equal_keys, value))
+
+
+@settings(deadline=None)
+@given(OBJECTS)
+def test_i05_equal_keys_are_refused_wherever_they_stand_and_nothing_else_is(value: Any) -> None:
+    body = written(value).encode()
+    for size in (body, body + PADDING):
+        assert is_refused(outcome(size)) is has_equal_keys(value)
+
+
 @pytest.mark.parametrize(
     ("body", "value"),
     [
@@ -241,9 +328,24 @@ def test_whatever_was_read_can_be_written_and_read_again(value: object) -> None:
     json.loads(dumps(value))
 
 
-def test_what_is_not_json_at_all_is_not_written() -> None:
+@pytest.mark.parametrize("beside", [1, 10**30], ids=["fast-writer", "slow-writer"])
+@settings(deadline=None)
+@given(value=JSON_VALUES)
+def test_what_is_written_already_goes_in_as_it_would_have_been_written(
+    value: object, beside: int
+) -> None:
+    assert dumps([Written(value), beside]) == dumps([json.loads(dumps(value)), beside])
+
+
+def test_what_the_fast_writer_cannot_write_can_be_written_already() -> None:
+    assert dumps([Written({"id": 10**30}), "é"]) == '[{"id":%d},"é"]'.encode() % 10**30
+    assert dumps([Written({"id": 10**30}), 10**30]) == b'[{"id":%d},%d]' % (10**30, 10**30)
+
+
+@pytest.mark.parametrize("beside", [1, 10**30], ids=["fast-writer", "slow-writer"])
+def test_what_is_not_json_at_all_is_not_written(beside: int) -> None:
     with pytest.raises(TypeError):
-        dumps({"a": {1, 2}})
+        dumps({"a": {1, 2}, "b": beside})
 
 
 def test_indented_text_has_two_spaces_and_keeps_letters() -> None:

@@ -1,5 +1,6 @@
 """Nobody uses up what somebody else may do: not by their client id, not beside them (T10)."""
 
+import time
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.drivers.oauth_client import (
 from workspace.models import User
 
 EVIL = "203.0.113.9"
+TOLD = ("Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 RATES = ("TOKEN", "IP", "REGISTER", "AUTHORIZE", "SIGNIN", "OTHER")
 
 
@@ -40,8 +42,19 @@ def attacker(oauth_client: OAuthClient) -> OAuthClient:
 
 
 def exhausted(ask: Any) -> bool:
-    """Ask until it is refused for asking too often."""
-    return any(ask().status_code == 429 for _ in range(8))
+    """Ask until it is refused for asking too often, and told until when."""
+    return any(is_told_until_when(ask()) for _ in range(8))
+
+
+def is_told_until_when(response: Any) -> bool:
+    if response.status_code != 429:
+        return False
+    retry, limit, remaining, reset = (int(response[name]) for name in TOLD)
+    # Two windows of an hour are the longest wait there is.
+    assert 0 < retry <= 7_200
+    assert (limit > 0, remaining) == (True, 0)
+    assert abs(time.time() + retry - reset) <= 60
+    return True
 
 
 @pytest.mark.usefixtures("tight")

@@ -1,6 +1,7 @@
 """Limits of the pages people open, and what happens when nothing can be counted."""
 
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -49,11 +50,15 @@ def test_a_page_opened_too_often_is_refused_until_later(
     page: str, setting: str, settings: Any
 ) -> None:
     setattr(settings, f"HALO_RATE_{setting}", Limit.parse("3/h"))
+    before = int(time.time())
     statuses = [visit(page, Browser()).status_code for _ in range(3)]
     over = [visit(page, Browser()) for _ in range(2)]
     assert 429 not in statuses
     assert [response.status_code for response in over] == [429, 429]
     assert 0 < int(over[0]["Retry-After"]) <= 3_600
+    assert (over[0]["X-RateLimit-Limit"], over[0]["X-RateLimit-Remaining"]) == ("3", "0")
+    ends_at = int(over[0]["X-RateLimit-Reset"])
+    assert 0 <= ends_at - int(over[0]["Retry-After"]) - before <= 60
     assert over[0]["Cache-Control"] == "no-store"
     event = SecurityEvent.objects.get(kind="rate_limited")
     assert (event.detail, event.count) == (page, 1)
@@ -160,6 +165,35 @@ def test_a_store_that_is_down_closes_the_page_and_is_not_named(
     assert response["Cache-Control"] == "no-store"
     assert "redis.internal" not in response.content.decode() + caplog.text
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.usefixtures("db")
+def test_a_count_that_the_store_lost_closes_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_given: object, **_named: object) -> None:
+        raise ValueError("no such key")
+
+    monkeypatch.setattr(caches["default"], "add", lambda *_given, **_named: False)
+    monkeypatch.setattr(caches["default"], "incr", lost)
+    assert visit("signin", Browser()).status_code == 503
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("forwarded", ["garbage", "1.2.3.4, x", "::ffff:1.2.3.4", "", "," * 500])
+def test_t04_a_forwarded_address_gives_no_stranger_a_share_of_their_own(
+    settings: Any, forwarded: str
+) -> None:
+    settings.HALO_RATE_SIGNIN = Limit.parse("1/h")
+    named = {"HTTP_X_FORWARDED_FOR": forwarded}
+    assert visit("signin", Browser(), **named).status_code != 429
+    assert visit("signin", Browser(), HTTP_X_FORWARDED_FOR="9.9.9.9").status_code == 429
+
+
+@pytest.mark.usefixtures("db")
+def test_t04_mapped_ipv4_addresses_are_no_common_bucket(settings: Any) -> None:
+    settings.HALO_RATE_SIGNIN = Limit.parse("1/h")
+    for last in (1, 2, 3):
+        address = f"::ffff:198.51.100.{last}"
+        assert visit("signin", Browser(), REMOTE_ADDR=address).status_code != 429
 
 
 @pytest.mark.usefixtures("db")

@@ -62,5 +62,5 @@ def test_its_threads_end_with_the_server(application: Application) -> None:
     life = ("lifespan.startup", "lifespan.shutdown")
     said = asyncio.run(spoken(application, {"type": "lifespan"}, *life))
     assert said == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-    with pytest.raises(RuntimeError, match="after shutdown"):
+    with pytest.raises(RuntimeError, match="after closing"):
         exchange(application, scope_of("GET", [("Host", HOST)]))

@@ -48,7 +48,10 @@ def test_a_connection_is_tried_again_after_a_rest(
     assert looked_at.call_count == 2
 
 
-def test_a_connection_that_an_error_broke_is_looked_at_at_once(looked_at: Mock) -> None:
+def test_a_connection_that_an_error_broke_is_dropped_at_once(
+    looked_at: Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asgi, "drop_connection", dropped := Mock())
     with pytest.raises(RuntimeError):
         asgi._with_connection(break_down)
-    assert looked_at.call_count == 2
+    assert (looked_at.call_count, dropped.call_count) == (1, 1)

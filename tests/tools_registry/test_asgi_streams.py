@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 
 from audit import record
 from audit.models import ActionExecution
+from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.drivers.asgi import Wire, application, exchange, opened, scope_of, through
 from tests.drivers.mcp import BOTH, HOST, McpClient, events_in
 from tools_registry import delivery
 from tools_registry.asgi import Patience
 from tools_registry.delivery import Outbox
+from tools_registry.streaming import left_out
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -250,19 +253,27 @@ def test_a_row_that_cannot_be_written_is_told_on_the_stream_with_a_number_to_quo
     }
 
 
-def test_a_reader_that_is_too_slow_misses_notifications_and_never_the_response(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("level", "in_words"), [(None, False), ("error", False), ("warning", True), ("debug", True)]
+)
+def test_a_reader_that_is_too_slow_misses_notifications_and_is_told_how_many(
+    monkeypatch: pytest.MonkeyPatch, level: str | None, in_words: Any
 ) -> None:
     monkeypatch.setattr(delivery, "MOST_WAITING", 3)
+    terms = Terms(MODERN, log_level=level)
 
     async def said_at_once() -> bytes:
-        outbox = Outbox(lambda: None)
+        outbox = Outbox(lambda: None, partial(left_out, terms))
         for number in range(10):
             await asyncio.to_thread(outbox.emit, {"method": "notifications/progress", "n": number})
         await asyncio.to_thread(outbox.emit, {"id": 9, "result": {}})
         await asyncio.sleep(0)
         return outbox.take()
 
-    *kept, response = events_in(asyncio.run(said_at_once()))
-    assert [event["n"] for event in kept] == [0, 1, 2]
+    sent = asyncio.run(said_at_once())
+    *kept, response = events_in(sent)
+    assert [event["n"] for event in kept if "n" in event] == [0, 1, 2]
     assert response == {"id": 9, "result": {}}
+    told = [event["params"]["data"] for event in kept[3:]]
+    assert told == (["7 messages were left out: they were read too slowly."] if in_words else [])
+    assert (b": 7 messages left out\n\n" in sent) is not in_words

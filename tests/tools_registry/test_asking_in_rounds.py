@@ -3,11 +3,13 @@
 import json
 import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 import time_machine
 
 from audit.models import ActionExecution
+from mcp_protocol.errors import ProtocolError
 from mcp_protocol.revisions import Revision
 from tests.drivers import grants
 from tests.drivers.asgi import application, through
@@ -15,8 +17,11 @@ from tests.drivers.asked import EVERYTHING, ROOTED, SAMPLED, accept, outcomes
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.schemas import conforms
+from tools_registry.answers import NONE_YET
 from tools_registry.models import SpentState
+from tools_registry.request_state import SealedFor, read, seal
 from tools_registry.tasks import prune_asking
+from tools_registry.types import InputRequired
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -184,6 +189,30 @@ def test_a_state_fits_one_call_of_one_connection(client: McpClient) -> None:
     refused(ask(client, "greet", {"word": "a"}, **given))
     refused(ask(client.holding(grants.granted().token()), "publish", {"what": "a"}, **given))
     assert ask(client, "publish", {"what": "a"}, **given).facts["published"] == "a"
+
+
+@pytest.mark.parametrize("key", ["bound_end_user_id", "bound_email"])
+def test_a_state_fits_one_bound_customer(client: McpClient, key: str) -> None:
+    state = asked(ask(client, "publish"))["requestState"]
+    bound = client.call("publish", meta={CAPABILITIES: EVERYTHING, key: "a"})
+    assert bound.error["data"]["reason"] == "binding_rejected"
+    meta = {CAPABILITIES: EVERYTHING, key: "a"}
+    given = {"inputResponses": SURE, "requestState": state}
+    refused(
+        client.request("tools/call", {"name": "publish", "arguments": {}, "_meta": meta, **given})
+    )
+
+
+def test_a_state_that_was_sealed_for_one_customer_opens_for_no_other() -> None:
+    def purpose(**binding: str) -> SealedFor:
+        return SealedFor(UUID(int=0), "tools/call", "publish", {}, binding=binding)
+
+    state = seal(purpose(bound_email="a"), NONE_YET, InputRequired({}, state=7))
+    given = {"requestState": state}
+    assert read(purpose(bound_email="a"), given).state == 7
+    for other in (purpose(), purpose(bound_email="b"), purpose(bound_end_user_id="a")):
+        with pytest.raises(ProtocolError):
+            read(other, given)
 
 
 def test_a_session_id_is_no_state(client: McpClient) -> None:

@@ -1,6 +1,7 @@
 """Questions at handshake revisions: on the call's own stream, answered by another request."""
 
 import asyncio
+import gc
 import json
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ from tests.drivers.asked import (
 from tests.drivers.grants import Grant
 from tests.drivers.schemas import conforms
 from tools_registry import conversation, mailbox
+from tools_registry.call import Suspended
 from tools_registry.models import Question
 
 pytestmark = pytest.mark.usefixtures("lab")
@@ -204,6 +206,33 @@ def test_of_two_answers_the_first_counts(asked: Asked, monkeypatch: pytest.Monke
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
 
 
+def test_an_answer_that_is_too_large_is_refused_recorded_and_may_come_again(asked: Asked) -> None:
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (request,) = await requests_on(wire)
+            large = {"jsonrpc": "2.0", "id": request["id"], "result": accept(name="x" * 300_000)}
+            refused = await asked.refused(large)
+            assert (refused.status, refused.code) == (413, -32600)
+            assert refused.error["message"] == "The answer is over 262144 bytes."
+            assert await asked.answer(request, accept(name="Ada")) == 202
+        return wire
+
+    assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
+    assert outcomes() == ["input_required", "protocol_error", "success"]
+
+
+def test_a_call_that_waits_keeps_no_more_of_meta_than_it_needs(asked: Asked) -> None:
+    async def script() -> None:
+        async with asked.call("greet", meta={"x": "y" * 1000, "progressToken": "p"}) as wire:
+            (request,) = await requests_on(wire)
+            suspended = [one for one in gc.get_objects() if type(one) is Suspended]
+            assert suspended
+            assert all(one.prepared.call.meta == {} for one in suspended)
+            await asked.answer(request, accept(name="Ada"))
+
+    asyncio.run(script())
+
+
 def test_nobody_waits_longer_than_the_time_that_a_person_may_take(
     asked: Asked, settings: Any
 ) -> None:
@@ -243,6 +272,20 @@ def test_a_token_that_has_ended_meanwhile_runs_nothing(asked: Asked, grant: Gran
 
     assert "no longer valid" in json.dumps(response(asyncio.run(script())))
     assert outcomes() == ["input_required", "tool_error"]
+
+
+def test_a_call_whose_token_ends_while_it_waits_ends_without_an_answer(
+    asked: Asked, grant: Grant
+) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            await requests_on(wire)
+            await asked.see(grant.revoke)
+        return wire
+
+    assert "no longer valid" in json.dumps(response(asyncio.run(script())))
+    assert outcomes() == ["input_required", "tool_error"]
+    assert not Question.objects.exists()
 
 
 def test_the_gate_is_asked_again_before_the_call_goes_on(asked: Asked, grant: Grant) -> None:

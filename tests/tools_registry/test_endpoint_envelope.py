@@ -217,6 +217,22 @@ def test_an_argument_that_stands_in_a_header_must_stand_there_the_same(
 
 
 @pytest.mark.usefixtures("lab")
+@pytest.mark.parametrize(
+    ("arguments", "header"),
+    [({"region": "eu", "more": 1}, "us"), ({"region": 7}, "8"), ({}, "us")],
+    ids=["surplus", "mistyped", "missing"],
+)
+def test_a_header_that_differs_is_told_before_what_else_is_wrong_with_the_arguments(
+    mcp: McpClient, arguments: dict[str, Any], header: str
+) -> None:
+    client = mcp.at(MODERN)
+    reply = client.call("mirror", arguments, headers={"Mcp-Param-Region": header})
+    assert (reply.status, reply.code) == (400, -32020)
+    bound = client.call("mirror", arguments, meta={"bound_email": "a@example.com"})
+    assert (bound.status, bound.code) == (200, -32602)
+
+
+@pytest.mark.usefixtures("lab")
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_such_headers_mean_nothing_before_they_existed(mcp: McpClient, revision: Revision) -> None:
     sent = {"Mcp-Param-Region": "us"}

@@ -186,3 +186,25 @@ def test_behind_django_too_nobody_is_answered_who_went_away() -> None:
     request = RequestFactory().post("/api/mcp", b"{}", content_type="application/json")
     request._stream = Broken()
     assert mcp_view(request).status_code == 400
+
+
+EVENTS = "text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        (EVENTS, 405),
+        (f"application/json, {EVENTS};q=0.5", 405),
+        ("Text/Event-Stream; Q=1", 405),
+        (f"{EVENTS};charset=utf-8 ; q=0.001", 405),
+        (f"{EVENTS};q=0", 200),
+        (f"application/json, {EVENTS} ; Q=0.000", 200),
+        (f"x-{EVENTS}", 200),
+        ("text/*", 200),
+    ],
+)
+def test_a_media_type_of_no_weight_is_refused_by_who_names_it(
+    mcp: McpClient, accept: str, status: int
+) -> None:
+    assert mcp.http("GET", headers={"Accept": accept}).status == status

@@ -3,14 +3,13 @@
 from typing import Any
 
 import pytest
-import redis
 import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import ActionExecution, SecurityEvent
 from foundation import ids, limits
-from foundation.limits import Limit, LimitStoreDown
+from foundation.limits import Limit
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.asgi import application, exchange, scope_of
 from tests.drivers.grants import Grant, granted
@@ -152,33 +151,6 @@ def test_t04_two_ipv4_callers_of_a_dual_stack_socket_are_two(grant: Grant, setti
     assert from_address(token, "::ffff:198.51.100.7").status == 200
     assert from_address(token, "::ffff:198.51.100.8").status == 200
     refused(from_address(token, "198.51.100.7"))
-
-
-def test_a_store_that_is_down_closes_the_endpoint_and_says_so(
-    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def down(_buckets: object) -> None:
-        raise LimitStoreDown("no answer") from redis.ConnectionError("redis://:pw@10.0.0.1")
-
-    monkeypatch.setattr(limits, "charge", down)
-    reply = mcp.request("ping")
-    assert (reply.status, reply.code) == (503, -32603)
-    assert reply.error["message"].startswith("Rate limits cannot be checked")
-    assert reply.headers["retry-after"] == "1"
-    assert b"10.0.0.1" not in reply.body
-    row = ActionExecution.objects.get()
-    assert (row.outcome, row.reason) == ("refused", "limits_unavailable")
-
-
-@pytest.mark.django_db
-def test_a_store_that_is_down_leaves_strangers_as_they_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def down(_buckets: object) -> None:
-        raise LimitStoreDown("no answer")
-
-    monkeypatch.setattr(limits, "charge", down)
-    assert McpClient().request("ping").status == 401
 
 
 @pytest.mark.django_db

@@ -9,7 +9,19 @@ from django.test.utils import CaptureQueriesContext
 from foundation import ids, limits
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
+from tests.drivers.statements import (
+    AUDIT,
+    AUTHENTICATE,
+    CUSTOMERS,
+    EVENT,
+    FINISH,
+    PAGES,
+    SWITCHES,
+    first_table,
+)
 from tools_registry.documentation import search
+from tools_registry.models import ActionToggle
+from workspace.models import Organization
 
 
 @pytest.fixture(autouse=True)
@@ -22,20 +34,6 @@ def _counters_elsewhere(settings: Any) -> None:
 def statements(captured: CaptureQueriesContext) -> list[str]:
     """What each statement does and to which table first."""
     return [first_table(query["sql"]) for query in captured.captured_queries]
-
-
-def first_table(sql: str) -> str:
-    words = sql.replace('"', "").replace("(", " ").split()
-    verb = words[0].upper()
-    mark = {"SELECT": "FROM", "INSERT": "INTO", "UPDATE": "UPDATE"}[verb]
-    return f"{verb} {words[[word.upper() for word in words].index(mark) + 1]}"
-
-
-AUTHENTICATE = "SELECT oauth_accesstoken"
-SWITCHES = "SELECT tools_registry_integrationmode"
-PAGES = "SELECT tools_registry_documentationsection"
-AUDIT = "INSERT action_executions"
-FINISH = "UPDATE action_executions"
 
 
 def test_search_docs_costs_authentication_audit_and_its_own_search(
@@ -89,6 +87,26 @@ def test_a_tool_of_an_integration_costs_one_look_at_its_switches(
 
 
 @pytest.mark.usefixtures("lab")
+@pytest.mark.parametrize("key", ["bound_end_user_id", "bound_email"])
+def test_a_binding_adds_one_look_at_the_customers(mcp: McpClient, grant: Grant, key: str) -> None:
+    customer = grant.customer(email="ada@example.com")
+    named = {"bound_end_user_id": customer.pk, "bound_email": customer.email}
+    with CaptureQueriesContext(connection) as captured:
+        assert mcp.call("echo", {"value": 1}, meta={key: named[key]}).facts == 1
+    assert statements(captured) == [AUTHENTICATE, CUSTOMERS, AUDIT]
+
+
+@pytest.mark.usefixtures("lab")
+def test_caps_are_read_with_what_is_read_anyway(mcp: McpClient, grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact",))
+    ActionToggle.objects.update(calls_per_minute=5)
+    Organization.objects.update(calls_per_minute=5)
+    with CaptureQueriesContext(connection) as captured:
+        assert mcp.call("crm.find_contact").facts == {"contact": "c1"}
+    assert statements(captured) == [AUTHENTICATE, SWITCHES, AUDIT]
+
+
+@pytest.mark.usefixtures("lab")
 def test_a_call_with_side_effects_is_recorded_before_and_after(
     mcp: McpClient, grant: Grant
 ) -> None:
@@ -102,14 +120,14 @@ def test_a_call_with_side_effects_is_recorded_before_and_after(
 def test_what_cannot_be_a_token_of_ours_is_never_looked_up() -> None:
     with CaptureQueriesContext(connection) as captured:
         McpClient("halo_at_short").request("ping")
-    assert statements(captured) == ["INSERT security_events"]
+    assert statements(captured) == [EVENT]
 
 
 @pytest.mark.django_db
 def test_a_stranger_costs_one_look_and_one_count() -> None:
     with CaptureQueriesContext(connection) as captured:
         McpClient(ids.opaque("halo_at_")).request("ping")
-    assert statements(captured) == [AUTHENTICATE, "INSERT security_events"]
+    assert statements(captured) == [AUTHENTICATE, EVENT]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "DELETE"])

@@ -62,13 +62,19 @@ def test_a_call_needs_all_three_layers_and_the_list_says_the_same(
     assert reply.status == (403 if closed[:1] == [THREE["scope"]] else 200)
 
 
-@pytest.mark.parametrize("state", [ConnectionState.NOT_CONNECTED, ConnectionState.FAILING])
-def test_an_integration_without_a_working_connection_is_hidden_and_refused(
-    mcp: McpClient, grant: Grant, state: ConnectionState
+def test_an_integration_that_is_not_connected_is_hidden_and_refused(
+    mcp: McpClient, grant: Grant
 ) -> None:
+    state = ConnectionState.NOT_CONNECTED
     grant.connect("crm", enabled=("find_contact",), connection=state)
     assert "crm.find_contact" not in mcp.tool_names()
     refusal(mcp.call("crm.find_contact"), "not_connected", "connection")
+
+
+def test_a_failing_connection_is_still_tried(mcp: McpClient, grant: Grant) -> None:
+    grant.connect("crm", enabled=("find_contact",), connection=ConnectionState.FAILING)
+    assert "crm.find_contact" in mcp.tool_names()
+    assert mcp.call("crm.find_contact").facts == {"contact": "c1"}
 
 
 def test_an_integration_that_nobody_set_up_is_not_connected(mcp: McpClient) -> None:

@@ -149,8 +149,7 @@ def test_a_switch_that_shows_or_hides_a_tool_is_heard(
 
 async def heard_nothing(ear: Ear) -> None:
     """The same notice has woken this stream, and it has looked: threads take looks in order."""
-    loop = asyncio.get_running_loop()
-    await loop.run_in_executor(ear.app._quiet, int)
+    await ear.app._quiet.do(int)
     await asyncio.sleep(0.05)
     assert ear.heard == ["acknowledged"]
 
@@ -302,6 +301,9 @@ def test_a_connection_holds_so_many_streams_and_gets_a_place_back(
             async with listening(app, mcp), listening(app, mcp) as third:
                 assert third.wire.status == 429
                 assert third.wire.headers["retry-after"] == "30"
+                assert third.wire.headers["x-ratelimit-limit"] == "2"
+                assert third.wire.headers["x-ratelimit-remaining"] == "0"
+                assert int(third.wire.headers["x-ratelimit-reset"]) > 0
                 assert third.wire.reply.error["data"]["reason"] == "rate_limited"
             async with listening(app, mcp) as again:
                 assert again.heard == ["acknowledged"]
@@ -333,7 +335,7 @@ def test_a_server_that_stops_ends_what_is_open_and_what_still_comes(
 ) -> None:
     async def scene() -> None:
         async with listening(app, mcp) as first:
-            app.end_streams()
+            app.end()
             await first.hears(*ENDED)
             async with listening(app, mcp) as second:
                 await second.hears(*ENDED)

@@ -1,11 +1,13 @@
 """The system check on resources, templates, prompts and parameters that stand in headers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.drivers import library, toolbox
+from tests.drivers.standins.connecting import SOUND
 from tests.drivers.toolbox import schema
 from tools_registry import checks
 from tools_registry.types import Argument, Facts, Toolset
@@ -30,7 +32,7 @@ def offering(declare: Callable[[Toolset], Any], name: str = "one") -> list[str]:
 
 def test_what_the_tests_offer_is_sound() -> None:
     assert found(library.LIBRARY) == []
-    assert found(toolbox.CRM, Toolset(scope="docs:read")) == []
+    assert found(replace(toolbox.CRM, connection=SOUND), Toolset(scope="docs:read")) == []
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_a_parameter_that_clients_drop_the_tool_for_is_found(properties: dict[st
 def test_two_tools_with_one_alias_are_found() -> None:
     made = []
     for integration, name in (("a_b", "c"), ("a", "b_c")):
-        toolset = Toolset(integration=integration, title="Made")
+        toolset = Toolset(integration=integration, title="Made", connection=SOUND)
 
         def run(_context: Any, _given: Any) -> Facts:
             return Facts(None)

@@ -1,4 +1,4 @@
-"""Group J and the bindings of group M: what a call may bring along."""
+"""Group J: what a call may bring along."""
 
 import json
 from typing import Any
@@ -162,34 +162,6 @@ def test_j13_claims_of_the_client_are_no_authority(mcp: McpClient, grant: Grant)
     assert reply.facts == 1
     assert recorded().organization_id == str(grant.organization.pk)
     assert told(mcp, "echo", {"value": 1, "org_id": "other"})["field"] == "org_id"
-
-
-BOUND_IDS: list[Any] = [5, {}, [], "", "x" * 10_000, "u%00", None]
-BINDINGS: list[dict[str, Any]] = [
-    {"bound_end_user_id": "u_abc123"},
-    {"bound_email": "a@example.com"},
-    {"bound_end_user_id": "u_abc123", "bound_email": "a@example.com"},
-    *({"bound_end_user_id": bound} for bound in BOUND_IDS),
-]
-
-
-@pytest.mark.parametrize("meta", BINDINGS, ids=lambda meta: repr(meta)[:40])
-def test_m02_m05_every_bound_customer_is_refused_in_the_same_words(
-    mcp: McpClient, meta: dict[str, Any]
-) -> None:
-    reply = mcp.call("echo", {"value": 1}, meta=meta)
-    assert (reply.status, reply.code) == (200, -32602)
-    assert reply.error["message"] == "The bound customer does not exist in this organization."
-    row = recorded()
-    assert (row.outcome, row.reason, row.layer) == (
-        "validation_failed",
-        "binding_rejected",
-        "binding",
-    )
-
-
-def test_m08_a_binding_means_nothing_on_a_list(mcp: McpClient) -> None:
-    assert mcp.request("tools/list", {"_meta": {"bound_end_user_id": "u"}}).status == 200
 
 
 def test_meta_that_is_no_object_is_invalid(mcp: McpClient) -> None:

@@ -227,7 +227,7 @@ def test_a_resource_of_an_integration_needs_the_scope_of_its_action(grant: Grant
         assert other.request("resources/read", {"uri": uri}).status == 403
 
 
-def test_a_bound_customer_is_refused_for_a_read_too(mcp: McpClient) -> None:
+def test_a_customer_that_is_not_there_is_refused_for_a_read_too(mcp: McpClient) -> None:
     params = {"uri": RULES, "_meta": {"bound_email": "a@example.com"}}
     assert mcp.request("resources/read", params).error["data"]["reason"] == "binding_rejected"
 

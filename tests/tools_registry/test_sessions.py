@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import time_machine
 
+from audit.models import ActionExecution
 from foundation import sealed_text
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.drivers import grants
@@ -15,7 +16,6 @@ from tests.drivers.asked import EVERYTHING, SESSION, in_session
 from tests.drivers.mcp import CLIENT, McpClient, Reply
 from tools_registry import sessions
 from tools_registry.models import SessionLevel
-from tools_registry.sessions import REVISIONS as WITH_SESSIONS
 from tools_registry.tasks import prune_asking
 
 pytestmark = pytest.mark.usefixtures("lab")
@@ -40,10 +40,12 @@ def remembered(session: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
-def test_an_id_is_minted_where_the_revision_has_one(mcp: McpClient, revision: Revision) -> None:
+def test_an_id_is_minted_at_every_revision_with_a_handshake(
+    mcp: McpClient, revision: Revision
+) -> None:
     reply = initialize(mcp, revision)
     assert reply.result["protocolVersion"] == revision
-    assert (SESSION.lower() in reply.headers) == (revision in WITH_SESSIONS)
+    assert SESSION.lower() in reply.headers
 
 
 def test_an_id_is_visible_ascii_and_differs_each_time(mcp: McpClient) -> None:
@@ -119,6 +121,50 @@ def test_a_session_is_not_ended_by_its_client(mcp: McpClient) -> None:
     assert in_session(mcp, NEWEST).http("DELETE").status == 405
 
 
+def silent(client: McpClient, revision: Revision) -> McpClient:
+    """A client in a session that never names its revision again, as those of 2024-11-05."""
+    session = in_session(client, revision)
+    return replace(session, headers={**session.headers, "MCP-Protocol-Version": None})
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
+def test_a_session_speaks_its_revision_where_a_request_does_not_say(
+    mcp: McpClient, revision: Revision
+) -> None:
+    loud, quiet = in_session(mcp, revision), silent(mcp, revision)
+    for method in ("tools/list", "resources/list", "prompts/list"):
+        assert quiet.request(method).result == loud.request(method).result
+    for tool in ("echo", "no_such_tool"):
+        assert quiet.call(tool, {"value": 1}).json == loud.call(tool, {"value": 1}).json
+    assert ActionExecution.objects.latest("id").revision == revision
+
+
+def test_a_client_of_2024_11_05_is_sent_what_it_knows(mcp: McpClient) -> None:
+    for tool in silent(mcp, Revision.V2024_11_05).request("tools/list").result["tools"]:
+        assert set(tool) == {"name", "description", "inputSchema"}
+
+
+def test_a_session_without_batches_has_none_where_a_request_does_not_say(mcp: McpClient) -> None:
+    batch = [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]
+    sizes = {at: silent(mcp, at).send(batch).status for at in HANDSHAKE}
+    assert [at for at, status in sizes.items() if status == 200] == [Revision.V2025_03_26]
+
+
+def test_what_a_request_says_counts_before_its_session_does(mcp: McpClient) -> None:
+    session = in_session(mcp, Revision.V2024_11_05)
+    newer = replace(session.at(NEWEST), headers=session.headers)
+    assert newer.request("tools/list").result == mcp.at(NEWEST).request("tools/list").result
+
+
+def test_an_id_that_does_not_count_leaves_the_revision_that_is_assumed(mcp: McpClient) -> None:
+    usual = mcp.at(Revision.V2025_03_26)
+    stranger = silent(usual.holding(grants.granted(scope="docs:read").token()), NEWEST)
+    borrowed = replace(usual, headers=stranger.headers)
+    for client in (borrowed, replace(usual, headers={SESSION: "garbage"})):
+        assert client.request("tools/list").result == usual.request("tools/list").result
+        assert client.send([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]).status == 200
+
+
 def heard(client: McpClient) -> list[str]:
     """The levels of the messages that a call sends, without being asked for more."""
     reply = client.call("count_up", {"to": 1})
@@ -153,3 +199,18 @@ def test_levels_of_old_sessions_are_cleaned_up(mcp: McpClient) -> None:
     assert prune_asking() == 0
     with time_machine.travel(time.time() + 31 * DAY):
         assert prune_asking() == 1
+
+
+def test_an_authorization_keeps_the_levels_of_its_newest_sessions_alone(mcp: McpClient) -> None:
+    other = in_session(mcp.holding(grants.granted().token()), NEWEST)
+    other.request("logging/setLevel", {"level": "error"})
+    clients = [in_session(mcp, NEWEST) for _ in range(sessions.MOST_LEVELS + 2)]
+    for client in clients:
+        client.request("logging/setLevel", {"level": "info"})
+    assert SessionLevel.objects.count() == sessions.MOST_LEVELS + 1
+    assert heard(clients[0]) == heard(clients[1]) == []
+    assert heard(clients[2]) == heard(clients[-1]) == ["warning"]
+    assert SessionLevel.objects.filter(level="error").exists()
+    # One more word of the same session takes no other's place.
+    clients[2].request("logging/setLevel", {"level": "debug"})
+    assert heard(clients[3]) == ["warning"]

@@ -1,16 +1,18 @@
 """Names with dots and their aliases, for hosts that refuse dots."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
+from mcp_protocol.tool_shapes import tool_descriptor
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.toolbox import NOTHING
 from tools_registry import registry
-from tools_registry.types import Facts, Toolset
+from tools_registry.types import Arguments, Facts, ToolContext, Toolset
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -72,3 +74,45 @@ def test_an_alias_that_two_tools_share_names_neither(mcp: McpClient) -> None:
     with registry.including(first, second):
         assert mcp.call("a_b_c").code == -32601
         assert mcp.call("a_b.c").error["data"]["reason"] == "not_connected"
+
+
+@pytest.mark.parametrize("order", [("dotted", "underscore"), ("underscore", "dotted")])
+def test_neither_name_is_kept_for_the_other(
+    mcp: McpClient, order: tuple[str, str], settings: Any
+) -> None:
+    names = []
+    for settings.HALO_TOOL_NAMES in order:
+        names.append([name for name in mcp.tool_names() if "find_contact" in name])
+    assert dict(zip(order, names, strict=True)) == {
+        "dotted": ["crm.find_contact"],
+        "underscore": ["crm_find_contact"],
+    }
+
+
+def test_a_list_tells_each_tool_as_its_revision_does(mcp: McpClient) -> None:
+    for revision in [*REVISIONS, *REVISIONS]:
+        for told in mcp.at(revision).request("tools/list").result["tools"]:
+            tool = registry.find(told["name"], UUID(int=0))
+            assert tool is not None
+            assert told == tool_descriptor(tool, revision)
+
+
+def test_another_tool_of_the_same_name_is_told_as_it_is(mcp: McpClient) -> None:
+    for words in ("the first", "the second"):
+        with registry.including(_saying(words)):
+            (told,) = [
+                tool
+                for tool in mcp.request("tools/list").result["tools"]
+                if tool["name"] == "said_here"
+            ]
+        assert told["description"] == words
+
+
+def _saying(words: str) -> Toolset:
+    toolset = Toolset(scope="docs:read")
+    toolset.tool(title="", description=words, input_schema=NOTHING)(said_here)
+    return toolset
+
+
+def said_here(_context: ToolContext, _arguments: Arguments) -> Facts:
+    return Facts("said")

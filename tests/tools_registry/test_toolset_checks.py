@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,15 +11,17 @@ import pytest
 from django.core.checks import run_checks
 
 from tests.drivers import toolbox
+from tests.drivers.standins.connecting import SOUND
 from tests.drivers.toolbox import NOTHING, TEXT, schema
 from tools_registry import checks, integrations, registry
-from tools_registry.types import Facts, Toolset
+from tools_registry.types import Facts, Setting, Toolset
 
 
 def toolset(name: str = "look_up", *, integration: str = "crm", **facts: Any) -> Toolset:
     """A sound toolset of one tool, but for what is given."""
     made = Toolset(
         integration=integration,
+        connection=facts.pop("connection", SOUND if integration else None),
         title=facts.pop("set_title", "CRM"),
         scope=facts.pop("scope", "docs:read"),
     )
@@ -41,7 +44,7 @@ def test_the_tools_of_this_product_are_sound() -> None:
 
 
 def test_the_tools_of_the_tests_are_sound_too() -> None:
-    assert found(toolbox.CRM) == []
+    assert found(replace(toolbox.CRM, connection=SOUND)) == []
 
 
 def test_a_sound_toolset_passes() -> None:
@@ -79,6 +82,50 @@ def test_a_sound_toolset_passes() -> None:
 )
 def test_names_texts_and_scopes_are_held_to_their_form(bad: Toolset, expected: list[str]) -> None:
     assert found(bad) == expected
+
+
+def connected(**facts: Any) -> Toolset:
+    return toolset(connection=replace(SOUND, **facts))
+
+
+def setting(name: str = "team", **facts: Any) -> Toolset:
+    return connected(settings=[Setting(**{"name": name, "title": "Team", **facts})])
+
+
+BADLY_CONNECTED: dict[str, tuple[Toolset, str]] = {
+    "not-at-all": (toolset(connection=None), "tools.E012"),
+    "http": (connected(base_url="http://crm.example"), "tools.E013"),
+    "no-host": (connected(base_url="https:///api"), "tools.E013"),
+    "end-slash": (connected(base_url="https://crm.example/"), "tools.E013"),
+    "query": (connected(base_url="https://crm.example?a=1"), "tools.E013"),
+    "user": (connected(base_url="https://me:pw@crm.example"), "tools.E013"),
+    "bad-host": (connected(base_url="https://[crm"), "tools.E013"),
+    "no-credential": (connected(credential=" "), "tools.E013"),
+    "no-time": (connected(deadline=0), "tools.E013"),
+    "too-long": (connected(deadline=61), "tools.E013"),
+    "nan": (connected(deadline=float("nan")), "tools.E013"),
+    "authorization": (connected(headers={"authorization": "Bearer x"}), "tools.E013"),
+    "bad-header": (connected(headers={"X-A: b\r\nX-C": "d"}), "tools.E013"),
+    "bad-key-header": (connected(idempotency_header="Host"), "tools.E013"),
+    "setting-name": (setting("Team name"), "tools.E014"),
+    "setting-secret": (setting("api_token"), "tools.E014"),
+    "setting-title": (setting(title=""), "tools.E014"),
+    "setting-pattern": (setting(pattern="("), "tools.E014"),
+    "setting-twice": (connected(settings=[Setting("a", "A"), Setting("a", "B")]), "tools.E014"),
+    "destructive": (toolset(destructive=True), "tools.E015"),
+    "open": (toolset(input_schema={"type": "object"}), "tools.E016"),
+}
+
+
+@pytest.mark.parametrize(("bad", "expected"), BADLY_CONNECTED.values(), ids=BADLY_CONNECTED)
+def test_what_no_organization_could_connect_or_call_is_refused(bad: Toolset, expected: str) -> None:
+    assert found(bad) == [expected]
+
+
+def test_a_connection_with_everything_passes() -> None:
+    settings = [Setting("team", "Team", pattern="[A-Z]+", required=True), Setting("key_of", "Key")]
+    sound = connected(headers={"X-Version": "1"}, idempotency_header="X-Key", settings=settings)
+    assert found(sound) == []
 
 
 UNPORTABLE: dict[str, dict[str, Any]] = {

@@ -1,10 +1,10 @@
 """One request with everything known about it, and how its params are read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from audit.record import Actor
+from foundation.carrier import carrier
 from mcp_protocol import failures
 from mcp_protocol.envelope import Request
 from mcp_protocol.headers import HeaderLookup
@@ -12,7 +12,7 @@ from mcp_protocol.meta_keys import META
 from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import Revision
 from oauth.principal import Principal
-from tools_registry import asking, paging
+from tools_registry import asking, binding, paging
 from tools_registry.asking import Round
 from tools_registry.call import Call, Prepared
 from tools_registry.exchange import Stream
@@ -23,7 +23,7 @@ from tools_registry.request_state import SealedFor
 Listed = TypeVar("Listed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@carrier
 class Exchange:
     """One request with everything known about it."""
 
@@ -53,13 +53,21 @@ class Exchange:
             operation=operation,
             name=name,
             arguments=arguments,
-            meta=object_in(self.params, META),
+            # What the pipeline reads of it: a call may wait for minutes, and holds no more.
+            meta=binding.named(object_in(self.params, META)),
             request_id=self.request_id,
             host=self.headers("host") or "",
         )
 
     def _round(self, operation: Operation, name: str, arguments: Mapping[str, Any]) -> Round:
-        purpose = SealedFor(self.principal.authorization_id, operation.method, name, arguments)
+        meta = object_in(self.params, META)
+        purpose = SealedFor(
+            self.principal.authorization_id,
+            operation.method,
+            name,
+            arguments,
+            binding=binding.named(meta),
+        )
         return asking.round_of(
             purpose,
             self.params,

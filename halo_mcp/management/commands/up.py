@@ -18,8 +18,8 @@ class Command(BaseCommand):
         launch.obey_signals()
         try:
             self._run()
-        except launch.PortTaken as taken:
-            raise CommandError(str(taken)) from taken
+        except (launch.PortTaken, launch.NotServing) as failed:
+            raise CommandError(str(failed)) from failed
         except KeyboardInterrupt as insisted:
             raise CommandError("Interrupted.", returncode=130) from insisted
         self.stdout.write("Stopped.")
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         with launch.listen(settings.HOST, settings.PORT) as sock:
             self._welcome(bootstrap.bootstrap())
             with launch.worker():
-                launch.serve(sock)
+                launch.serve(sock, settings.HALO_PROCESSES)
 
     def _welcome(self, admin: FirstAdmin | None) -> None:
         url = settings.HALO_PUBLIC_URL

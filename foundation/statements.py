@@ -1,0 +1,73 @@
+"""SQL that is run with every call: written once, prepared by the database, without the ORM.
+
+Django's cursor costs more than the statements behind it. Here a statement goes to the driver's
+connection that Django keeps for the thread, with the same checks around it; while somebody watches
+the queries it goes through Django's cursor like any other.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from foundation.prepared import Prepared, Row
+
+Value: TypeAlias = str | int | UUID | datetime | None
+
+
+class Statement:
+    """One statement, with `%s` where its values go, that means the same to every database here.
+
+    Values are text, integers, UUIDs, aware times and None. Keys come back as the database has
+    them: a UUID from PostgreSQL, 32 hexadecimal digits from SQLite. What SQLite computes to be true
+    is 1.
+    """
+
+    __slots__ = ("_for_sqlite", "_prepared", "sql")
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._for_sqlite = sql.replace("%s", "?")
+        self._prepared = Prepared(sql)
+
+    def row(self, *values: Value) -> Row | None:
+        """The first row, None where there is none. Raises what Django's cursor would."""
+        rows = self.rows(*values)
+        return rows[0] if rows else None
+
+    def rows(self, *values: Value) -> list[Row]:
+        """All rows; none for a statement that returns none. Raises what Django's cursor would."""
+        database = connections[DEFAULT_DB_ALIAS]
+        if database.execute_wrappers or database.force_debug_cursor:
+            return self._watched(database, values)
+        database.close_if_health_check_failed()
+        database.ensure_connection()
+        database.validate_thread_sharing()
+        database.validate_no_broken_transaction()
+        with database.wrap_database_errors:
+            return self._run(database.connection, values)
+
+    def _run(self, raw: Any, values: Sequence[Value]) -> list[Row]:
+        if isinstance(raw, sqlite3.Connection):
+            # Read to the end: a cursor left half-way would hold the database's lock.
+            return raw.execute(self._for_sqlite, [_for_sqlite(one) for one in values]).fetchall()
+        return self._prepared.run(raw, values)
+
+    def _watched(self, database: BaseDatabaseWrapper, values: Sequence[Value]) -> list[Row]:
+        adapted = [_for_sqlite(one) for one in values] if database.vendor == "sqlite" else values
+        with database.cursor() as cursor:
+            cursor.execute(self.sql, adapted)
+            return cursor.fetchall() if cursor.description else []
+
+
+def _for_sqlite(value: Value) -> str | int | None:
+    """A value as Django stores it there."""
+    if isinstance(value, UUID):
+        return value.hex
+    if isinstance(value, datetime):
+        return str(value.astimezone(UTC).replace(tzinfo=None))
+    return value

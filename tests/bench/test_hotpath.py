@@ -1,0 +1,67 @@
+"""The comparison itself, made as small as it gets: our server, the bundled driver, a moment."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import stores
+from bench.stores import Missing
+from tests.architecture.sources import ROOT
+
+CANNOT, NOISY = 2, 3
+SMALLEST = ("--concurrency=2", "--rounds=1", "--seconds=1", "--driver=bundled", "--json=-")
+
+
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench.hotpath", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.process
+def test_every_call_that_is_answered_is_on_record() -> None:
+    run = bench("--stores=sqlite", "--servers=ours", *SMALLEST)
+
+    # The machine may well be busy: that the figures say nothing then is no failure here.
+    assert run.returncode in {0, NOISY}, run.stderr
+    told: dict[str, Any] = json.loads(run.stdout)
+    assert told["void"] is False
+    for cell in told["cells"]:
+        assert cell["rounds"][0]["ours"]["answered"] > 0
+        assert cell["servers"]["ours"]["cpu_us_per_call"]["server"] > 0
+    counted, toggled, revoked = told["checks"]
+    assert "calls answered" in counted
+    assert "refused by agent" in toggled
+    assert "401 after the revocation" in revoked
+
+
+@pytest.mark.parametrize(
+    "words", [("--stores", "mysql"), ("--workers", "0"), ("--concurrency", "many"), ("oauth",)]
+)
+def test_a_plan_that_cannot_be_is_refused_in_words(words: tuple[str, ...]) -> None:
+    run = bench(*words)
+
+    assert run.returncode == CANNOT
+    assert words[-1] in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("program", ["initdb", "redis-server"])
+def test_a_program_that_is_missing_is_named(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.setattr(stores, "INSTALLED", tmp_path)
+    start = {"initdb": stores.postgresql, "redis-server": stores.redis_server}[program]
+
+    with pytest.raises(Missing, match="apt-get install"), start(tmp_path):
+        pytest.fail("it started something")

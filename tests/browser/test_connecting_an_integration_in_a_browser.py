@@ -1,0 +1,83 @@
+"""An admin connects an integration, sees it fail and ends it, in a real browser."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser import accessibility, chromium
+from tests.browser.chromium import Visitor
+from tests.browser.test_every_page_in_a_browser import assert_is_fit_to_be_seen
+from tests.drivers.fixture_server import laboratory
+from tests.drivers.server import EMAIL, PASSWORD
+from tests.drivers.standins import site
+from tests.drivers.standins.site import Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.process]
+
+HELLO = site.saying({"desk": "of Acme"})
+PREPARE = """
+from workspace.models import Organization, User
+User.objects.create_superuser({email!r}, {password!r})
+print(Organization.objects.get().pk)
+"""
+
+
+@dataclass
+class Workplace:
+    """The vendor, the server, and where the page is."""
+
+    vendor: Site
+    url: str
+    path: str
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
+    folder = tmp_path_factory.mktemp("connecting")
+    with (
+        site.serving(Site(HELLO)) as vendor,
+        laboratory(folder, {"HALO_VENDOR_URLS": f"desk={vendor.url}"}) as running,
+    ):
+        organization = running.evaluate(PREPARE.format(email=EMAIL, password=PASSWORD)).strip()
+        path = f"/admin/tools_registry/integrationmode/{organization}/desk/connect/"
+        yield Workplace(vendor, running.server.url, path)
+
+
+@pytest.fixture
+def admin(browser: Browser, workplace: Workplace) -> Iterator[Visitor]:
+    with chromium.visiting(browser, workplace.url) as visitor:
+        yield visitor.signed_in()
+        assert visitor.problems == []
+
+
+def test_an_admin_connects_sees_it_fail_and_ends_it(
+    admin: Visitor, workplace: Workplace, pictures: Path
+) -> None:
+    admin.open(workplace.path)
+    assert_is_fit_to_be_seen(admin, pictures / "new")
+    admin.page.get_by_label("API key").fill("a-key-of-the-desk")
+    admin.page.get_by_role("button", name="Save and check").click()
+    expect(admin.page.get_by_text("Please correct what is marked below.")).to_be_visible()
+    assert_is_fit_to_be_seen(admin, pictures / "wrong")
+    admin.page.get_by_label("API key").fill("a-key-of-the-desk")
+    admin.page.get_by_label("Queue").fill("billing")
+    admin.page.get_by_role("button", name="Save and check").click()
+    expect(admin.page.get_by_text("Help desk is connected: the desk of Acme.")).to_be_visible()
+    expect(admin.page.get_by_label("API key")).to_have_value("")
+    expect(admin.page.get_by_label("Queue")).to_have_value("billing")
+    workplace.vendor.script(site.saying({}, 401))
+    admin.page.get_by_role("button", name="Check connection").click()
+    expect(admin.page.get_by_text("Failing")).to_be_visible()
+    assert_is_fit_to_be_seen(admin, pictures / "failing")
+    admin.page.get_by_role("button", name="Disconnect").click()
+    expect(admin.page.get_by_text("is disconnected. Its credential is deleted.")).to_be_visible()
+
+
+def test_the_page_is_held_to_axe(browser: Browser, workplace: Workplace) -> None:
+    with chromium.visiting(browser, workplace.url, bypass_csp=True) as visitor:
+        page = visitor.signed_in().page
+        visitor.open(workplace.path)
+        assert accessibility.findings(page, accessibility.OF_WEIGHT) == []

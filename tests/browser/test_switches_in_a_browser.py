@@ -1,0 +1,142 @@
+"""An admin turns switches in a real browser, and a client's list of tools follows."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import accessibility, chromium, contrast
+from tests.browser.chromium import Visitor
+from tests.drivers import switchboard
+from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.server import EMAIL, PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.process]
+
+CAST = f"""
+from tools_registry.models import IntegrationMode
+from workspace.models import AgentKind, Organization, User
+User.objects.create_superuser({EMAIL!r}, {PASSWORD!r})
+place = Organization.objects.get()
+place.agents.create(kind=AgentKind.INTERNAL, name="Night shift")
+IntegrationMode.objects.create(organization=place, integration="crm", connection="connected")
+IntegrationMode.objects.create(
+    organization=place, integration="counter", connection="failing",
+    last_error="The vendor refused the organization's credential.",
+)
+print(place.pk)
+"""
+# 44 CSS pixels are what WCAG 2.2 asks in 2.5.5.
+TOO_SMALL = """
+    [...document.querySelectorAll('#content-main :is(button, .button, input:not([type=hidden]))')]
+        .filter(one => one.checkVisibility() && one.getBoundingClientRect().height < 44)
+        .map(one => one.outerHTML)
+"""
+FIND, MODE = "Find a contact", "Actions mode of CRM"
+
+
+@pytest.fixture(scope="module")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with laboratory(tmp_path_factory.mktemp("switches")) as running_lab:
+        yield running_lab
+
+
+@pytest.fixture(scope="module")
+def path(lab_server: Laboratory) -> str:
+    return switchboard.path_of(lab_server.evaluate(CAST).strip())
+
+
+@pytest.fixture
+def unscripted(browser: Browser, lab_server: Laboratory, path: str) -> Iterator[Page]:  # noqa: ARG001  its cast
+    url = lab_server.server.url
+    with chromium.visiting(browser, url, java_script_enabled=False) as visitor:
+        yield visitor.signed_in().page
+
+
+def switch(page: Page, name: str) -> str | None:
+    return page.get_by_role("switch", name=name, exact=True).get_attribute("aria-checked")
+
+
+def press(page: Page, name: str, then: str) -> None:
+    page.get_by_role("switch", name=name, exact=True).click()
+    expect(page.get_by_text(then)).to_be_visible()
+
+
+def test_a_client_s_list_follows_every_click(unscripted: Page, lab_server: Laboratory) -> None:
+    client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
+    page = unscripted
+    page.goto(f"{lab_server.server.url}/admin/")
+    page.get_by_role("link", name="Integrations and their switches").click()
+    expect(page.get_by_role("heading", name="Switches of")).to_be_visible()
+    assert "crm.find_contact" not in client.tool_names()
+    press(page, FIND, "Now on: crm.find_contact")
+    assert "crm.find_contact" in client.tool_names()
+    press(page, MODE, "Now off: Actions mode of crm")
+    assert "crm.find_contact" not in client.tool_names()
+    assert switch(page, FIND) == "true"
+    press(page, MODE, "Now on: Actions mode of crm")
+    page.get_by_role("searchbox", name="Search the actions").fill("crm")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.get_by_role("button", name="Turn off all shown", exact=True).click()
+    # One, or two where another test has left its own on.
+    expect(page.get_by_text(re.compile("actions? (is|are) off now"))).to_be_visible()
+    assert "crm.find_contact" not in client.tool_names()
+
+
+def test_a_refused_call_leads_to_the_switch_that_opens_it(
+    unscripted: Page, lab_server: Laboratory
+) -> None:
+    client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
+    assert client.call("crm.create_deal").error["data"]["reason"] == "agent_disabled"
+    page = unscripted
+    page.goto(f"{lab_server.server.url}/admin/audit/actionexecution/")
+    page.locator("#result_list tbody a").first.click()
+    page.get_by_role("link", name="Why?").click()
+    expect(page.get_by_text("a call is refused as agent_disabled.")).to_be_visible()
+    page.get_by_role("link", name="Turn crm.create_deal on.").click()
+    # HubSpot has an action of that name too.
+    page.locator(":target").get_by_role("switch").click()
+    expect(page.get_by_text("Now on: crm.create_deal")).to_be_visible()
+    assert client.call("crm.create_deal").facts == {"deal": "d1"}
+
+
+def fit_to_be_seen(visitor: Visitor, name: str, pictures: Path) -> None:
+    for width, size in (("phone", chromium.PHONE), ("desktop", chromium.DESKTOP)):
+        visitor.page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme)
+            picture = pictures / f"{name}-{width}-{scheme}.png"
+            visitor.page.screenshot(path=picture, full_page=True, animations="disabled")
+            assert contrast.hard_to_read(visitor.page) == [], scheme
+        assert visitor.too_wide_by == 0, width
+        assert visitor.page.evaluate(TOO_SMALL) == [], width
+
+
+def test_the_pages_are_fit_to_be_seen(
+    browser: Browser, lab_server: Laboratory, path: str, pictures: Path
+) -> None:
+    client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
+    client.call("counter.stand_by", {"file": ""})
+    with chromium.visiting(browser, lab_server.server.url) as visitor:
+        visitor.signed_in().open(path)
+        fit_to_be_seen(visitor, "switches", pictures)
+        visitor.open("/admin/audit/actionexecution/")
+        visitor.page.locator("#result_list tbody a").first.click()
+        visitor.page.get_by_role("link", name="Why?").click()
+        fit_to_be_seen(visitor, "why", pictures)
+        visitor.open(f"{switchboard.WHY}?token=person")
+        fit_to_be_seen(visitor, "choices", pictures)
+        visitor.open("/admin/")
+        fit_to_be_seen(visitor, "front", pictures)
+        assert visitor.problems == []
+
+
+def test_the_pages_pass_axe(browser: Browser, lab_server: Laboratory, path: str) -> None:
+    with chromium.visiting(browser, lab_server.server.url, bypass_csp=True) as visitor:
+        visitor.signed_in()
+        for address in (path, f"{path}?q=contact", f"{switchboard.WHY}?token=person"):
+            visitor.open(address)
+            assert accessibility.findings(visitor.page, accessibility.OF_WEIGHT) == []

@@ -1,0 +1,217 @@
+"""`./run serve`: several web processes on one socket, and one sentence for what cannot be."""
+
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.commands.deployment import PATIENCE, Deployment, until
+from tests.drivers.server import lay_tables
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc"),
+]
+
+# Only Redis or PostgreSQL count for several processes; a store of one's own makes SQLite do.
+COUNTED_TOGETHER = {"HALO_LIMIT_STORE": "redis://127.0.0.1:1"}
+
+
+@pytest.fixture
+def prepared(deployment: Deployment) -> Deployment:
+    """A deployment with its tables in place, on SQLite or PostgreSQL."""
+    lay_tables(deployment.folder)
+    if "DATABASE_URL" in deployment.env:
+        deployment.manage("migrate", "--verbosity=0")
+    return deployment
+
+
+@pytest.fixture
+def served(prepared: Deployment) -> subprocess.Popen[bytes]:
+    """Its starter, with two web processes that answer."""
+    process = prepared.serve("--workers", "2", **COUNTED_TOGETHER)
+    until(prepared.is_up)
+    until(lambda: len(web_processes(process)) == 2)
+    return process
+
+
+def web_processes(starter: subprocess.Popen[bytes]) -> set[int]:
+    """The children that hold the socket: not Python's own tracker of resources."""
+    children = Path(f"/proc/{starter.pid}/task/{starter.pid}/children").read_text().split()
+    return {int(child) for child in children if _holds_a_listener(int(child))}
+
+
+def _holds_a_listener(process: int) -> bool:
+    listening = {
+        fields[9]
+        for fields in map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
+        if fields[3] == "0A"  # TCP_LISTEN
+    }
+    try:
+        held = {str(entry.readlink()) for entry in Path(f"/proc/{process}/fd").iterdir()}
+    except OSError:
+        return False  # ended meanwhile
+    return any(f"socket:[{inode}]" in held for inode in listening)
+
+
+def answering(deployment: Deployment, processes: set[int]) -> set[int]:
+    """Which of them answer, told by stopping all others while one is asked."""
+    found = set()
+    for asked in processes:
+        others = processes - {asked}
+        for each in others:
+            os.kill(each, signal.SIGSTOP)
+        try:
+            if httpx2.get(f"{deployment.url}/health", timeout=30).is_success:
+                found.add(asked)
+        finally:
+            for each in others:
+                os.kill(each, signal.SIGCONT)
+    return found
+
+
+# As `./run serve` starts, but for what it serves.
+SERVE_NOTHING = ("-c", "from halo_mcp import serve; serve.main('halo_mcp.asgi:nothing')")
+
+
+def said(deployment: Deployment, *words: str, **env: str) -> tuple[int, list[str]]:
+    """How a start that cannot be ends, and what it says."""
+    code = deployment.serve(*words, **env).wait(PATIENCE)
+    return code, deployment.log.read_text().splitlines()
+
+
+def test_two_processes_answer_on_one_socket_and_nothing_else_runs(
+    prepared: Deployment, served: subprocess.Popen[bytes]
+) -> None:
+    processes = web_processes(served)
+
+    until(lambda: answering(prepared, processes) == processes)
+    assert prepared.workers() == []
+    assert "with 2 web processes." in prepared.log.read_text()
+
+
+def test_a_web_process_that_was_killed_comes_back(
+    prepared: Deployment, served: subprocess.Popen[bytes]
+) -> None:
+    before = web_processes(served)
+    killed = before.pop()
+
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(web_processes(served) - {killed}) == 2)
+
+    now = web_processes(served)
+    assert before < now
+    until(lambda: answering(prepared, now) == now)
+    until(lambda: f"web_process_replaced ended={killed} code=-9" in prepared.log.read_text())
+
+
+def test_sighup_replaces_every_web_process(
+    prepared: Deployment, served: subprocess.Popen[bytes]
+) -> None:
+    before = web_processes(served)
+    until(lambda: answering(prepared, before) == before)
+
+    served.send_signal(signal.SIGHUP)
+
+    until(lambda: len(now := web_processes(served)) == 2 and not now & before)
+    assert prepared.is_up()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_every_process_in_order(
+    prepared: Deployment, served: subprocess.Popen[bytes], ending: signal.Signals
+) -> None:
+    served.send_signal(ending)
+
+    assert served.wait(PATIENCE) == 0
+    assert prepared.processes() == {}
+    log = prepared.log.read_text()
+    assert log.endswith("Stopped.\n")
+    assert "Traceback" not in log
+
+
+def test_web_processes_do_not_outlive_a_starter_that_was_killed(
+    prepared: Deployment, served: subprocess.Popen[bytes]
+) -> None:
+    served.kill()
+
+    served.wait(PATIENCE)
+    until(lambda: prepared.processes() == {})
+    assert not prepared.listens()
+
+
+def test_one_process_serves_by_itself(prepared: Deployment) -> None:
+    process = prepared.serve()
+    until(prepared.is_up)
+
+    assert list(prepared.processes()) == [process.pid]
+    process.terminate()
+
+    assert process.wait(PATIENCE) == 0
+    assert prepared.log.read_text().endswith("Stopped.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--workers", "0"], "argument --workers: must be at least 1, got 0"),
+        (["--workers", "-2"], "argument --workers: must be at least 1, got -2"),
+        (["--workers", "two"], "argument --workers: expected a whole number, got 'two'"),
+        (["--workers", ""], "argument --workers: expected a whole number, got ''"),
+        (["--port", "65536"], "argument --port: must be at most 65535, got 65536"),
+        (["--threads", "2"], "unrecognized arguments: --threads 2"),
+    ],
+)
+def test_words_that_make_no_sense_are_told_before_anything_is_begun(
+    deployment: Deployment, words: list[str], sentence: str
+) -> None:
+    code, lines = said(deployment, *words)
+
+    assert (code, lines[-1]) == (2, f"./run serve: error: {sentence}")
+    assert not (deployment.folder / "data").exists()
+
+
+def test_a_busy_port_is_told(prepared: Deployment) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        code, (line,) = said(prepared, "--port", str(port))
+
+    assert code == 1
+    assert line.startswith(f"halo: Cannot listen on 127.0.0.1:{port}")
+
+
+def test_a_database_without_its_tables_is_not_served(deployment: Deployment) -> None:
+    code, (line,) = said(deployment)
+
+    assert code == 1
+    assert "lacks" in line
+    assert line.endswith("Run ./run manage bootstrap first.")
+
+
+def test_several_processes_that_count_apart_are_refused(prepared: Deployment) -> None:
+    code, lines = said(prepared, "--workers", "2", HALO_LIMIT_STORE="memory")
+
+    assert code == 1
+    assert "(halo.E003)" in lines[0]
+    assert "Set REDIS_URL" in "".join(lines)
+
+
+@pytest.mark.parametrize(("workers", "code"), [("1", 3), ("2", 1)])
+def test_an_application_that_cannot_be_loaded_ends_the_server(
+    prepared: Deployment, workers: str, code: int
+) -> None:
+    process = prepared.run(*SERVE_NOTHING, "--workers", workers, **COUNTED_TOGETHER)
+
+    assert process.wait(PATIENCE) == code
+    assert "application_not_loaded" in prepared.log.read_text()
+    assert prepared.processes() == {}
+
+
+def test_a_variable_that_is_wrong_is_named(prepared: Deployment) -> None:
+    code, (line,) = said(prepared, HALO_PROCESSES="many")
+
+    assert (code, line) == (1, "halo: HALO_PROCESSES: expected a whole number, got 'many'")

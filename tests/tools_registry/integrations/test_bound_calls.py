@@ -1,0 +1,53 @@
+"""M07: a call bound to a customer is about their record at the vendor, or about nobody's."""
+
+from audit.models import ActionExecution
+from tests.drivers import billing
+from tests.drivers.bound import by_id, row
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient
+from tests.drivers.standins.hubspot import HubSpot
+from tests.drivers.standins.stripe import Stripe
+from tools_registry.billing.models import BillingRequest
+
+
+def test_m07_a_bound_call_is_about_the_bound_contact_or_about_nobody(
+    mcp: McpClient, grant: Grant, hubspot: HubSpot
+) -> None:
+    ada = grant.customer(email="ada@example.com", vendor_ids={"hubspot": "101"})
+    bound_call = mcp.call("hubspot.create_note", {"text": "Called."}, meta=by_id(ada))
+    assert bound_call.facts["contact_id"] == "101"
+    assert (row().outcome, row().bound_customer_id) == ("success", ada.pk)
+    other = mcp.call("hubspot.create_note", {"text": "x", "contact_id": "102"}, meta=by_id(ada))
+    assert other.error["data"]["field"] == "contact_id"
+    assert len(hubspot.written()) == 1
+
+
+def test_m07_a_bound_call_finds_what_is_the_customer_s_and_nothing_else(
+    mcp: McpClient, grant: Grant, stripe: Stripe
+) -> None:
+    ada = grant.customer(email="ada@example.com", vendor_ids={"stripe": "cus_Ada"})
+    mine, theirs = (stripe.charge(2000, customer=whose) for whose in ("cus_Ada", "cus_Bob"))
+    refused = mcp.call("stripe.request_refund", {"payment": theirs}, meta=by_id(ada))
+    unknown = mcp.call("stripe.request_refund", {"payment": "ch_none"}, meta=by_id(ada))
+    assert refused.code == unknown.code == -32601
+    mcp.call("stripe.request_refund", {"payment": mine}, meta=by_id(ada))
+    filed = BillingRequest.objects.get()
+    assert (filed.arguments["charge"], filed.customer_id) == (mine, ada.pk)
+
+
+def test_a_request_for_a_bound_customer_is_carried_out_for_them_or_not_at_all(
+    mcp: McpClient, grant: Grant, stripe: Stripe
+) -> None:
+    case = billing.asked(mcp, stripe)
+    ada, bob = (grant.customer(vendor_ids={"stripe": whose}) for whose in ("cus_Ada", "cus_Bob"))
+    asked = []
+    for customer in (ada, bob):
+        charge = case.stripe.charge(700, customer=customer.vendor_ids["stripe"])
+        told = case.mcp.call("stripe.request_refund", {"payment": charge}, meta=by_id(customer))
+        asked.append(told.facts["request_id"])
+    for_ada, for_bob = asked
+    bob.delete()
+    assert case.approve(for_ada).status == "done"
+    assert case.approve(for_bob).status != "done"
+    assert ActionExecution.objects.filter(tool="stripe.refund", bound_customer_id=ada.pk).exists()
+    assert len(case.stripe.made) == 1

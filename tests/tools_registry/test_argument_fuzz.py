@@ -1,0 +1,115 @@
+"""Every tool of this product, given arguments that fit its schema and arguments that do not.
+
+A new tool is among them by being there. Behind an integration stands a vendor that talks nonsense.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from audit.models import ActionExecution
+from foundation.limits import Limit
+from mcp_protocol.revisions import REVISIONS, Revision
+from tests.drivers import shaped
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient, Reply
+from tests.drivers.standins import site
+from tests.drivers.standins.connecting import connect_toolset
+from tests.drivers.standins.site import Site, saying
+from tools_registry import registry
+from tools_registry.schemas import validator_of
+from tools_registry.types import Tool
+from tools_registry.vendors import patience
+
+FUZZ = settings(
+    max_examples=25,
+    deadline=None,
+    # One database and one vendor serve every example on purpose.
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+NATIVE = [tool for toolset in registry.native_toolsets() for tool in toolset.tools]
+TOOLS = [tool for tool in NATIVE if not tool.destructive]
+INTEGRATIONS = [toolset for toolset in registry.native_toolsets() if toolset.integration]
+AS_RESULT = (Revision.V2025_11_25, Revision.V2026_07_28)
+# What may come of a call that no schema could have refused.
+CLEAR = {"success", "validation_failed", "not_found", "integration_error", "input_required"}
+STATUSES = st.sampled_from([200, 201, 204, 400, 401, 403, 404, 409, 422])
+NONSENSE = st.builds(saying, shaped.JUNK, STATUSES)
+
+
+@pytest.fixture(autouse=True)
+def _unlimited(settings: Any) -> None:
+    for name in ("TOOLS_CALL", "IP"):
+        setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 60))
+
+
+@pytest.fixture
+def vendor(grant: Grant, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    # A vendor that asks for a moment's patience is refused it: the moments would add up.
+    monkeypatch.setattr(patience, "LONGEST_PAUSE", 0)
+    with site.serving(Site()) as serving:
+        settings.HALO_VENDOR_URLS = {each.integration: serving.url for each in INTEGRATIONS}
+        for toolset in INTEGRATIONS:
+            connect_toolset(grant, toolset, "a-credential", **_settings(toolset.connection))
+        yield serving
+
+
+def _settings(connection: Any) -> dict[str, str]:
+    return {one.name: "Anything" for one in connection.settings}
+
+
+def told(reply: Reply, revision: Revision) -> dict[str, Any]:
+    """Code, field and reason of a refusal, where this revision puts them."""
+    assert reply.status == 200, reply.body
+    if revision not in AS_RESULT:
+        return {"code": reply.code, **reply.error.get("data", {})}
+    assert reply.result["isError"] is True, reply.body
+    (block,) = reply.result["content"]
+    facts: dict[str, Any] = json.loads(block["text"])
+    return facts
+
+
+def row() -> ActionExecution:
+    return ActionExecution.objects.latest("id")
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@FUZZ
+@given(data=st.data(), revision=st.sampled_from(REVISIONS))
+def test_arguments_that_fit_come_to_a_clear_end(
+    mcp: McpClient, vendor: Site, tool: Tool, data: Any, revision: Revision
+) -> None:
+    vendor.usual = data.draw(NONSENSE)
+    arguments = data.draw(shaped.fitting(tool.input_schema))
+    reply = mcp.at(revision).call(tool.name, arguments)
+    assert reply.status == 200
+    assert row().outcome in CLEAR, (row().outcome, row().detail, reply.body)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@FUZZ
+@given(data=st.data(), revision=st.sampled_from(REVISIONS))
+def test_arguments_that_do_not_fit_are_refused_by_field_and_reason(
+    mcp: McpClient, vendor: Site, tool: Tool, data: Any, revision: Revision
+) -> None:
+    arguments = data.draw(shaped.near(tool.input_schema))
+    answer = told(mcp.at(revision).call(tool.name, arguments), revision)
+    assert answer["code"] == -32602
+    assert isinstance(answer.get("field", ""), str)
+    assert answer["reason"]
+    assert (row().outcome, row().reason) == ("validation_failed", "validation")
+    assert vendor.seen == []
+
+
+@FUZZ
+@given(data=st.data())
+def test_what_is_made_to_fit_fits_and_what_is_made_not_to_does_not(data: Any) -> None:
+    tool = data.draw(st.sampled_from(NATIVE))
+    judge = validator_of(tool.input_schema)
+    assert judge.is_valid(data.draw(shaped.fitting(tool.input_schema)))
+    odd = data.draw(shaped.near(tool.input_schema))
+    assert not judge.is_valid(odd) or shaped.has_unstorable_text(odd)

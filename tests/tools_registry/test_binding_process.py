@@ -1,0 +1,66 @@
+"""Bindings of two organizations at the same moment, against the real server."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.drivers.fixture_server import Laboratory, laboratory
+
+pytestmark = pytest.mark.process
+
+THREADS, CALLS = 12, 400
+SAME = "same@example.com"
+TWO = f"""
+import itertools, json
+from tests.drivers import grants
+
+# The server has made people with the first numbers.
+grants._numbers = itertools.count(100)
+
+def told(grant):
+    customer = grant.customer(email="{SAME}", name=grant.organization.name)
+    return {{"token": grant.token(), "customer": customer.pk, "name": customer.name}}
+
+print(json.dumps([told(grants.granted()), told(grants.granted())]))
+"""
+
+
+@dataclass(frozen=True)
+class Tenant:
+    token: str
+    customer: str
+    name: str
+
+
+@pytest.fixture(scope="module")
+def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with laboratory(tmp_path_factory.mktemp("tenants")) as running_lab:
+        yield running_lab
+
+
+def call(client: httpx2.Client, url: str, tenant: Tenant, meta: dict[str, str]) -> Any:
+    params = {"name": "whom", "arguments": {}, "_meta": meta}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    reply = client.post(url, json=message, headers={"Authorization": f"Bearer {tenant.token}"})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_l08_calls_of_two_organizations_at_once_stay_apart(lab_server: Laboratory) -> None:
+    first, second = (Tenant(**told) for told in json.loads(lab_server.evaluate(TWO)))
+    url = lab_server.server.mcp_url
+
+    def one(client: httpx2.Client, turn: int) -> None:
+        mine, theirs = (first, second) if turn % 2 else (second, first)
+        own = call(client, url, mine, {"bound_email": SAME})["result"]["content"][0]["text"]
+        assert (json.loads(own)["id"], json.loads(own)["name"]) == (mine.customer, mine.name)
+        refused = call(client, url, mine, {"bound_end_user_id": theirs.customer})
+        assert refused["error"]["data"]["reason"] == "binding_rejected"
+
+    with httpx2.Client(timeout=60) as client, ThreadPoolExecutor(THREADS) as pool:
+        assert len(list(pool.map(lambda turn: one(client, turn), range(CALLS)))) == CALLS

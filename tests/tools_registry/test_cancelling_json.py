@@ -1,0 +1,156 @@
+"""Cancelling a call that is answered in one piece."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_protocol.revisions import HANDSHAKE, Revision
+from tests.drivers.fixture_server import Laboratory, beside, laboratory
+from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.toolbox import begun_mark
+from tests.tools_registry.test_asgi_process import Line, last_row, until
+from tools_registry.watching import WATCHES_AFTER
+
+pytestmark = pytest.mark.process
+
+MODERN, NEWEST_HANDSHAKE = Revision.V2026_07_28, HANDSHAKE[-1]
+TOOL = "write_slowly"
+# Long enough for a server that did hear a cancellation to show it.
+SHOWN = 10 * WATCHES_AFTER
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with laboratory(tmp_path_factory.mktemp("cancelling")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def other(running: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with beside(running, tmp_path_factory.mktemp("beside")) as started:
+        yield started
+
+
+@pytest.fixture
+def awaited(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "go"
+    (tmp_path / "go").touch()
+
+
+def message(awaited: Path, client: McpClient, request_id: int = 9) -> dict[str, Any]:
+    params = client.params({"name": TOOL, "arguments": {"file": str(awaited)}})
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+
+
+@contextmanager
+def sent(running: Laboratory, revision: Revision, body: Any) -> Iterator[Line]:
+    """A connection on which a body went out that is to be answered as JSON."""
+    line = Line(running)
+    member = body[0] if isinstance(body, list) else body
+    client = McpClient(line.token, revision)
+    mirrored = client.mirror("tools/call", member["params"])
+    lines = "".join(f"{name}: {value}\r\n" for name, value in mirrored.items())
+    content = json.dumps(body).encode()
+    version = f"MCP-Protocol-Version: {revision}\r\n"
+    with closing(line.socket):
+        line.write(line.head, lines, version, f"Content-Length: {len(content)}\r\n\r\n", content)
+        yield line
+
+
+@contextmanager
+def begun(running: Laboratory, revision: Revision, awaited: Path) -> Iterator[Line]:
+    client = McpClient(running.token, revision)
+    with sent(running, revision, message(awaited, client)) as line:
+        until(begun_mark(awaited).exists)
+        yield line
+
+
+def cancel(where: Laboratory, revision: Revision, request_id: int = 9) -> None:
+    client = McpClient(where.token, revision, over_http(where.server.mcp_url))
+    given = {"requestId": request_id}
+    assert client.notify("notifications/cancelled", given).status == 202
+
+
+def answer_on(line: Line) -> Any:
+    head, _, body = line.read_until(b"}}").partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head.lower()
+    return json.loads(body)
+
+
+def test_closing_the_connection_cancels_at_the_newest_revision(
+    running: Laboratory, awaited: Path
+) -> None:
+    with begun(running, MODERN, awaited):
+        assert last_row(running, TOOL) == "started"
+    until(lambda: last_row(running, TOOL) != "started")
+    assert last_row(running, TOOL) == "cancelled cancelled"
+
+
+def test_closing_the_connection_did_not_cancel_before(running: Laboratory, awaited: Path) -> None:
+    with begun(running, NEWEST_HANDSHAKE, awaited):
+        pass
+    time.sleep(SHOWN)
+    assert last_row(running, TOOL) == "started"
+    awaited.touch()
+    until(lambda: last_row(running, TOOL) != "started")
+    assert last_row(running, TOOL) == "success"
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
+def test_a_notification_cancels_before_the_newest_revision(
+    running: Laboratory, awaited: Path, revision: Revision
+) -> None:
+    with begun(running, revision, awaited) as line:
+        time.sleep(2 * WATCHES_AFTER)
+        cancel(running, revision, 8)
+        cancel(running, revision)
+        assert answer_on(line)["error"]["message"] == "The call was cancelled."
+    assert last_row(running, TOOL) == "cancelled cancelled"
+
+
+def test_a_notification_at_another_process_finds_the_call(
+    running: Laboratory, other: Laboratory, awaited: Path
+) -> None:
+    with begun(running, NEWEST_HANDSHAKE, awaited) as line:
+        time.sleep(2 * WATCHES_AFTER)
+        cancel(other, NEWEST_HANDSHAKE)
+        assert "error" in answer_on(line)
+    assert last_row(running, TOOL) == "cancelled cancelled"
+
+
+def test_a_notification_that_may_mean_either_of_two_calls_cancels_neither(
+    running: Laboratory, awaited: Path, tmp_path: Path
+) -> None:
+    with (
+        begun(running, NEWEST_HANDSHAKE, awaited) as one,
+        begun(running, NEWEST_HANDSHAKE, tmp_path / "also") as other,
+    ):
+        time.sleep(2 * WATCHES_AFTER)
+        cancel(running, NEWEST_HANDSHAKE)
+        time.sleep(SHOWN)
+        for line, file in ((one, awaited), (other, tmp_path / "also")):
+            file.touch()
+            assert "result" in json.loads(line.read_until(b"}}").partition(b"\r\n\r\n")[2])
+
+
+def test_of_a_batch_the_member_that_runs_is_cancelled_and_the_next_is_not(
+    running: Laboratory, awaited: Path, tmp_path: Path
+) -> None:
+    revision = Revision.V2025_03_26
+    client = McpClient(running.token, revision)
+    batch = [message(awaited, client, 1), message(tmp_path / "next", client, 2)]
+    with sent(running, revision, batch) as line:
+        until(begun_mark(awaited).exists)
+        time.sleep(2 * WATCHES_AFTER)
+        cancel(running, revision, 1)
+        until(begun_mark(tmp_path / "next").exists)
+        cancel(running, revision, 1)
+        (tmp_path / "next").touch()
+        first, second = json.loads(line.read_until(b"}}]").partition(b"\r\n\r\n")[2])
+    assert "error" in first
+    assert "result" in second

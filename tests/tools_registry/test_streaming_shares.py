@@ -1,0 +1,107 @@
+"""Streaming calls of one tenant leave threads to the others, and to their own questions."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from mcp_protocol.revisions import Revision
+from tests.drivers.asked import accept, in_session
+from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.mcp import McpClient, over_http
+from tests.tools_registry.test_asgi_process import Line, call_of, last_row
+from tests.tools_registry.test_asking_process import answer, calling
+from tools_registry.conversation import RETRY_AFTER
+
+pytestmark = pytest.mark.process
+
+NEWEST = Revision.V2025_11_25
+SHARE = 4  # a quarter of the threads that there are by default
+ANOTHER_TENANT = """
+from itertools import count
+from tests.drivers import grants
+grants._numbers = count(100)
+print(grants.granted("actions:*").token())
+"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with laboratory(tmp_path_factory.mktemp("shares")) as started:
+        yield started
+
+
+@pytest.fixture
+def awaited(tmp_path: Path) -> Iterator[Path]:
+    """What long calls wait for; it comes in the end at the latest."""
+    yield tmp_path / "go"
+    (tmp_path / "go").touch()
+
+
+@pytest.fixture
+def _busy(running: Laboratory, awaited: Path) -> Iterator[None]:
+    """As many calls on streams as one connection may have at a time."""
+    with ExitStack() as stack:
+        lines = [Line(running) for _ in range(SHARE)]
+        for line in lines:
+            stack.enter_context(closing(line.socket))
+            line.write(*call_of(line, NEWEST, "wait", awaited))
+            line.read_until(b"notifications/progress")
+        yield
+        awaited.touch()
+        for line in lines:
+            line.read_until(b'"id":9')
+
+
+def client_of(running: Laboratory, token: str) -> McpClient:
+    return in_session(McpClient(token, transport=over_http(running.server.mcp_url)), NEWEST)
+
+
+@pytest.mark.usefixtures("_busy")
+def test_one_call_more_is_refused_with_when_to_come_again_and_recorded(
+    running: Laboratory, awaited: Path
+) -> None:
+    line = Line(running)
+    with closing(line.socket):
+        line.write(*call_of(line, NEWEST, "wait", awaited))
+        answered = line.read_until(b"}}").lower()
+    assert answered.startswith(b"http/1.1 429 ")
+    assert f"retry-after: {RETRY_AFTER}\r\n".encode() in answered
+    for name in ("limit", "remaining", "reset"):
+        assert f"x-ratelimit-{name}: ".encode() in answered
+    assert b'"reason":"rate_limited"' in answered
+    assert last_row(running, "wait") == "rate_limited rate_limited"
+
+
+@pytest.mark.usefixtures("_busy")
+def test_a_question_is_asked_while_all_places_are_taken_and_goes_on_once_one_is_free(
+    running: Laboratory, awaited: Path
+) -> None:
+    client = client_of(running, running.token)
+    with calling(running, client, "greet") as events:
+        request = next(events)
+        answer(client, request, accept(name="Ada"))
+        assert client.request("ping").result == {}
+        awaited.touch()
+        response = next(events)
+    assert "Hello, Ada" in response["result"]["content"][0]["text"]
+
+
+@pytest.mark.usefixtures("_busy")
+def test_another_tenant_is_not_held_up(running: Laboratory) -> None:
+    client = client_of(running, running.evaluate(ANOTHER_TENANT).strip())
+    with calling(running, client, "greet") as events:
+        answer(client, next(events), accept(name="Bob"))
+        assert "Hello, Bob" in next(events)["result"]["content"][0]["text"]
+    with calling(running, client, "count_up", {"to": 1}) as events:
+        assert [event.get("method") for event in events] == ["notifications/progress", None]
+
+
+@pytest.mark.usefixtures("_busy")
+def test_the_places_come_back(running: Laboratory, awaited: Path) -> None:
+    awaited.touch()
+    client = client_of(running, running.token)
+    for _ in range(SHARE + 1):
+        with calling(running, client, "count_up", {"to": 1}) as events:
+            assert [event.get("id") for event in events] == [None, 9]

@@ -1,0 +1,329 @@
+"""Calls to a vendor that is busy, slow, wrong or gone, and what is on record of them."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from audit.models import ActionExecution
+from foundation import outbound
+from foundation.outbound import again
+from foundation.outbound.breaker import FAILURES
+from tests.drivers.grants import Grant, granted
+from tests.drivers.mcp import McpClient, Reply
+from tests.drivers.standins import desk, site
+from tests.drivers.standins.site import Answer, Site
+from tools_registry import vendors
+from tools_registry.types import Cancelled, IntegrationFailure
+
+READ, KEYED, UNKEYED = "desk.get_ticket", "desk.open_ticket", "desk.comment"
+
+
+@pytest.fixture
+def vendor(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The help desk's site; who repeats a request hardly pauses."""
+    monkeypatch.setattr(again, "FIRST_PAUSE", 0.001)
+    with desk.opened(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def mcp(grant: Grant, vendor: Site) -> McpClient:  # noqa: ARG001  its site has to be there
+    desk.connect(grant)
+    return McpClient(grant.token())
+
+
+def recorded() -> tuple[str, str, str, int | None]:
+    row = ActionExecution.objects.latest("id")
+    assert row.duration_us is not None
+    return row.outcome, row.reason, row.detail, row.upstream_status
+
+
+def failed(reply: Reply, message: str, status: int | None) -> None:
+    """The caller and the audit row are told the same, which is all there is to say."""
+    assert (reply.status, reply.error["message"]) == (200, message)
+    assert recorded() == ("integration_error", "integration", message, status)
+
+
+def test_a_request_carries_the_credential_and_the_key_of_its_call(
+    mcp: McpClient, vendor: Site
+) -> None:
+    vendor.script(site.saying({"id": 7}))
+    assert mcp.call(KEYED).facts == {"id": 7}
+    [seen] = vendor.seen
+    assert (seen.method, seen.path, seen.json) == ("POST", "/tickets", {"queue": ""})
+    assert seen.headers["authorization"] == f"Bearer {desk.SECRET}"
+    assert len(seen.headers["x-desk-key"]) == 32
+    assert recorded() == ("success", "", "", None)
+
+
+@pytest.mark.parametrize("tool", [READ, KEYED, UNKEYED])
+@pytest.mark.parametrize(
+    "busy",
+    [
+        site.busy("0"),
+        site.busy("Sun, 01 Mar 2020 12:00:00 GMT"),
+        site.saying({}, 400, {"X-Desk-Wait": "0.01"}),
+    ],
+    ids=["seconds", "date", "hook"],
+)
+def test_a_busy_vendor_is_asked_again_when_it_says(
+    mcp: McpClient, vendor: Site, tool: str, busy: Answer
+) -> None:
+    vendor.script(busy, busy, site.saying({"id": 1}))
+    assert mcp.call(tool).facts == {"id": 1}
+    keys = {seen.headers.get("x-desk-key") for seen in vendor.seen}
+    assert (len(vendor.seen), len(keys)) == (3, 1)
+
+
+def test_a_vendor_that_stays_busy_is_asked_a_few_times(mcp: McpClient, vendor: Site) -> None:
+    vendor.usual = site.busy("0")
+    failed(mcp.call(READ), "The vendor answered 429. Try again in 1 second.", 429)
+    assert len(vendor.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("busy", "when"),
+    [
+        (site.busy("37"), "in 37 seconds"),
+        (site.busy("999999999"), "later"),
+        (site.busy(), "in 1 second"),
+        (site.saying({}, 429, {"X-Desk-Wait": "inf"}), "later"),
+    ],
+    ids=["long", "lying", "unnamed", "never"],
+)
+def test_a_wait_that_does_not_fit_is_refused_with_the_time_to_come_again(
+    mcp: McpClient, vendor: Site, busy: Answer, when: str
+) -> None:
+    vendor.usual = busy
+    failed(mcp.call(READ), f"The vendor answered 429. Try again {when}.", 429)
+    assert len(vendor.seen) == 1
+
+
+@pytest.mark.parametrize("tool", [READ, KEYED])
+@pytest.mark.parametrize(
+    "trouble", [site.saying({}, 503), site.resetting], ids=["status", "connection"]
+)
+def test_what_is_safe_to_repeat_is_repeated_after_trouble(
+    mcp: McpClient, vendor: Site, tool: str, trouble: Answer
+) -> None:
+    vendor.script(trouble, trouble, site.saying({"id": 1}))
+    assert mcp.call(tool).facts == {"id": 1}
+    assert len(vendor.seen) == 3
+
+
+def test_a_write_without_a_key_is_never_repeated(mcp: McpClient, vendor: Site) -> None:
+    vendor.script(site.saying({}, 503))
+    failed(mcp.call(UNKEYED), "The vendor answered 503.", 503)
+    vendor.script(site.resetting)
+    failed(mcp.call(UNKEYED), "desk: the connection failed.", None)
+    assert len(vendor.seen) == 2
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 422, 501])
+def test_a_refusal_is_never_repeated(mcp: McpClient, vendor: Site, status: int) -> None:
+    vendor.usual = site.saying({"secret": desk.SECRET}, status)
+    failed(mcp.call(READ), f"The vendor answered {status}.", status)
+    assert len(vendor.seen) == 1
+
+
+BAD = {
+    "huge": (site.HUGE, "desk: the answer is too large.", None),
+    "bomb": (site.BOMB, "desk: the answer is too large.", None),
+    "garbage": (site.GARBAGE, "The vendor's answer cannot be read.", 200),
+    "nan": (site.sending(b'{"a": NaN}'), "The vendor's answer cannot be read.", 200),
+    "deep": (site.sending(b"[" * 100_000), "The vendor's answer cannot be read.", 200),
+    "latin": (site.sending(b'"\xe9"'), "The vendor's answer cannot be read.", 200),
+    "internal": (
+        site.saying({}, 302, {"Location": "http://169.254.169.254/latest/meta-data"}),
+        "The vendor answered 302.",
+        302,
+    ),
+    "elsewhere": (
+        site.saying({}, 307, {"Location": "https://evil.example/"}),
+        "The vendor answered 307.",
+        307,
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_o13_a_lying_vendor_is_a_clear_failure(mcp: McpClient, vendor: Site, bad: str) -> None:
+    vendor.usual, message, status = BAD[bad]
+    failed(mcp.call(READ), message, status)
+    assert len(vendor.seen) == 1
+
+
+def test_text_that_no_database_stores_arrives_spelled_out(mcp: McpClient, vendor: Site) -> None:
+    vendor.script(site.sending(rb'{"a": "\u0000\ud800"}'))
+    assert mcp.call(READ).facts == {"a": r"\u0000\ud800"}
+
+
+@pytest.mark.parametrize("slow", ["silent", "dripping"])
+def test_a_slow_vendor_ends_with_the_deadline_of_the_call(
+    mcp: McpClient, vendor: Site, slow: str
+) -> None:
+    vendor.usual = {"silent": site.silent, "dripping": site.dripping}[slow](vendor.over)
+    reply = mcp.call(READ)
+    assert reply.error["message"] in {
+        "desk: it did not respond in time.",
+        "desk: the deadline has passed.",
+    }
+    assert recorded()[:2] == ("integration_error", "integration")
+
+
+def test_all_requests_of_a_call_share_one_deadline(
+    mcp: McpClient, vendor: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    fetch = outbound.fetch
+
+    def noting(*args: Any, policy: Any, **more: Any) -> Any:
+        given.append(policy.deadline)
+        return fetch(*args, policy=policy, **more)
+
+    monkeypatch.setattr(outbound, "fetch", noting)
+    assert len(mcp.call("desk.walk").facts) == len(vendor.seen) == 50
+    assert given == sorted(given, reverse=True)
+    assert desk.IMPATIENT >= given[0] > given[-1]
+
+
+def test_a_vendor_that_keeps_failing_is_left_alone_for_a_while(
+    mcp: McpClient, vendor: Site
+) -> None:
+    vendor.usual = site.saying({}, 503)
+    for _ in range(FAILURES):
+        mcp.call(UNKEYED)
+    failed(mcp.call(READ), "desk does not answer. Try again in 30 seconds.", None)
+    assert len(vendor.seen) == FAILURES
+
+
+def test_repeating_stops_when_the_vendor_is_given_up(mcp: McpClient, vendor: Site) -> None:
+    vendor.usual = site.saying({}, 503)
+    failed(mcp.call(READ), "The vendor answered 503.", 503)
+    failed(mcp.call(READ), "The vendor answered 503.", 503)
+    assert len(vendor.seen) == FAILURES
+
+
+def test_refusals_are_no_failures_of_the_vendor(mcp: McpClient, vendor: Site) -> None:
+    vendor.usual = site.saying({}, 404)
+    for _ in range(FAILURES + 1):
+        mcp.call(READ)
+    assert len(vendor.seen) == FAILURES + 1
+
+
+def test_an_organization_s_dead_vendor_is_another_s_living_one(
+    mcp: McpClient, vendor: Site
+) -> None:
+    vendor.usual = site.saying({}, 503)
+    for _ in range(FAILURES):
+        mcp.call(UNKEYED)
+    vendor.usual = site.saying({"id": 1})
+    other = granted()
+    desk.connect(other, "another-key")
+    assert McpClient(other.token()).call(READ).facts == {"id": 1}
+    assert vendor.seen[-1].headers["authorization"] == "Bearer another-key"
+
+
+class Left:
+    """The channel of a caller that has gone once the vendor was asked."""
+
+    def __init__(self, vendor: Site) -> None:
+        self.vendor = vendor
+
+    def progress(self, done: float, total: float | None, message: str) -> None: ...
+
+    def log(self, level: str, data: Any) -> None: ...
+
+    def is_cancelled(self) -> bool:
+        return self.vendor.asked.is_set()
+
+
+def test_nobody_is_waited_for_in_the_name_of_a_caller_that_has_gone(
+    grant: Grant, vendor: Site
+) -> None:
+    desk.connect(grant)
+    vendor.usual = site.saying({}, 429, {"X-Desk-Wait": "0.3"})
+    speaking = vendors.of(grant.organization.pk, "desk", Left(vendor))
+    with pytest.raises(Cancelled):
+        speaking.send("GET", "/tickets/1")
+    assert len(vendor.seen) == 1
+
+
+@pytest.mark.parametrize(("method", "is_left"), [("GET", True), ("POST", False)])
+def test_the_silence_after_a_read_is_not_sat_out_for_a_caller_that_has_gone(
+    grant: Grant, vendor: Site, method: str, *, is_left: bool
+) -> None:
+    desk.connect(grant)
+    vendor.usual = site.silent(vendor.over)
+    speaking = vendors.of(grant.organization.pk, "desk", Left(vendor))
+    with pytest.raises(Cancelled if is_left else IntegrationFailure):
+        speaking.send(method, "/tickets/1")
+    assert len(vendor.seen) == 1
+
+
+@pytest.mark.parametrize("path", [".evil.example/x", "@evil.example/", "", "/a/../b", "/.."])
+def test_a_path_never_leads_away_from_the_vendor(grant: Grant, vendor: Site, path: str) -> None:
+    desk.connect(grant)
+    with pytest.raises(IntegrationFailure, match="would leave"):
+        vendors.of(grant.organization.pk, "desk").send("GET", path)
+    assert vendor.seen == []
+
+
+def test_an_organization_has_a_share_of_the_calls_that_wait(
+    mcp: McpClient, grant: Grant, vendor: Site
+) -> None:
+    with vendors.room(grant.organization.pk, "desk"), vendors.room(grant.organization.pk, "desk"):
+        assert mcp.call(READ).facts == {}
+        with (
+            vendors.room(grant.organization.pk, "desk"),
+            vendors.room(grant.organization.pk, "desk"),
+        ):
+            message = (
+                "Too many calls wait for this organization's integrations. Try again in a moment."
+            )
+            failed(mcp.call(READ), message, None)
+            failed(mcp.call(UNKEYED), message, None)
+            assert mcp.call("search_docs", {"query": "tokens"}).facts
+    assert len(vendor.seen) == 1
+    assert mcp.call(READ).facts == {}
+
+
+def test_a_tool_without_a_vendor_needs_no_place(grant: Grant) -> None:
+    organization = grant.organization.pk
+    for _ in range(3):
+        with vendors.room(organization, ""), vendors.room(organization, "crm"):
+            pass
+    with pytest.raises(IntegrationFailure, match="not connected"):
+        vendors.of(organization, "crm").send("GET", "/")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_transaction_is_open_while_a_vendor_is_waited_for(
+    vendor: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[bool, bool]] = []
+    fetch = outbound.fetch
+
+    def looking(*args: Any, **more: Any) -> Any:
+        seen.append((connection.in_atomic_block, connection.get_autocommit()))
+        writer = threading.Thread(target=_write)
+        writer.start()
+        writer.join(5)
+        assert not writer.is_alive()
+        return fetch(*args, **more)
+
+    grant = granted()
+    desk.connect(grant)
+    monkeypatch.setattr(outbound, "fetch", looking)
+    assert McpClient(grant.token()).call(KEYED).facts == {}
+    assert seen == [(False, True)]
+    assert len(vendor.seen) == 1
+
+
+def _write() -> None:
+    """Somebody else's write, which a lock that is held would keep waiting."""
+    ActionExecution.objects.update(detail="seen")
+    connection.close()

@@ -1,0 +1,125 @@
+"""A vendor that says nothing, seen by everybody else at the same real server process."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_protocol.revisions import Revision
+from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.standins import site
+from tests.drivers.standins.site import Answer, Site
+
+pytestmark = pytest.mark.process
+
+PATIENCE = 15
+SHARE = 4  # a quarter of HALO_VENDOR_CALLS
+# By who it is; to the lucky one the vendor answers.
+KEYS = ("unlucky", "unlucky-too", "lucky")
+PREPARE = """
+from itertools import count
+from tests.drivers import grants
+from tools_registry.models import IntegrationMode
+from tools_registry.vendors import credentials
+
+grants._numbers = count(100)
+
+def connected(key):
+    grant = grants.granted("actions:*")
+    grant.connect("patient", enabled=("ask",))
+    credentials.store(IntegrationMode.objects.get(organization=grant.organization), key)
+    return grant.token()
+
+print(*map(connected, {keys!r}))
+"""
+LAST_ROWS = """
+from audit.models import ActionExecution
+rows = ActionExecution.objects.filter(tool="patient.ask", outcome="integration_error")
+rows = rows.filter(user_email="person100@example.com")
+print(sorted({(row.reason, row.detail) for row in rows}), rows.count())
+"""
+CROWDED = "Too many calls wait for this organization's integrations. Try again in a moment."
+
+
+@dataclass
+class Town:
+    """Three organizations at one server; the vendor drips for two of them until `over`."""
+
+    running: Laboratory
+    vendor: Site
+    unlucky: McpClient
+    unlucky_too: McpClient
+    lucky: McpClient
+
+
+def saying_little(over: threading.Event) -> Answer:
+    slow, answering = site.dripping(over), site.saying({"id": 1})
+
+    def answer(handler: object) -> None:
+        headers = handler.headers  # type: ignore[attr-defined]  of the standard library's handler
+        given = headers["Authorization"]
+        (answering if given == "Bearer lucky" else slow)(handler)  # type: ignore[arg-type]  as above
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    folder: Path = tmp_path_factory.mktemp("town")
+    with site.serving(Site()) as vendor:
+        vendor.usual = saying_little(vendor.over)
+        with laboratory(folder, {"HALO_VENDOR_URLS": f"patient={vendor.url}"}) as running:
+            tokens = running.evaluate(PREPARE.format(keys=KEYS)).split()
+            to_it = over_http(running.server.mcp_url)
+            yield Town(running, vendor, *(McpClient(token, transport=to_it) for token in tokens))
+
+
+@pytest.fixture(autouse=True)
+def _as_before(town: Town) -> None:
+    town.vendor.over.clear()
+    town.vendor.asked.clear()
+    town.vendor.seen.clear()
+
+
+def test_an_organization_whose_vendor_is_silent_harms_nobody(town: Town) -> None:
+    with ThreadPoolExecutor(12) as crowd:
+        waiting = [crowd.submit(town.unlucky.call, "patient.ask") for _ in range(12)]
+        until(lambda: [call.done() for call in waiting].count(True) == 12 - SHARE)
+        refused = [call.result() for call in waiting if call.done()]
+        assert len(town.vendor.seen) == SHARE
+        assert [reply.error["message"] for reply in refused] == [CROWDED] * (12 - SHARE)
+        for _ in range(SHARE + 1):
+            assert town.lucky.call("patient.ask").facts == {"id": 1}
+            assert town.unlucky.call("search_docs", {"query": "tokens"}).status == 200
+            assert town.unlucky.request("ping").status == 200
+        assert [call.done() for call in waiting].count(False) == SHARE
+        town.vendor.over.set()
+        answered = [call.result() for call in waiting]
+    assert [reply.facts for reply in answered if "result" in reply.json] == [{}] * SHARE
+    assert town.running.evaluate(LAST_ROWS).strip() == f"{[('integration', CROWDED)]} {12 - SHARE}"
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_a_batch_that_waits_for_a_vendor_takes_no_thread_of_the_others(town: Town) -> None:
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "patient.ask"}}
+    batch = [{**call, "id": 1}, {"jsonrpc": "2.0", "method": "ping", "id": 2}]
+    client = town.unlucky_too.at(Revision.V2025_03_26)
+    with ThreadPoolExecutor(8) as crowd:
+        waiting = [crowd.submit(client.send, batch) for _ in range(8)]
+        assert town.vendor.asked.wait(10)
+        for _ in range(3):
+            assert town.lucky.request("ping").status == 200
+        assert any(not one.done() for one in waiting)
+        town.vendor.over.set()
+        assert {one.result().status for one in waiting} == {200}

@@ -1,0 +1,185 @@
+"""Customers as an admin finds them, writes them down and takes them away."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from tests.drivers.grants import Grant, granted
+from tests.drivers.mcp import McpClient
+from tests.workspace.desk import CUSTOMERS, IMPORT, send, words
+from workspace import customers
+from workspace.models import Customer, User
+
+FORM = {"external_id": "", "email": "", "name": "", "hubspot": "", "stripe": ""}
+
+
+@pytest.fixture
+def admin(client: Client, db: None) -> Client:  # noqa: ARG001  asked for: it opens the database
+    client.force_login(User.objects.create_superuser("root@example.com"))
+    return client
+
+
+def clerk(*rights: str) -> Client:
+    """The browser of somebody on the staff who has these permissions over customers."""
+    user = User.objects.create_user("clerk@example.com", is_staff=True)
+    names = [f"{right}_customer" for right in rights]
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def add(admin: Client, grant: Grant, **facts: str) -> Any:
+    sent = {**FORM, "organization": str(grant.organization.pk), **facts}
+    return admin.post(f"{CUSTOMERS}add/", sent)
+
+
+def change(admin: Client, customer: Customer, **facts: str) -> Any:
+    kept = {name: getattr(customer, name) for name in ("external_id", "email", "name")}
+    return admin.post(f"{CUSTOMERS}{customer.pk}/change/", {**FORM, **kept, **facts})
+
+
+def test_a_customer_who_is_added_can_be_bound_to_at_once(admin: Client, grant: Grant) -> None:
+    facts = {"email": "Ada@Example.com", "name": "Ada", "hubspot": "151", "stripe": "cus_Ada"}
+    assert add(admin, grant, **facts).status_code == 302
+    customer = Customer.objects.get()
+    assert customer.pk.startswith("u_")
+    assert (customer.email, customer.vendor_ids) == (
+        "Ada@Example.com",
+        {"hubspot": "151", "stripe": "cus_Ada"},
+    )
+    mcp = McpClient(grant.token())
+    reply = mcp.call("setup_get_jwt_sample", meta={"bound_email": "ada@example.com"})
+    assert "result" in reply.json
+
+
+def test_a_new_customer_s_page_shows_the_id_to_bind_by(admin: Client, grant: Grant) -> None:
+    assert "customer id" not in words(admin.get(f"{CUSTOMERS}add/")).lower()
+    customer = grant.customer(name="Ada")
+    page = admin.get(f"{CUSTOMERS}{customer.pk}/change/")
+    assert customer.pk in words(page)
+
+
+def test_a_changed_address_is_looked_up_by_from_then_on(admin: Client, grant: Grant) -> None:
+    customer = grant.customer(email="old@example.com", vendor_ids={"stripe": "cus_1", "x": "y"})
+    assert change(admin, customer, email="New@example.com", hubspot="7").status_code == 302
+    assert customers.bound(grant.organization.pk, email="old@example.com") is None
+    found = customers.bound(grant.organization.pk, email="new@example.com")
+    assert found is not None
+    # Ids that the page does not show stay; an emptied field is taken away.
+    assert found.vendor_ids == {"hubspot": "7", "x": "y"}
+
+
+def test_a_customer_does_not_move_to_another_organization(admin: Client, grant: Grant) -> None:
+    customer, others = grant.customer(name="Ada"), granted()
+    change(admin, customer, organization=str(others.organization.pk), name="Moved")
+    customer.refresh_from_db()
+    assert (customer.organization_id, customer.name) == (grant.organization.pk, "Moved")
+
+
+BAD = {
+    "email": ("nobody", "Enter a valid email address."),
+    "hubspot": ("12a", "digits only"),
+    "stripe": ("cus_", "begins with cus_"),
+    "external_id": ("x" * 201, "at most 200 characters"),
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_what_cannot_be_is_refused_beside_its_field(
+    admin: Client, grant: Grant, field: str
+) -> None:
+    text, told = BAD[field]
+    page = add(admin, grant, **{field: text})
+    assert (page.status_code, Customer.objects.count()) == (200, 0)
+    assert told in words(page)
+
+
+def test_two_customers_of_an_organization_have_no_external_id_in_common(
+    admin: Client, grant: Grant
+) -> None:
+    grant.customer(external_id="1")
+    second = grant.customer(external_id="2")
+    for page in (add(admin, grant, external_id="1"), change(admin, second, external_id="1")):
+        assert page.status_code == 200
+        assert "Another customer has this external id." in words(page)
+    assert add(admin, granted(), external_id="1").status_code == 302
+    for _ in range(2):
+        assert add(admin, grant, name="None").status_code == 302
+
+
+def test_customers_are_found_by_each_of_their_names(admin: Client, grant: Grant) -> None:
+    ada = grant.customer(external_id="user-77", email="ada@example.com", name="Ada Lovelace")
+    grant.customer(name="Somebody else")
+    for wanted in (ada.pk, "user-77", "ADA@example", "lovelace"):
+        listed = words(admin.get(CUSTOMERS, {"q": wanted}))
+        assert "Ada Lovelace" in listed
+        assert "Somebody else" not in listed
+
+
+def test_the_list_is_narrowed_to_an_organization(admin: Client, grant: Grant) -> None:
+    grant.customer(name="Ours")
+    others = granted()
+    others.customer(name="Theirs")
+    listed = words(admin.get(CUSTOMERS, {"organization__id__exact": str(others.organization.pk)}))
+    assert "Theirs" in listed
+    assert "Ours" not in listed
+
+
+def test_a_customer_who_is_deleted_is_bound_to_no_more(admin: Client, grant: Grant) -> None:
+    customer = grant.customer(name="Ada")
+    assert admin.post(f"{CUSTOMERS}{customer.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert customers.bound(grant.organization.pk, customer_id=customer.pk) is None
+
+
+@pytest.mark.parametrize("key", ["u_nobody", "%00", "u_1%00", "x" * 300, "_00"])
+def test_the_page_of_nobody_is_an_answer(admin: Client, key: str) -> None:
+    answer = admin.get(f"{CUSTOMERS}{key}/change/")
+    assert answer.status_code in {302, 400}
+
+
+def test_an_import_is_in_the_history_of_the_organization(admin: Client, grant: Grant) -> None:
+    page = send(admin, grant.organization, "email,name\nada@example.com,Ada\n")
+    assert "1 added, 0 changed, 0 as they were" in words(page)
+    assert "Ada" in words(page)
+    entry = LogEntry.objects.get()
+    assert entry.object_id == str(grant.organization.pk)
+    assert "1 added" in entry.get_change_message()
+
+
+def test_the_list_leads_to_the_import(admin: Client) -> None:
+    assert f'href="{IMPORT}"' in admin.get(CUSTOMERS).content.decode()
+
+
+@pytest.mark.parametrize("rights", [(), ("view",), ("view", "add"), ("view", "change")], ids=str)
+def test_only_who_may_add_and_change_customers_imports_them(
+    grant: Grant, rights: tuple[str, ...]
+) -> None:
+    desk = clerk(*rights)
+    assert desk.get(IMPORT).status_code == 403
+    assert send(desk, grant.organization, "email\nada@example.com\n").status_code == 403
+    assert not Customer.objects.exists()
+    if rights:
+        assert IMPORT not in desk.get(CUSTOMERS).content.decode()
+
+
+def test_staff_who_may_import_do(grant: Grant) -> None:
+    page = send(clerk("view", "add", "change"), grant.organization, "email\nada@example.com\n")
+    assert "1 added" in words(page)
+
+
+@pytest.mark.usefixtures("db")
+def test_a_stranger_is_sent_to_sign_in() -> None:
+    answer = Client().post(IMPORT)
+    assert (answer.status_code, "login" in answer["Location"]) == (302, True)
+
+
+def test_a_form_without_a_file_or_an_organization_says_so(admin: Client) -> None:
+    assert words(admin.post(IMPORT, {})).count("This field is required.") == 2
+    nowhere = {"organization": "0190a0a0-0000-7000-8000-000000000000"}
+    assert "Select a valid choice" in words(admin.post(IMPORT, nowhere))
+    assert "Null characters" in words(admin.post(IMPORT, {"organization": "\0"}))
+    assert "Import customers" in words(admin.get(IMPORT))

@@ -1,0 +1,1 @@
+"""Billing requests: filed by a tool, decided on by an admin, carried out once."""

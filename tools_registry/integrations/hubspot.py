@@ -1,0 +1,396 @@
+"""HubSpot: deals, contacts, follow-up tasks and notes, with the token of a private app.
+
+Contract: HubSpot's published OpenAPI files of crm/v3 (objects, owners, pipelines).
+"""
+
+import datetime as dt
+import html
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from tools_registry.readable import one_line
+from tools_registry.types import (
+    Answer,
+    Arguments,
+    Connection,
+    Customer,
+    Facts,
+    IntegrationFailure,
+    Invalid,
+    Json,
+    NotFound,
+    Setting,
+    ToolContext,
+    ToolFailure,
+    Toolset,
+    Unauthorized,
+    Vendor,
+    by_status,
+)
+
+CONTACTS: Final = "/crm/v3/objects/contacts"
+DEALS: Final = "/crm/v3/objects/0-3"  # the contract calls deals by the id of their type
+NOTES: Final = "/crm/v3/objects/notes"
+TASKS: Final = "/crm/v3/objects/tasks"
+OWNERS: Final = "/crm/v3/owners"
+PIPELINES: Final = "/crm/v3/pipelines/deals"
+
+# HubSpot's own types, from a new record to what it is about (HubSpot, Associations v4, "HubSpot
+# defined association types").
+DEFINED: Final = {"associationCategory": "HUBSPOT_DEFINED"}
+ASSOCIATION_TYPES: Final = {
+    DEALS: {"contact": 3},
+    NOTES: {"contact": 202, "deal": 214},
+    TASKS: {"contact": 204, "deal": 216},
+}
+DIGITS: Final = re.compile(r"[0-9]{1,20}")
+PROPERTY: Final = r"[a-z][a-z0-9_]{0,99}"
+LONGEST_WORDS: Final = 300
+
+
+def judged(answer: Answer) -> ToolFailure | None:
+    """The failure that HubSpot's status stands for (HubSpot, Error handling)."""
+    match answer.status:
+        case HTTPStatus.BAD_REQUEST | HTTPStatus.CONFLICT:
+            told = _object(answer.value).get("message")
+            words = one_line(told, LONGEST_WORDS, otherwise="") or "no reason is given"
+            message = f"HubSpot refused the values: {words}"
+            return Invalid(message, field="arguments", reason=words)
+        case HTTPStatus.FORBIDDEN:
+            return Unauthorized("HubSpot refused: the private app lacks a scope that this needs.")
+        case HTTPStatus.NOT_FOUND:
+            return NotFound("HubSpot has no such record.")
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            message = "HubSpot's limit of requests is reached. Try again later."
+            return IntegrationFailure(message, upstream_status=answer.status)
+    return by_status(answer)
+
+
+def waits(answer: Answer) -> float | None:
+    """Seconds after which a request that HubSpot has not begun may be sent again.
+
+    429 names its limit in `policyName`, and the window of a rolling one in a header (HubSpot, Usage
+    guidelines); 423 is a lock of two seconds or more (HubSpot, Error handling).
+    """
+    if answer.status == HTTPStatus.LOCKED:
+        return 2.0
+    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
+        return None
+    if _object(answer.value).get("policyName") == "DAILY":
+        return float("inf")  # what is used up for the day comes back at midnight
+    told = answer.headers.get("retry-after", "")
+    if DIGITS.fullmatch(told):
+        return float(told)
+    window = answer.headers.get("x-hubspot-ratelimit-interval-milliseconds", "1000")
+    return int(window) / 1000 if DIGITS.fullmatch(window) else 1.0
+
+
+def check(vendor: Vendor) -> str:
+    """Name the deal pipelines, by which an admin knows the account."""
+    pipelines = _results(vendor.send("GET", PIPELINES))
+    labels = one_line(", ".join(str(_object(one).get("label")) for one in pipelines), LONGEST_WORDS)
+    return f"HubSpot with the deal pipelines: {labels}"
+
+
+TOOLSET = Toolset(
+    integration="hubspot",
+    title="HubSpot",
+    connection=Connection(
+        base_url="https://api.hubapi.com",
+        credential="Private app token",
+        credential_help="HubSpot: Settings, Integrations, Private Apps. It needs the scopes "
+        "crm.objects.contacts and .deals, read and write, and crm.objects.owners.read.",
+        check=check,
+        settings=(
+            Setting(
+                "contact_properties",
+                "Contact properties that may be changed",
+                help="Internal names with commas between, such as phone, jobtitle. "
+                "While this is empty, update_contact changes nothing.",
+                pattern=rf"{PROPERTY}( *, *{PROPERTY})*",
+            ),
+        ),
+        judge=judged,
+        waits=waits,
+    ),
+)
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _unreadable(answer: Answer) -> IntegrationFailure:
+    return IntegrationFailure("HubSpot's answer cannot be read.", upstream_status=answer.status)
+
+
+def _results(answer: Answer) -> Sequence[Json]:
+    results = _object(answer.value).get("results")
+    if not isinstance(results, list):
+        raise _unreadable(answer)
+    return results
+
+
+def _id(answer: Answer, record: Json) -> str:
+    """A record's id. Raises IntegrationFailure for what HubSpot could not have called one."""
+    found = _object(record).get("id")
+    if not isinstance(found, str) or not DIGITS.fullmatch(found):
+        raise _unreadable(answer)
+    return found
+
+
+def _invalid(field: str, reason: str) -> Invalid:
+    return Invalid(f"{field} {reason}.", field=field, reason=reason)
+
+
+def _contact(context: ToolContext, arguments: Arguments) -> str:
+    """The id of the contact that a call is about; empty where neither binding nor argument says."""
+    if context.customer is not None:
+        return _bound_contact(context.vendor, context.customer, arguments)
+    if "contact_email" not in arguments:
+        return str(arguments.get("contact_id", ""))
+    if "contact_id" in arguments:
+        raise _invalid("contact_email", "must be left out beside contact_id")
+    return _contact_by_email(context.vendor, arguments["contact_email"])
+
+
+def _bound_contact(vendor: Vendor, customer: Customer, arguments: Arguments) -> str:
+    """The bound customer's contact: a call for one customer reaches no other."""
+    email = arguments.get("contact_email", customer.email)
+    # Letters of ASCII alone fold: as text, the sign for kelvin would become a k.
+    if email.encode().lower() != customer.email.encode().lower():
+        raise _invalid("contact_email", "is not the bound customer's")
+    contact = customer.vendor_ids.get("hubspot", "")
+    if not contact and customer.email:
+        contact = _contact_by_email(vendor, customer.email)
+    if not DIGITS.fullmatch(contact):
+        raise NotFound("The bound customer has no contact in HubSpot.")
+    if arguments.get("contact_id", contact) != contact:
+        raise _invalid("contact_id", "is not the bound customer's")
+    return contact
+
+
+def _contact_by_email(vendor: Vendor, email: str) -> str:
+    # Read by its unique property and not searched for: the search index lags behind.
+    path = f"{CONTACTS}/{quote(email, safe='')}"
+    try:
+        answer = vendor.send("GET", path, query={"idProperty": "email"})
+    except NotFound:
+        raise NotFound("HubSpot has no contact with this address.") from None
+    return _id(answer, answer.value)
+
+
+def _subjects(context: ToolContext, arguments: Arguments) -> dict[str, str]:
+    """What a note or task is about: ids by `contact` and `deal`, at least one of them."""
+    contact, deal = _contact(context, arguments), arguments.get("deal_id", "")
+    if not contact and not deal:
+        raise _invalid("contact_email", "is required where neither contact_id nor deal_id is given")
+    if deal and context.customer is not None:
+        _require_deal_of(context.vendor, contact, deal)
+    return {kind: found for kind, found in (("contact", contact), ("deal", deal)) if found}
+
+
+def _require_deal_of(vendor: Vendor, contact: str, deal: str) -> None:
+    answer = vendor.send("GET", f"{DEALS}/{deal}", query={"associations": "contacts"})
+    linked = _object(_object(_object(answer.value).get("associations")).get("contacts"))
+    # Of more contacts than a page holds, the others are refused: nothing here says whose it is.
+    found = linked.get("results")
+    contacts = found if isinstance(found, list) else []
+    if contact not in [_object(one).get("id") for one in contacts]:
+        raise _invalid("deal_id", "is not a deal of the bound customer")
+
+
+def _owner(vendor: Vendor, arguments: Arguments) -> dict[str, str]:
+    """The property that names the owner whose address is given."""
+    email = arguments.get("owner_email")
+    if email is None:
+        return {}
+    answer = vendor.send("GET", OWNERS, query={"email": email, "limit": "1"})
+    if not _results(answer):
+        raise _invalid("owner_email", "belongs to no user of HubSpot")
+    return {"hubspot_owner_id": _id(answer, _results(answer)[0])}
+
+
+def _place(vendor: Vendor, arguments: Arguments) -> dict[str, str]:
+    """The properties that name a deal's pipeline and stage; the first ones where none is named."""
+    answer = vendor.send("GET", PIPELINES)
+    try:
+        pipeline = _chosen(_results(answer), arguments, "pipeline")
+        stage = _chosen(pipeline["stages"], arguments, "stage")
+        return {"pipeline": str(pipeline["id"]), "dealstage": str(stage["id"])}
+    except (KeyError, TypeError, AttributeError):
+        raise _unreadable(answer) from None
+
+
+def _chosen(records: Sequence[Json], arguments: Arguments, field: str) -> Json:
+    """The record that an argument names by id or label, of those in use as HubSpot shows them."""
+    used = [one for one in records if not one["archived"]]
+    used.sort(key=lambda one: (one["displayOrder"], one["label"]))
+    wanted = _folded(arguments.get(field, ""))
+    fitting = [one for one in used if wanted in {"", _folded(one["id"]), _folded(one["label"])}]
+    if not fitting or (wanted and len(fitting) > 1):
+        known = ", ".join(one["label"] for one in used)
+        raise _invalid(field, one_line(f"must name one of: {known}", LONGEST_WORDS))
+    return fitting[0]
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _created(
+    vendor: Vendor, path: str, properties: Mapping[str, str], subjects: Mapping[str, str]
+) -> Facts:
+    """Create a record that is about others."""
+    kind_of = ASSOCIATION_TYPES[path]
+    associations = [
+        {"to": {"id": record}, "types": [{**DEFINED, "associationTypeId": kind_of[subject]}]}
+        for subject, record in subjects.items()
+    ]
+    body = {"properties": properties, "associations": associations}
+    answer = vendor.send("POST", path, json=body)
+    about = {f"{kind}_id": record for kind, record in subjects.items()}
+    return Facts({"id": _id(answer, answer.value), **about})
+
+
+def _noon(day: str, field: str) -> str:
+    """Noon of a day: that same day from UTC-12 to UTC+11. Raises Invalid for 30 February."""
+    try:
+        return f"{dt.date.fromisoformat(day)}T12:00:00Z"
+    except ValueError:
+        raise _invalid(field, "must be a day of the calendar, such as 2027-01-31") from None
+
+
+def _rich(text: str) -> str:
+    """Plain text for a field that HubSpot shows as HTML: nothing in it becomes mark-up."""
+    return html.escape(text, quote=False).replace("\n", "<br>")
+
+
+def _schema(*required: str, **properties: Any) -> dict[str, Any]:
+    needed, closed = list(required), {"additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": needed, **closed}
+
+
+def _text(longest: int, description: str, pattern: str = r"\S") -> dict[str, Any]:
+    limits = {"maxLength": longest, "pattern": pattern}
+    return {"type": "string", **limits, "description": description}
+
+
+EMAIL: Final = "^[!-?A-~]+@[A-Za-z0-9.-]+$"
+NUMBER: Final = "^[0-9]+$"
+DAY: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+CONTACT: Final = {
+    "contact_email": _text(254, "The contact's address; needless for a bound customer.", EMAIL),
+    "contact_id": _text(20, "HubSpot's id of the contact, in place of contact_email.", NUMBER),
+}
+OWNER: Final = {"owner_email": _text(254, "Address of the HubSpot user to assign it to.", EMAIL)}
+DEAL: Final = {"deal_id": _text(20, "HubSpot's id of a deal that it is about.", NUMBER)}
+IDS: Final = {name: {"type": "string"} for name in ("id", "contact_id", "deal_id")}
+RECORD: Final = _schema("id", **IDS)
+WRITES: Final = {"output_schema": RECORD, "mutates": True, "open_world": True}
+
+
+@TOOLSET.tool(
+    title="Create a deal",
+    description="Create a deal in HubSpot for a contact. Without a pipeline or stage it stands at "
+    "the first one. Returns the deal's id.",
+    input_schema=_schema(
+        "name",
+        name=_text(200, "What the deal is called."),
+        amount={"type": "number", "minimum": 0, "maximum": 10**12},
+        pipeline=_text(200, "Label or id of a deal pipeline."),
+        stage=_text(200, "Label or id of a stage in that pipeline."),
+        close_date=_text(10, "When it is expected to close, as YYYY-MM-DD.", DAY),
+        **OWNER,
+        **CONTACT,
+    ),
+    **WRITES,
+)
+def create_deal(context: ToolContext, arguments: Arguments) -> Facts:
+    dated = {}
+    if "close_date" in arguments:
+        dated["closedate"] = _noon(arguments["close_date"], "close_date")
+    if "amount" in arguments:
+        dated["amount"] = f"{Decimal(str(abs(arguments['amount']))):f}"
+    contact = _contact(context, arguments)
+    placed = _place(context.vendor, arguments)
+    owned = _owner(context.vendor, arguments)
+    properties = {"dealname": arguments["name"], **placed, **dated, **owned}
+    return _created(context.vendor, DEALS, properties, {"contact": contact} if contact else {})
+
+
+@TOOLSET.tool(
+    title="Update a contact",
+    description="Change properties of a contact in HubSpot. An admin decides which properties may "
+    "be changed; a refusal names them.",
+    input_schema=_schema(
+        "properties",
+        properties={
+            "type": "object",
+            "description": "New values by the property's internal name, such as jobtitle.",
+            "additionalProperties": {"type": "string", "maxLength": 5000},
+            "minProperties": 1,
+            "maxProperties": 20,
+        },
+        **CONTACT,
+    ),
+    **WRITES,
+)
+def update_contact(context: ToolContext, arguments: Arguments) -> Facts:
+    allowed = context.vendor.settings.get("contact_properties", "").replace(",", " ").split()
+    if not arguments["properties"].keys() <= set(allowed):
+        listed = ", ".join(allowed) or "none yet; an admin lists them in the settings"
+        raise _invalid("properties", one_line(f"may be: {listed}", LONGEST_WORDS))
+    contact = _contact(context, arguments)
+    if not contact:
+        raise _invalid("contact_email", "or contact_id is required")
+    body = {"properties": arguments["properties"]}
+    answer = context.vendor.send("PATCH", f"{CONTACTS}/{contact}", json=body)
+    return Facts({"id": _id(answer, answer.value)})
+
+
+@TOOLSET.tool(
+    title="Log an activity",
+    description="Create a follow-up task in HubSpot for a contact, a deal or both.",
+    input_schema=_schema(
+        "subject",
+        subject=_text(200, "What is to be done, in a line."),
+        details=_text(5000, "What whoever does it should know, as plain text."),
+        due_date=_text(10, "When it is due, as YYYY-MM-DD; today when left out.", DAY),
+        priority={"enum": ["LOW", "MEDIUM", "HIGH"]},
+        **OWNER,
+        **CONTACT,
+        **DEAL,
+    ),
+    **WRITES,
+)
+def log_activity(context: ToolContext, arguments: Arguments) -> Facts:
+    today = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"
+    properties = {
+        "hs_task_subject": arguments["subject"],
+        "hs_task_body": _rich(arguments.get("details", "")),
+        "hs_task_status": "NOT_STARTED",
+        "hs_task_type": "TODO",
+        "hs_task_priority": arguments.get("priority", "NONE"),
+        "hs_timestamp": _noon(arguments.get("due_date", today), "due_date"),
+    }
+    subjects = _subjects(context, arguments)
+    owned = _owner(context.vendor, arguments)
+    return _created(context.vendor, TASKS, {**properties, **owned}, subjects)
+
+
+@TOOLSET.tool(
+    title="Create a note",
+    description="Write a note on a contact, a deal or both in HubSpot.",
+    input_schema=_schema("text", text=_text(10_000, "The note, as plain text."), **CONTACT, **DEAL),
+    **WRITES,
+)
+def create_note(context: ToolContext, arguments: Arguments) -> Facts:
+    now = f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    properties = {"hs_note_body": _rich(arguments["text"]), "hs_timestamp": now}
+    subjects = _subjects(context, arguments)
+    return _created(context.vendor, NOTES, properties, subjects)

@@ -1,0 +1,386 @@
+"""Linear: bugs and feature requests as issues, with a personal API key.
+
+Contract: Linear's published GraphQL schema; linear.app/developers, GraphQL and Rate limiting.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+from uuid import UUID
+
+from tools_registry.readable import one_line
+from tools_registry.types import (
+    Answer,
+    Arguments,
+    Connection,
+    Customer,
+    Facts,
+    IntegrationFailure,
+    Invalid,
+    Json,
+    Setting,
+    ToolContext,
+    ToolFailure,
+    Toolset,
+    Unauthorized,
+    Vendor,
+    by_status,
+)
+
+VIEWER: Final = "query Viewer { viewer { name organization { name } } }"
+TEAMS: Final = """
+query Teams($filter: TeamFilter, $after: String) {
+  teams(filter: $filter, first: 50, after: $after) {
+    nodes { id key name } pageInfo { hasNextPage endCursor }
+  }
+}"""
+LABELS: Final = """
+query Labels($filter: IssueLabelFilter, $after: String) {
+  issueLabels(filter: $filter, first: 50, after: $after) {
+    nodes { id name } pageInfo { hasNextPage endCursor }
+  }
+}"""
+CREATE: Final = """
+mutation Create($input: IssueCreateInput!) {
+  issueCreate(input: $input) { success issue { identifier title url } }
+}"""
+CREATED: Final = """
+query Created($id: ID!) {
+  issues(filter: { id: { eq: $id } }, first: 1, includeArchived: true) {
+    nodes { identifier title url } pageInfo { hasNextPage endCursor }
+  }
+}"""
+
+PRIORITIES: Final[Mapping[str, int]] = {"none": 0, "urgent": 1, "high": 2, "medium": 3, "low": 4}
+MOST_PAGES: Final = 10
+NAME: Final = r"\S(.{0,78}\S)?"
+# Each of these budgets names its own end (Rate limiting, X-RateLimit-...-Reset).
+BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
+UNREADABLE: Final = "Linear's answer cannot be read."
+
+
+class _Refused(IntegrationFailure):
+    """Linear said no: nothing was done, and asking again would not help."""
+
+
+class _AlreadyThere(_Refused):
+    """There is something with this id: an earlier request came through."""
+
+
+def judge(answer: Answer) -> ToolFailure | None:
+    """The failure that an answer stands for; GraphQL tells most of them with 200 or 400."""
+    value = answer.value if isinstance(answer.value, dict) else {}
+    if value.get("errors"):
+        return _refusal(value["errors"], answer.status)
+    if isinstance(value.get("data"), dict) and answer.is_success:
+        return None
+    return by_status(answer) or IntegrationFailure(UNREADABLE, upstream_status=answer.status)
+
+
+def waits(answer: Answer) -> float | None:
+    """Seconds until the budget that is used up is full again; Linear says it with 400, not 429."""
+    if _code(answer.value) != "RATELIMITED":
+        return None
+    used_up = [name for name in BUDGETS if _number(answer, name, "remaining") == 0]
+    ends = [_number(answer, name, "reset") for name in used_up]
+    known = [end / 1000 - time.time() for end in ends if end is not None]
+    # The buckets fill steadily, so where nothing is told a moment may be enough.
+    return max(0.0, *known) if known else 1.0
+
+
+def check(vendor: Vendor) -> str:
+    """Say which workspace the key belongs to, and whose it is."""
+    match _asked(vendor, VIEWER, {}):
+        case {"viewer": {"name": str(name), "organization": {"name": str(workspace)}}}:
+            return f"Linear workspace {one_line(workspace)} as {one_line(name)}"
+    raise IntegrationFailure(UNREADABLE)
+
+
+def authorization(key: str) -> Mapping[str, str]:
+    """A personal API key stands alone; only tokens of OAuth are bearer tokens."""
+    return {"Authorization": key}
+
+
+TOOLSET: Final = Toolset(
+    integration="linear",
+    title="Linear",
+    connection=Connection(
+        base_url="https://api.linear.app",
+        credential="Personal API key",
+        credential_help="Linear: Settings, Security & access, Personal API keys; it begins with "
+        "lin_api_. Permissions: Read, and Create issues.",
+        check=check,
+        authorization=authorization,
+        settings=(
+            Setting(
+                "default_team",
+                "Default team",
+                help="Key or name of the team for issues that name none, such as ENG.",
+                pattern=NAME,
+            ),
+            Setting("bug_label", "Label of bugs", help="Given to every new bug.", pattern=NAME),
+            Setting(
+                "feature_label",
+                "Label of feature requests",
+                help="Given to every new feature request.",
+                pattern=NAME,
+            ),
+        ),
+        judge=judge,
+        waits=waits,
+    ),
+)
+
+
+def _line(longest: int, description: str) -> dict[str, Any]:
+    limits = {"minLength": 1, "maxLength": longest, "pattern": r"\S"}
+    return {"type": "string", **limits, "description": description}
+
+
+def _input_schema(title: str, description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "title": _line(255, title),
+            "description": _line(20_000, description),
+            "priority": {"type": "string", "enum": list(PRIORITIES)},
+            "team": _line(80, "Key or name of the team, such as ENG; else the default team."),
+            "labels": {
+                "type": "array",
+                "items": _line(80, "Name of a label"),
+                "maxItems": 10,
+                "uniqueItems": True,
+                "description": "Further labels that exist in Linear.",
+            },
+        },
+        "required": ["title", "description"],
+        "additionalProperties": False,
+    }
+
+
+ISSUE: Final = ("identifier", "title", "url")
+OUTPUT: Final = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ISSUE},
+    "required": list(ISSUE),
+    "additionalProperties": False,
+}
+
+
+@TOOLSET.tool(
+    title="Report a bug",
+    description="File a bug in Linear as a new issue of a team, with the label that the "
+    "organization gives its bugs. Answers with the issue's identifier and link.",
+    input_schema=_input_schema(
+        "What is wrong, in one line.",
+        "What happened, what was expected, and how to see it again, in Markdown.",
+    ),
+    output_schema=OUTPUT,
+    mutates=True,
+    open_world=True,
+)
+def create_bug(context: ToolContext, arguments: Arguments) -> Facts:
+    return _file(context, arguments, "bug_label")
+
+
+@TOOLSET.tool(
+    title="Request a feature",
+    description="File a feature request in Linear as a new issue of a team, with the label that "
+    "the organization gives them. Answers with the issue's identifier and link.",
+    input_schema=_input_schema(
+        "What is wished for, in one line.",
+        "What somebody wants to do, why, and what stands in the way, in Markdown.",
+    ),
+    output_schema=OUTPUT,
+    mutates=True,
+    open_world=True,
+)
+def create_feature_request(context: ToolContext, arguments: Arguments) -> Facts:
+    return _file(context, arguments, "feature_label")
+
+
+def _file(context: ToolContext, arguments: Arguments, label: str) -> Facts:
+    vendor = context.vendor
+    team = _team(vendor, arguments.get("team", ""))
+    fields: dict[str, Json] = {
+        "teamId": team,
+        "title": arguments["title"],
+        "description": arguments["description"] + _on_behalf_of(context.customer),
+        "labelIds": _labels(vendor, team, vendor.settings.get(label, ""), arguments),
+    }
+    if "priority" in arguments:
+        fields["priority"] = PRIORITIES[arguments["priority"]]
+    if context.call_id:
+        fields["id"] = _issue_id(context.call_id)
+    context.check_cancelled()
+    return Facts(_created(vendor, fields))
+
+
+def _created(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
+    """The new issue. Where nobody knows what came of it, the same issue is sent once more."""
+    try:
+        return _sent(vendor, fields)
+    except _Refused:
+        raise
+    except IntegrationFailure as failure:
+        if "id" not in fields or _is_refusal(failure.upstream_status):
+            raise
+    return _sent(vendor, fields)
+
+
+def _sent(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
+    try:
+        payload = _asked(vendor, CREATE, {"input": fields}).get("issueCreate")
+    except _AlreadyThere:
+        # The id is this call's own, so what has it is what an earlier try of this call made.
+        found = _nodes(vendor, CREATED, {"id": fields["id"]}, "issues", ISSUE)
+        return _checked(found[0] if found else None, ISSUE)
+    return _checked(payload.get("issue") if isinstance(payload, dict) else None, ISSUE)
+
+
+def _is_refusal(status: int | None) -> bool:
+    return status is not None and 400 <= status < 500  # noqa: PLR2004  client errors (RFC 9110)
+
+
+def _issue_id(call_id: str) -> str:
+    """The UUID v4 that the issue of a call has: Linear takes each only once."""
+    return str(UUID(bytes=sha256(f"linear:{call_id}".encode()).digest()[:16], version=4))
+
+
+def _on_behalf_of(customer: Customer | None) -> str:
+    """A last line that says who the customer is: a name and an id, and nothing to reach them by."""
+    if customer is None:
+        return ""
+    known = customer.external_id or customer.id
+    told = f"{customer.name} ({known})" if customer.name else known
+    return f"\n\n---\nCustomer: {_plain(one_line(told))}"
+
+
+def _team(vendor: Vendor, asked: str) -> str:
+    """The id of a team. Raises Invalid for one that the caller named and that is none."""
+    wanted = (asked or vendor.settings.get("default_team", "")).strip()
+    if not wanted:
+        raise _invalid("team", "is required: no default team is set")
+    same = {"eqIgnoreCase": wanted}
+    either = {"or": [{"key": same}, {"name": same}]}
+    found = _nodes(vendor, TEAMS, {"filter": either}, "teams", ("id", "key", "name"))
+    by_key = [team for team in found if team["key"].casefold() == wanted.casefold()]
+    match by_key or found:
+        case [team]:
+            return team["id"]
+        case []:
+            problem = "must be the key or the name of a team in Linear"
+        case _:
+            problem = "is the name of several teams: give the key"
+    if asked:
+        raise _invalid("team", problem)
+    raise IntegrationFailure(f"The default team of the connection to Linear {problem}.")
+
+
+def _labels(vendor: Vendor, team: str, usual: str, arguments: Arguments) -> list[str]:
+    """The ids of the labels. Raises Invalid for one that the caller named and that is none."""
+    asked = [name.strip() for name in arguments.get("labels", ())]
+    wanted = list(dict.fromkeys([usual.strip(), *asked] if usual.strip() else asked))
+    if not wanted:
+        return []
+    # A team's labels are its own and the workspace's; a group cannot be given to an issue.
+    named = [{"name": {"eqIgnoreCase": name}} for name in wanted]
+    place = [{"team": {"null": True}}, {"team": {"id": {"eq": team}}}]
+    asked_for = {"and": [{"or": named}, {"or": place}], "isGroup": {"eq": False}}
+    found = _nodes(vendor, LABELS, {"filter": asked_for}, "issueLabels", ("id", "name"))
+    ids = {label["name"].casefold(): label["id"] for label in found}
+    for name in wanted:
+        if name.casefold() not in ids:
+            raise _no_label(name, is_asked=name in asked)
+    return list(dict.fromkeys(ids[name.casefold()] for name in wanted))
+
+
+def _no_label(name: str, *, is_asked: bool) -> ToolFailure:
+    if is_asked:
+        return _invalid("labels", f"names no label of the team: {one_line(name)}")
+    message = f"The label {one_line(name)} of the connection's settings does not exist in Linear."
+    return IntegrationFailure(message)
+
+
+def _invalid(field: str, reason: str) -> Invalid:
+    return Invalid(f"The argument {field} {reason}.", field=field, reason=reason)
+
+
+def _nodes(
+    vendor: Vendor, document: str, variables: dict[str, Json], name: str, fields: Sequence[str]
+) -> list[Mapping[str, str]]:
+    """Everything that a paged question finds (linear.app/developers/pagination)."""
+    found: list[Mapping[str, str]] = []
+    after = None
+    for _ in range(MOST_PAGES):
+        page = _asked(vendor, document, {**variables, "after": after} if after else variables)
+        nodes, after = _page(page.get(name))
+        found += [_checked(node, fields) for node in nodes]
+        if not after:
+            return found
+    raise IntegrationFailure("Linear's answer has no end.")
+
+
+def _page(value: Json) -> tuple[list[Json], str]:
+    """The nodes of a page, and the cursor behind it if there is more."""
+    match value:
+        case {"nodes": list(nodes), "pageInfo": {"hasNextPage": True, "endCursor": str(cursor)}}:
+            return nodes, cursor
+        case {"nodes": list(nodes)}:
+            return nodes, ""
+    raise IntegrationFailure(UNREADABLE)
+
+
+def _asked(vendor: Vendor, document: str, variables: Mapping[str, Json]) -> Mapping[str, Json]:
+    """What a document asks for. Raises what `judge` makes of the answer."""
+    sent = {"query": document, "variables": variables}
+    data: Mapping[str, Json] = vendor.send("POST", "/graphql", json=sent).value["data"]
+    return data
+
+
+def _checked(node: Json, fields: Sequence[str]) -> Mapping[str, str]:
+    given = node if isinstance(node, dict) else {}
+    if not all(isinstance(given.get(field), str) for field in fields):
+        raise IntegrationFailure(UNREADABLE)
+    return {field: given[field] for field in fields}
+
+
+def _refusal(errors: Json, status: int) -> ToolFailure:
+    error, told = _first(errors)
+    code = told.get("code")
+    if code == "AUTHENTICATION_ERROR":
+        return Unauthorized("Linear refused the organization's API key.")
+    if code == "RATELIMITED":
+        return _Refused("Linear's rate limit is reached.", upstream_status=status)
+    if code == "FORBIDDEN":
+        return _Refused("Linear refused: the key may not do this.", upstream_status=status)
+    if str(error.get("message", "")).casefold().startswith("conflict on insert"):
+        return _AlreadyThere("Linear has this issue already.", upstream_status=status)
+    if told.get("userError") is True:
+        words = one_line(told.get("userPresentableMessage") or error.get("message"))
+        return _Refused(f"Linear refused: {words}", upstream_status=status)
+    return IntegrationFailure("Linear could not do it.", upstream_status=status)
+
+
+def _first(errors: Json) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+    """The first of a list of GraphQL errors, and its extensions."""
+    error = errors[0] if isinstance(errors, list) else None
+    error = error if isinstance(error, dict) else {}
+    told = error.get("extensions")
+    return error, told if isinstance(told, dict) else {}
+
+
+def _code(value: Json) -> Json:
+    errors = value.get("errors") if isinstance(value, dict) else None
+    return _first(errors)[1].get("code") if errors else None
+
+
+def _number(answer: Answer, budget: str, what: str) -> int | None:
+    told = answer.headers.get(f"x-ratelimit-{budget}-{what}", "").strip()
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 20 else None  # noqa: PLR2004
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes as it is: a name makes no link, image or heading."""
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#!|~@" else c for c in text)

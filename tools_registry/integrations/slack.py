@@ -1,0 +1,207 @@
+"""Slack: messages to channels that an admin named, with the token of a bot.
+
+Contract: Slack's published Web API (chat.postMessage, auth.test).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from tools_registry.readable import one_line
+from tools_registry.types import (
+    Answer,
+    Arguments,
+    Connection,
+    Facts,
+    IntegrationFailure,
+    Invalid,
+    NotFound,
+    Setting,
+    ToolContext,
+    ToolFailure,
+    Toolset,
+    Unauthorized,
+    Vendor,
+    by_status,
+)
+
+LONGEST_TEXT: Final = 40_000  # Slack cuts what is longer (chat.postMessage, Truncating content)
+
+CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{2,}")
+# Conversations with a person, persons themselves, and conversations among a few of them.
+DIRECT: Final = re.compile(r"[DUW][A-Z0-9]{2,}|[@<].*|mpdm-.*", re.DOTALL)
+CHANNEL: Final = r"[^\s,@<>]{1,81}"
+TIMESTAMP: Final = r"[0-9]{10}\.[0-9]{6}"
+ERROR_CODE: Final = re.compile(r"[a-z_]{1,60}")
+
+TOKEN_REFUSED: Final = frozenset(
+    {
+        "account_inactive",
+        "invalid_auth",
+        "missing_scope",
+        "no_permission",
+        "not_allowed_token_type",
+        "not_authed",
+        "token_expired",
+        "token_revoked",
+    }
+)
+EXPLAINED: Final[Mapping[str, str]] = {
+    "is_archived": "Slack refused: the channel is archived.",
+    "not_in_channel": "Slack refused: the bot has to be invited to the channel first.",
+    "rate_limited": "Slack's limit of requests is reached. Try again later.",
+    "ratelimited": "Slack's limit of requests is reached. Try again later.",
+    "restricted_action": "Slack refused: the workspace does not let the bot post there.",
+}
+
+
+def judged(answer: Answer) -> ToolFailure | None:
+    """The failure that an answer stands for: Slack says most of them with 200 and `ok: false`."""
+    told = answer.value if isinstance(answer.value, dict) else {}
+    if told.get("ok") is True and answer.is_success:
+        return None
+    if told.get("ok") is False:
+        return _refused(str(told.get("error", "")), answer.status)
+    unreadable = IntegrationFailure("Slack's answer cannot be read.", upstream_status=answer.status)
+    return by_status(answer) or unreadable
+
+
+def _refused(error: str, status: int) -> ToolFailure:
+    if error in TOKEN_REFUSED:
+        return Unauthorized(f"Slack refused the organization's token ({error}).")
+    if error == "channel_not_found":
+        return NotFound("Slack has no such channel, or the bot cannot see it.")
+    if error == "msg_too_long":
+        return Invalid("The text is too long for Slack.", field="text", reason="is too long")
+    code = error if ERROR_CODE.fullmatch(error) else "no reason is given"
+    message = EXPLAINED.get(error, f"Slack refused: {code}.")
+    return IntegrationFailure(message, upstream_status=status)
+
+
+def check(vendor: Vendor) -> str:
+    """Say which workspace the token belongs to, and as whom it posts."""
+    told = vendor.send("GET", "/auth.test").value
+    return f"Slack workspace {one_line(told.get('team'))} as {one_line(told.get('user'))}"
+
+
+TOOLSET = Toolset(
+    integration="slack",
+    title="Slack",
+    connection=Connection(
+        base_url="https://slack.com/api",
+        credential="Bot token",
+        credential_help="Slack: your app, OAuth & Permissions; it begins with xoxb-. Scope: "
+        "chat:write. Invite the bot to each channel that it should post to.",
+        check=check,
+        settings=(
+            Setting(
+                "default_channel",
+                "Default channel",
+                help="Name or id of the channel for messages that name none.",
+                pattern=CHANNEL,
+            ),
+            Setting(
+                "allowed_channels",
+                "Allowed channels",
+                help="Names or ids with commas between. Only these and the default channel are "
+                "posted to.",
+                pattern=rf"{CHANNEL}( *, *{CHANNEL})*",
+            ),
+        ),
+        judge=judged,
+    ),
+)
+
+
+def _channel(settings: Mapping[str, str], wanted: str) -> str:
+    """The channel as Slack is told it. Raises Invalid for a person, and for what no admin allowed.
+
+    An empty list allows the default channel alone.
+    """
+    default = _plain(settings.get("default_channel", ""))
+    channel = _plain(wanted) or default
+    listed = [_plain(name) for name in settings.get("allowed_channels", "").split(",")]
+    allowed = [name for name in dict.fromkeys([default, *listed]) if name]
+    if DIRECT.fullmatch(channel):
+        raise _invalid("must be a channel: direct messages are blocked")
+    if not channel:
+        raise _invalid("is required: no default channel is set")
+    if channel not in allowed:
+        raise _invalid(one_line(f"must be one of: {', '.join(allowed) or 'none yet'}"))
+    # A bare name could be somebody's; with the sign it can only be a channel's.
+    return channel if CHANNEL_ID.fullmatch(channel) else f"#{channel}"
+
+
+def _plain(channel: str) -> str:
+    return channel.strip().removeprefix("#")
+
+
+def _invalid(reason: str) -> Invalid:
+    return Invalid(f"The channel {reason}.", field="channel", reason=reason)
+
+
+def _quiet(text: str) -> str:
+    """The text without its power to call everybody: `<!channel>` and the like become plain text.
+
+    Raises Invalid where it is too long then.
+    """
+    quiet = text.replace("<!", "&lt;!")
+    if len(quiet) > LONGEST_TEXT:
+        reason = f"must have at most {LONGEST_TEXT} characters, where <! counts as five"
+        raise Invalid(f"The text {reason}.", field="text", reason=reason)
+    return quiet
+
+
+@TOOLSET.tool(
+    title="Post a message",
+    description="Post a message to a Slack channel, or into a thread there. Only channels that an "
+    "admin allowed; without a channel it goes to the default one. Direct messages are blocked.",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "text": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_TEXT,
+                "pattern": r"\S",
+                "description": "The message, in Slack's mark-up.",
+            },
+            "channel": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 82,
+                "description": "Name or id of a channel, such as #support.",
+            },
+            "thread_ts": {
+                "type": "string",
+                "pattern": f"^{TIMESTAMP}$",
+                "description": "The ts of the message to answer in its thread.",
+            },
+        },
+        "required": ["text"],
+        "additionalProperties": False,
+    },
+    output_schema={
+        "type": "object",
+        "properties": {"channel": {"type": "string"}, "ts": {"type": "string"}},
+        "required": ["channel", "ts"],
+        "additionalProperties": False,
+    },
+    mutates=True,
+    open_world=True,
+)
+def post_message(context: ToolContext, arguments: Arguments) -> Facts:
+    form = {
+        "channel": _channel(context.vendor.settings, arguments.get("channel", "")),
+        "text": _quiet(arguments["text"]),
+        # Slack fetches a link to show it: an address written by a model could carry secrets out.
+        "unfurl_links": "false",
+        "unfurl_media": "false",
+    }
+    if "thread_ts" in arguments:
+        form["thread_ts"] = arguments["thread_ts"]
+    answer = context.vendor.send("POST", "/chat.postMessage", form=form)
+    channel, ts = answer.value.get("channel"), answer.value.get("ts")
+    if not isinstance(channel, str) or not re.fullmatch(TIMESTAMP, str(ts)):
+        raise IntegrationFailure("Slack's answer cannot be read.", upstream_status=answer.status)
+    return Facts({"channel": channel, "ts": ts})

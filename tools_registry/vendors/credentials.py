@@ -1,0 +1,73 @@
+"""What integrations show their vendors: sealed, each in a row of its own, and write-only."""
+
+import json
+from typing import Final
+from uuid import UUID
+
+from foundation import sealing
+from foundation.ids import uuid7
+from foundation.resealing import Column
+from foundation.statements import Statement
+from tools_registry.models import Credential, IntegrationMode
+from workspace.models import row_id
+
+CONTEXT: Final = "tools_registry.credential"
+# With every call that speaks to a vendor: together with what is noted down of how it answers.
+FIND: Final = Statement("""
+SELECT c.id, c.sealed, m.id, m.settings, m.connection, m.last_error
+  FROM tools_registry_credential c
+  JOIN tools_registry_integrationmode m ON m.id = c.mode_id
+ WHERE m.organization_id = %s AND m.integration = %s
+""")
+
+
+def of(organization_id: UUID, integration: str) -> Credential | None:
+    """The credential that an organization connected an integration with, and its mode."""
+    row = FIND.row(organization_id, integration)
+    if row is None:
+        return None
+    mode = IntegrationMode(
+        id=row_id(row[2]),
+        organization_id=organization_id,
+        integration=integration,
+        settings=json.loads(row[3]),
+        connection=row[4],
+        last_error=row[5],
+    )
+    return Credential(id=row_id(row[0]), mode=mode, sealed=bytes(row[1]))
+
+
+def store(mode: IntegrationMode, secret: str) -> None:
+    """Seal the secret in place of whatever was there."""
+    # A new row each time: the seal holds the row's id, and an old copy opens in no other row.
+    Credential.objects.filter(mode=mode).delete()
+    row = Credential(id=uuid7(), mode=mode)
+    row.sealed = sealing.seal(secret.encode(), context=_context(row))
+    row.save(force_insert=True)
+
+
+def forget(mode: IntegrationMode) -> None:
+    Credential.objects.filter(mode=mode).delete()
+
+
+def opened(credential: Credential) -> str:
+    """The secret. Raises SealBroken when it was sealed elsewhere or under a key since removed."""
+    return sealing.unseal(bytes(credential.sealed), context=_context(credential)).decode()
+
+
+def _reseal(credential: Credential, sealed: bytes) -> None:
+    credential.sealed = sealed
+    credential.save(update_fields=["sealed"])
+
+
+def _context(credential: Credential) -> bytes:
+    return f"{CONTEXT}:{credential.pk}".encode()
+
+
+SEALED: Final = Column(
+    name="credentials of integrations",
+    rows=Credential.objects.all,
+    read=lambda credential: bytes(credential.sealed),
+    write=_reseal,
+    context=_context,
+)

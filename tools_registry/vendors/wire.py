@@ -1,0 +1,129 @@
+"""One request to a vendor: how it is written, where it goes, and how its answer is read."""
+
+import json as stdlib_json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings as project
+
+from foundation import outbound
+from foundation.outbound import Policy, Reply, again
+from foundation.outbound.deadline import always_wanted
+from foundation.storable import escape_unstorable
+from tools_registry.types import Answer, Connection, IntegrationFailure, Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request that is ready to go. `repeatable`: doing it twice is doing it once."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = field(repr=False)
+    repeatable: bool
+
+
+def written(
+    connection: Connection,
+    secret: str,
+    place: str,
+    method: str,
+    *,
+    json: Json,
+    form: Mapping[str, str],
+    idempotency_key: str,
+) -> Request:
+    """The request as the connection has it look; `place` is its URL."""
+    headers, body = _content(json, form)
+    headers.update(connection.headers)
+    headers.update(connection.authorization(secret))
+    has_key = bool(idempotency_key and connection.idempotency_header)
+    if has_key:
+        headers[connection.idempotency_header] = idempotency_key
+    repeatable = has_key or method in again.IDEMPOTENT
+    return Request(method=method, url=place, headers=headers, body=body, repeatable=repeatable)
+
+
+def place(integration: str, connection: Connection, path: str, query: Mapping[str, str]) -> str:
+    """The URL of a path below the vendor's base. Raises IntegrationFailure for one that leaves it.
+
+    Without its slash a path would lengthen the host, and the credential would go there.
+    """
+    if not path.startswith("/") or {".", ".."} & set(path.split("/")):
+        raise IntegrationFailure(f"{integration}: the request would leave the vendor's address.")
+    asked = f"?{urlencode(query)}" if query else ""
+    return f"{base_url(integration, connection)}{path}{asked}"
+
+
+def base_url(integration: str, connection: Connection) -> str:
+    """Where the vendor is: its public address, or what HALO_VENDOR_URLS says instead."""
+    return str(project.HALO_VENDOR_URLS.get(integration, connection.base_url)).rstrip("/")
+
+
+def sent(
+    integration: str, request: Request, seconds: float, has_left: Callable[[], bool]
+) -> Answer:
+    """Send it once, within so many seconds. Raises OutboundError, IntegrationFailure.
+
+    A read is given up once its caller has left. A write is not: how it ended goes on record.
+    """
+    reply = outbound.fetch(
+        request.method,
+        request.url,
+        headers=request.headers,
+        body=request.body,
+        policy=_policy(integration, seconds),
+        unwanted=has_left if request.method in again.SAFE else always_wanted,
+    )
+    return _read(reply)
+
+
+def _policy(integration: str, seconds: float) -> Policy:
+    """To the public internet by https, or to exactly the place that an operator named."""
+    named = project.HALO_VENDOR_URLS.get(integration)
+    if named is None:
+        return Policy(deadline=seconds)
+    stand_in = urlsplit(named)
+    is_https = stand_in.scheme == "https"
+    return Policy(
+        https_only=is_https,
+        deadline=seconds,
+        allowed_private_hosts=frozenset({stand_in.hostname or ""}),
+        allowed_ports=frozenset({stand_in.port or (443 if is_https else 80)}),
+    )
+
+
+def _content(json: Json, form: Mapping[str, str]) -> tuple[dict[str, str], bytes | None]:
+    if form:
+        return {"Content-Type": "application/x-www-form-urlencoded"}, urlencode(form).encode()
+    if json is None:
+        return {}, None
+    return {"Content-Type": "application/json"}, stdlib_json.dumps(json).encode()
+
+
+def _read(reply: Reply) -> Answer:
+    try:
+        value = _parsed(reply.body)
+    except (ValueError, RecursionError):
+        answer = Answer(reply.status, reply.headers, None)
+        if answer.is_success:
+            # A page of words with a good status: nobody can tell what was done.
+            message = "The vendor's answer cannot be read."
+            raise IntegrationFailure(message, upstream_status=reply.status) from None
+        return answer
+    return Answer(reply.status, reply.headers, value)
+
+
+def _parsed(body: bytes) -> Any:
+    """The JSON value, with what no database stores spelled out. Raises ValueError."""
+    if not body.strip():
+        return None
+    return escape_unstorable(stdlib_json.loads(body, parse_constant=_refuse))
+
+
+def _refuse(constant: str) -> None:
+    # NaN and Infinity, which no JSON has (RFC 8259 section 6).
+    raise ValueError(constant)
