@@ -94,7 +94,13 @@ class Deployment:
         return False
 
     def processes(self) -> dict[int, str]:
-        return checkout.carrying(self.marker)
+        """All that carry the marker, but for the one that ends a moment after its parent.
+
+        multiprocessing's resource tracker reads a pipe of the starter's until that closes, so it
+        may still be there when the starter has ended.
+        """
+        carrying = checkout.carrying(self.marker)
+        return {pid: words for pid, words in carrying.items() if "resource_tracker" not in words}
 
     def workers(self) -> list[int]:
         """The worker and then the beat that it forked; empty until both are there."""
