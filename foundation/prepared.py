@@ -28,13 +28,6 @@ Write: TypeAlias = Callable[[Any], bytes | None]
 Known: TypeAlias = dict[bytes, tuple[Read, ...]]
 
 
-def _text(value: str) -> bytes:
-    # libpq takes C strings: what stands behind a NUL would be cut off without a word.
-    if "\0" in value:
-        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
-    return value.encode()
-
-
 # By the number of the type (pg_type.oid); only what the statements here return.
 READERS: Final[Mapping[int, Read]] = {
     16: b"t".__eq__,  # boolean
@@ -49,7 +42,7 @@ READERS: Final[Mapping[int, Read]] = {
 }
 WRITERS: Final[Mapping[type, Write]] = {
     type(None): lambda none: none,
-    str: _text,
+    str: str.encode,
     int: b"%d".__mod__,
     UUID: lambda key: b"%032x" % key.int,
     datetime: lambda time: time.isoformat().encode(),
@@ -110,6 +103,9 @@ class Prepared:
             known[self._name] = ()
         # An audit row has thirty values: none of them costs a byte code here.
         written = [*map(call, map(_writer, map(type, values)), values)]
+        # libpq takes C strings: what stands behind a NUL would be cut off without a word.
+        if b"\0" in b"".join(filter(None, written)):
+            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
         return _checked(wire, wire.exec_prepared(self._name, written))  # type: ignore[arg-type]  # the stubs know no NULL
 
 

@@ -44,10 +44,11 @@ class Statement:
         database = connections[DEFAULT_DB_ALIAS]
         if database.execute_wrappers or database.force_debug_cursor:
             return self._watched(database, values)
-        database.close_if_health_check_failed()
-        database.ensure_connection()
-        database.validate_thread_sharing()
+        if database.connection is None or not database.health_check_done:  # type: ignore[attr-defined]  # the stubs lack it
+            database.close_if_health_check_failed()
+            database.ensure_connection()
         database.validate_no_broken_transaction()
+        # Whose thread it is need not be asked: the thread's own was taken above.
         with database.wrap_database_errors:
             return self._run(database.connection, values)
 
