@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django
+import hypothesis
 import pytest
 
 # Where Python is told to keep no compiled modules, each of the many processes that are started here
@@ -37,6 +38,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
 django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
+# A busy machine is no failure: no example has a deadline.
+hypothesis.settings.register_profile("halo", hypothesis.settings(), deadline=None)
+hypothesis.settings.load_profile("halo")
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """What starts a server or a browser takes seconds: `./run test` alone leaves it to CI."""
@@ -54,7 +59,8 @@ def _fresh_counters() -> Iterator[None]:
     if os.environ.get("REDIS_URL"):
         import redis  # noqa: PLC0415
 
-        redis.Redis.from_url(os.environ["REDIS_URL"]).flushdb()
+        with redis.Redis.from_url(os.environ["REDIS_URL"]) as store:
+            store.flushdb()
     cache.clear()
     limits.reset_store()
     limits.reset_shares()

@@ -18,7 +18,7 @@ class Callback:
 
     def arrival(self) -> str:
         """The address that the next browser came to; raises queue.Empty when none does."""
-        return self.arrivals.get(timeout=20)
+        return self.arrivals.get(timeout=60)
 
 
 @contextmanager

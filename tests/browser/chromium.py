@@ -12,7 +12,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from tests.drivers.server import EMAIL, PASSWORD
 
-PATIENCE_MILLISECONDS = 15_000
+PATIENCE_MILLISECONDS = 30_000
+# What is expected has a patience of its own, else of five seconds.
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 ASTRAY = "This address cannot be used that way"
 # Nothing but loopback has an address, and no service of Chromium's own asks for one.

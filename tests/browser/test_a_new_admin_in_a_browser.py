@@ -225,10 +225,12 @@ def test_the_admin_learns_why_a_client_cannot_have_a_tool(admin: Visitor) -> Non
     expect(page.get_by_role("heading", name="hubspot.create_note: refused")).to_be_visible()
     page.get_by_role("link", name="Turn hubspot.create_note on.").click()
     expect(page.get_by_role("heading", name="Switches of Demo")).to_be_visible()
+    page.wait_for_load_state()  # only then has the browser gone to the place on the page
     # Whoever has no mouse goes on where the link leads to.
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     expect(page.get_by_text("Now on: hubspot.create_note")).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     expect(page.get_by_text("Now off: hubspot.create_note")).to_be_visible()

@@ -122,7 +122,8 @@ def connect(client: BareClient, person: Person) -> None:
     headers = {"Authorization": f"Bearer {client.connect(person)}"}
     call = {"name": "search_docs", "arguments": {"query": "scopes"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    assert httpx2.post(client.server.mcp_url, json=sent, headers=headers).status_code == 200
+    reply = httpx2.post(client.server.mcp_url, json=sent, headers=headers, timeout=60)
+    assert reply.status_code == 200
 
 
 @pytest.mark.parametrize("path", FOR_ANYONE)

@@ -136,7 +136,8 @@ def test_the_consent_page_refuses_to_be_framed(
         address = client.authorize_url.replace("&", "&amp;")
         program.page = f'<!DOCTYPE html><title>Trap</title><iframe src="{address}"></iframe>'
 
-        visitor.open(program.url.removesuffix("/callback"))
+        with visitor.page.expect_console_message(lambda said: "frame-ancestors" in said.text):
+            visitor.open(program.url.removesuffix("/callback"))
 
         framed = visitor.page.frames[1]
         assert framed.get_by_role("button", name="Approve").count() == 0

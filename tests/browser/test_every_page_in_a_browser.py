@@ -66,7 +66,7 @@ def client(server: Server) -> BareClient:
     call = {"name": "search_docs", "arguments": {"query": "how do scopes work"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     headers = {"Authorization": f"Bearer {token}"}
-    assert httpx2.post(server.mcp_url, json=sent, headers=headers).status_code == 200
+    assert httpx2.post(server.mcp_url, json=sent, headers=headers, timeout=60).status_code == 200
     return client
 
 

@@ -75,6 +75,7 @@ def test_switching_shows_the_tools_there_and_keeps_what_was_unticked(
         f"This page now shows what it unlocks at {QUIET}."
     )
     assert page.evaluate("location.hash") == "#organization"
+    page.wait_for_load_state()  # only then has the browser gone to the place on the page
     assert page.evaluate("scrollY") > 0
     expect(page.get_by_role("radio", name=QUIET)).to_be_in_viewport()
     expect(page.get_by_text("Unlocks nothing today")).to_have_count(2)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,4 +110,5 @@ def parent_of(process: int) -> int:
 
 def kill_what_is_left(marker: str) -> None:
     for process in carrying(marker):
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # ended meanwhile, as a starter's children do
+            os.kill(process, signal.SIGKILL)

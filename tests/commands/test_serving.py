@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -51,10 +52,11 @@ def _holds_a_listener(process: int) -> bool:
         for fields in map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
         if fields[3] == "0A"  # TCP_LISTEN
     }
-    try:
-        held = {str(entry.readlink()) for entry in Path(f"/proc/{process}/fd").iterdir()}
-    except OSError:
-        return False  # ended meanwhile
+    held = set()
+    with suppress(OSError):  # it has ended meanwhile
+        for entry in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile: it is still reading its modules
+                held.add(str(entry.readlink()))
     return any(f"socket:[{inode}]" in held for inode in listening)
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from pytest_django.fixtures import Settings
 
 from tests.console import consent_context
@@ -149,4 +149,4 @@ def test_the_keyboard_reaches_the_content_first_and_can_see_where_it_is(
     assert focused.inner_text() == "Skip to the content"
     assert focused.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
-    assert page.locator(":focus").get_attribute("id") == "main"
+    expect(page.locator("#main")).to_be_focused(timeout=20_000)

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -20,7 +21,9 @@ import pytest
 from psycopg import sql
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60
+START_SECONDS = 120
+# Below what the kernel gives out by itself, so that nobody takes one before it is listened on.
+PORTS = range(20_000, 32_000)
 DATABASE = "halo.sqlite3"
 EMAIL, PASSWORD = "ada@example.com", "correct horse battery staple"
 # What many clients of one person run into, out of their way.
@@ -70,7 +73,7 @@ def running(
             yield server
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, str]:
@@ -161,7 +164,8 @@ def wait_until_ready(server: Server) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    while True:
+        port = secrets.choice(PORTS)  # pytest-randomly seeds `random` alike in all processes
+        with socket.socket() as sock, suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port

@@ -23,7 +23,7 @@ CRM = Toolset(integration="crm", title="CRM")
 LAB = Toolset(scope="docs:read", title="Laboratory")
 COUNTER = Toolset(integration="counter", title="Counter")
 
-LONGEST_WAIT = 20
+LONGEST_WAIT = 60
 STEP = 0.01
 SECRET = "postgres://admin:hunter2@db.internal/halo"  # what a traceback may hold
 HUGE = 1_100_000
@@ -213,7 +213,7 @@ def write_slowly(context: ToolContext, arguments: Arguments) -> Facts:
 def persist(_context: ToolContext, arguments: Arguments) -> Facts:
     awaited = Path(arguments["file"])
     begun_mark(awaited).touch()
-    deadline = time.monotonic() + 3 * LONGEST_WAIT
+    deadline = time.monotonic() + LONGEST_WAIT
     while not awaited.exists() and time.monotonic() < deadline:
         time.sleep(STEP)
     return Facts({"found": awaited.name})
@@ -233,8 +233,9 @@ def _waited(context: ToolContext, awaited: Path) -> Facts:
     begun_mark(awaited).touch()
     context.progress(0)
     for _ in range(int(LONGEST_WAIT / STEP)):
+        is_there = awaited.exists()
         context.check_cancelled()
-        if awaited.exists():
+        if is_there:  # looked for first: who cancels and then lays the file has cancelled
             return Facts({"found": awaited.name})
         time.sleep(STEP)
     raise TimeoutError(awaited)

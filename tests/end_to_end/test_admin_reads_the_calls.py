@@ -108,13 +108,14 @@ def test_a_request_without_a_token_leaves_no_row(admin: Admin, server: Server) -
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool}}
 
     for headers in ({}, {"Authorization": "Bearer halo_at_unknown"}):
-        assert httpx2.post(server.mcp_url, json=call, headers=headers).status_code == 401
+        reply = httpx2.post(server.mcp_url, json=call, headers=headers, timeout=60)
+        assert reply.status_code == 401
 
     assert admin.rows(tool=tool) == []
 
 
 def test_a_person_who_is_no_admin_is_shown_no_calls(server: Server) -> None:
-    reply = httpx2.get(f"{server.url}{LIST}")
+    reply = httpx2.get(f"{server.url}{LIST}", timeout=60)
 
     assert reply.status_code == 302
     assert "/admin/login/" in reply.headers["location"]

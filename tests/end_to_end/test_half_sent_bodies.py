@@ -44,6 +44,7 @@ def test_a_form_sent_in_chunks_is_read_whole(server: Server) -> None:
         f"{server.url}/api/mcp/oauth/token",
         content=chunks(),
         headers={"Content-Type": "application/x-www-form-urlencoded"},
+        timeout=60,
     )
     assert answer.json()["error"] == "invalid_client"
 

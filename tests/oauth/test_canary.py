@@ -22,6 +22,8 @@ from tests.drivers.person import Person
 from tests.drivers.server import EMAIL, PASSWORD, Server, running
 from tests.oauth.test_races_and_traces import RemoteClient
 
+PATIENCE = 60
+
 pytestmark = pytest.mark.process
 
 MOST_PAGES = 400
@@ -75,7 +77,7 @@ def live_through_everything(client: RemoteClient, person: Person) -> list[str]:
     client.post(TOKEN, grant_type="authorization_code", code=burnt, code_verifier="w" * 43)
     client.post(f"{TOKEN}?code={burnt}", code=burnt)
     client.post(TOKEN, grant_type=second["refresh_token"], code=code)
-    httpx2.get(f"{client.server.mcp_url}?access_token={second['access_token']}")
+    httpx2.get(f"{client.server.mcp_url}?access_token={second['access_token']}", timeout=PATIENCE)
     lose_them_where_they_do_not_belong(client, code, second)
     client.post(REVOKE, token=second["access_token"])
     client.refresh(first["refresh_token"])
@@ -87,17 +89,18 @@ def lose_them_where_they_do_not_belong(client: RemoteClient, code: str, pair: An
     """What a careless or broken client does with credentials."""
     url, secret, verifier = client.server.url, client.asked.secret, client.asked.verifier
     stray = {"code": code, "code_verifier": verifier, "client_secret": secret} | pair
-    for path in (AUTHORIZE, TOKEN, "/", "/signin", "/connections", f"/nowhere/{secret}"):
-        httpx2.get(url + path, params=stray)
-    httpx2.get(url + client.asked.authorize_address(scope=secret, code_challenge=verifier))
-    httpx2.get(url + client.asked.authorize_address(client_id=secret, redirect_uri=code))
-    for header in (basic(client.asked.client_id, secret), f"Bearer {pair['refresh_token']}"):
-        httpx2.post(url + TOKEN, data=stray, headers={"Authorization": header})
-        httpx2.post(client.server.mcp_url, json=stray, headers={"Authorization": header})
-    # A registration that quotes them, and a message to the endpoint that is no message.
-    httpx2.post(f"{url}/api/mcp/oauth/register", json={"redirect_uris": [secret], "scope": code})
-    bearer = {"Authorization": f"Bearer {pair['access_token']}"}
-    httpx2.post(client.server.mcp_url, content=f"{{{verifier}", headers=bearer)
+    with httpx2.Client(timeout=PATIENCE) as web:
+        for path in (AUTHORIZE, TOKEN, "/", "/signin", "/connections", f"/nowhere/{secret}"):
+            web.get(url + path, params=stray)
+        web.get(url + client.asked.authorize_address(scope=secret, code_challenge=verifier))
+        web.get(url + client.asked.authorize_address(client_id=secret, redirect_uri=code))
+        for header in (basic(client.asked.client_id, secret), f"Bearer {pair['refresh_token']}"):
+            web.post(url + TOKEN, data=stray, headers={"Authorization": header})
+            web.post(client.server.mcp_url, json=stray, headers={"Authorization": header})
+        # A registration that quotes them, and a message to the endpoint that is no message.
+        web.post(f"{url}/api/mcp/oauth/register", json={"redirect_uris": [secret], "scope": code})
+        bearer = {"Authorization": f"Bearer {pair['access_token']}"}
+        web.post(client.server.mcp_url, content=f"{{{verifier}", headers=bearer)
 
 
 def pages_of_the_admin(server: Server, person: Person) -> dict[str, str]:

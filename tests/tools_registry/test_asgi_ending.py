@@ -117,8 +117,8 @@ def test_a_body_that_does_not_come_does_not_hold_the_end(ending: Ending, path: s
     line = Line(ending.where)
     with closing(line.socket):
         head = line.head.replace("/api/mcp", path)
-        line.write(head, "Content-Length: 100\r\n\r\n", b"{")
-        time.sleep(0.2)
+        line.write(head, "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n", b"{")
+        line.read_until(b"100 Continue\r\n\r\n")  # the application waits for the body now
         begun = time.monotonic()
         ending.begin()
         assert line.read_to_the_end().startswith(b"HTTP/1.1 408 ")

@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -73,7 +73,7 @@ class Line:
             try:
                 chunk = self.socket.recv(65_536)
             except TimeoutError:
-                pytest.fail(f"nothing more came: {self.running.where_it_stands()}")
+                pytest.fail(f"nothing came behind {read!r}: {self.running.where_it_stands()}")
             assert chunk, read
             read += chunk
         return read
@@ -203,13 +203,19 @@ def test_one_connection_carries_many_requests(line: Line) -> None:
 def test_long_streams_leave_room_for_short_calls(
     running: Laboratory, client: McpClient, tmp_path: Path
 ) -> None:
-    lines = [Line(running) for _ in range(4)]
-    for number, line in enumerate(lines):
-        line.write(*call_of(line, MODERN, "wait", tmp_path / f"go{number}"))
-        line.read_until(b"notifications/progress")
-    assert client.request("ping").result == {}
-    for line in lines:
-        line.socket.close()
+    awaited = tmp_path / "go"
+    with ExitStack() as stack:
+        lines = [Line(running) for _ in range(4)]
+        for line in lines:
+            stack.enter_context(closing(line.socket))
+            line.write(*call_of(line, MODERN, "wait", awaited))
+            line.read_until(b"notifications/progress")
+        assert client.request("ping").result == {}
+        # These are all the places that the connection has. Each comes back before the response is
+        # sent, and the next test needs one.
+        awaited.touch()
+        for line in lines:
+            line.read_until(b'"id":9')
 
 
 def test_w05_a_process_that_dies_midway_leaves_a_row_that_the_sweeper_names(

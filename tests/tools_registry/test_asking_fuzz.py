@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("lab")
 RELAXED = settings(
     max_examples=25,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 ALL = {**EVERYTHING, "elicitation": {"form": {}, "url": {}}}

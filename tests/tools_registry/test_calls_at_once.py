@@ -75,14 +75,15 @@ def connected(server: Server) -> str:
     """A fresh access token of the server's own administrator."""
     document = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"}
     client = OAuthClient(redirect_uri=CALLBACK)
-    client.client_id = httpx2.post(server.url + REGISTER, json=document).json()["client_id"]
+    registered = httpx2.post(server.url + REGISTER, json=document, timeout=60)
+    client.client_id = registered.json()["client_id"]
     person = Person()
     location = person.open(server.url + client.authorize_address())
     person.browser.close()
     code = parse_qs(urlsplit(location).query)["code"][0]
     proof = {"code": code, "code_verifier": client.verifier, "client_id": client.client_id}
     sent = {"grant_type": "authorization_code", **proof}
-    return str(httpx2.post(server.url + TOKEN, data=sent).json()["access_token"])
+    return str(httpx2.post(server.url + TOKEN, data=sent, timeout=60).json()["access_token"])
 
 
 def told_at_once(server: Server) -> Counter[int]:

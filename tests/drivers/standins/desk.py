@@ -77,7 +77,7 @@ def comment(context: ToolContext, _arguments: Arguments) -> Facts:
 @DESK.tool(title="Walk", description="Reads page after page.", input_schema=NOTHING, streams=True)
 def walk(context: ToolContext, _arguments: Arguments) -> Facts:
     context.progress(0)
-    return Facts([context.vendor.send("GET", f"/pages/{number}").value for number in range(50)])
+    return Facts([context.vendor.send("GET", f"/pages/{number}").value for number in range(8)])
 
 
 @DESK.tool(title="Idle", description="Asks nothing of anybody.", input_schema=NOTHING)

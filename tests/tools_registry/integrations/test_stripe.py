@@ -371,7 +371,9 @@ def asked_at_random(grant: Grant, stripe: Stripe) -> Iterator[McpClient]:
 
 @pytest.mark.parametrize("action", ASKING)
 @profile(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(arguments=st.dictionaries(NAMES | st.text(max_size=5), NEAR | ODD, max_size=5))
 def test_odd_arguments_get_a_clear_error_and_reach_no_path(
