@@ -27,7 +27,6 @@ Write: TypeAlias = Callable[[Any], bytes | None]
 # What a connection has prepared, by name: how the columns are read, once there was a result.
 Known: TypeAlias = dict[bytes, tuple[Read, ...]]
 
-
 # By the number of the type (pg_type.oid); only what the statements here return.
 READERS: Final[Mapping[int, Read]] = {
     16: b"t".__eq__,  # boolean

@@ -4,13 +4,13 @@ import os
 import signal
 import socket
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.commands.deployment import PATIENCE, Deployment, until
+from tests.drivers import sockets
 from tests.drivers.server import lay_tables
 
 pytestmark = [
@@ -47,17 +47,7 @@ def web_processes(starter: subprocess.Popen[bytes]) -> set[int]:
 
 
 def _holds_a_listener(process: int) -> bool:
-    listening = {
-        fields[9]
-        for fields in map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
-        if fields[3] == "0A"  # TCP_LISTEN
-    }
-    held = set()
-    with suppress(OSError):  # it has ended meanwhile
-        for entry in Path(f"/proc/{process}/fd").iterdir():
-            with suppress(OSError):  # closed meanwhile: it is still reading its modules
-                held.add(str(entry.readlink()))
-    return any(f"socket:[{inode}]" in held for inode in listening)
+    return any(one.listens for one in sockets.held_by(process))
 
 
 def answering(deployment: Deployment, processes: set[int]) -> set[int]:

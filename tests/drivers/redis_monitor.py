@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing, contextmanager
 from urllib.parse import urlsplit
 
 import redis
 
 from foundation import ids
+from tests.drivers import sockets
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def commands() -> Iterator[list[list[str]]]:
         with told.monitor() as monitor:
             yield heard
             speaker.echo(end)
-            own = _ports()
+            own = {one.port for one in sockets.held_by(os.getpid())}
             for entry in monitor.listen():
                 words = entry["command"].split()
                 if words == ["ECHO", end]:
@@ -41,15 +41,3 @@ def _is_ours(entry: dict[str, str], url: str, own: set[int]) -> bool:
     return entry["client_type"] == "unix" or (
         entry["client_type"] == "tcp" and int(entry["client_port"]) in own
     )
-
-
-def _ports() -> set[int]:
-    """The local ports of this process."""
-    held = set()
-    for entry in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # closed meanwhile
-            held.add(str(entry.readlink()))
-    tables = (Path("/proc/self/net", name) for name in ("tcp", "tcp6"))
-    lines = [line for table in tables if table.exists() for line in table.read_text().splitlines()]
-    sockets = [line.split() for line in lines if "local_address" not in line]
-    return {int(one[1].rpartition(":")[2], 16) for one in sockets if f"socket:[{one[9]}]" in held}

@@ -1,0 +1,36 @@
+"""Which TCP sockets a process holds, as Linux tells it in /proc."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LISTENS = "0A"  # TCP_LISTEN
+
+
+@dataclass(frozen=True)
+class Socket:
+    """One socket; `port` is its local one."""
+
+    port: int
+    listens: bool
+
+
+def held_by(process: int) -> list[Socket]:
+    """Those that the process holds now; none for one that has ended."""
+    place = Path(f"/proc/{process}")
+    held = set()
+    with suppress(OSError):  # it has ended meanwhile
+        for entry in (place / "fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                held.add(str(entry.readlink()))
+    lines: list[list[str]] = []
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):  # ended, or a machine without the newer protocol
+            rows = (place / "net" / table).read_text().splitlines()[1:]
+            lines += [row.split() for row in rows]
+    # Columns: proc(5), /proc/net/tcp.
+    return [
+        Socket(int(fields[1].rpartition(":")[2], 16), fields[3] == LISTENS)
+        for fields in lines
+        if f"socket:[{fields[9]}]" in held
+    ]
