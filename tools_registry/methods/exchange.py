@@ -45,28 +45,34 @@ class Exchange:
 
     def call(self, operation: Operation, name: str, arguments: Mapping[str, Any]) -> Call:
         """The call that this request asks for."""
+        # What the pipeline reads of it: a call may wait for minutes, and holds no more.
+        meta = binding.named(object_in(self.params, META))
         return Call(
             principal=self.principal,
             actor=self.actor,
             revision=self.revision,
-            round=self._round(operation, name, arguments),
+            round=self._round(operation, name, arguments, meta),
             operation=operation,
             name=name,
             arguments=arguments,
-            # What the pipeline reads of it: a call may wait for minutes, and holds no more.
-            meta=binding.named(object_in(self.params, META)),
+            meta=meta,
             request_id=self.request_id,
             host=self.headers("host") or "",
         )
 
-    def _round(self, operation: Operation, name: str, arguments: Mapping[str, Any]) -> Round:
-        meta = object_in(self.params, META)
+    def _round(
+        self,
+        operation: Operation,
+        name: str,
+        arguments: Mapping[str, Any],
+        bound: Mapping[str, Any],
+    ) -> Round:
         purpose = SealedFor(
             self.principal.authorization_id,
             operation.method,
             name,
             arguments,
-            binding=binding.named(meta),
+            binding=bound,
         )
         return asking.round_of(
             purpose,
