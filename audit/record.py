@@ -9,6 +9,7 @@ text is made storable here.
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from datetime import datetime, timedelta
+from functools import partial
 from operator import attrgetter, gt
 from typing import Any, Final
 from uuid import UUID
@@ -20,6 +21,7 @@ from audit.models import ActionExecution, SecurityEvent
 from audit.outcomes import ActorKind, Outcome
 from foundation import peer
 from foundation.carrier import carrier
+from foundation.fibers import elsewhere
 from foundation.ids import uuid7
 from foundation.statements import Statement
 from foundation.storable import UNSTORABLE, escape_unstorable, storable_json
@@ -172,7 +174,8 @@ def security_event(
         "detail": detail,
     }
     fitted = dict(zip(given, _fitted(tuple(given), tuple(given.values())), strict=True))
-    _count(SecurityEvent(minute=now.replace(second=0, microsecond=0), **fitted), now)
+    event = SecurityEvent(minute=now.replace(second=0, microsecond=0), **fitted)
+    elsewhere(partial(_count, event, now))
 
 
 def _count(event: SecurityEvent, now: datetime) -> None:

@@ -22,6 +22,6 @@ TEXT: Final = '{\n  "greeting": "Hello, Ada."\n}'
 GREETING: Final = Toolset(integration=INTEGRATION, title="Bench")
 
 
-@GREETING.tool(title="Say hello", description="Says hello.", input_schema=SCHEMA)
+@GREETING.tool(title="Say hello", description="Says hello.", input_schema=SCHEMA, instant=True)
 def hello(_context: ToolContext, arguments: Arguments) -> Facts:
     return Facts({"greeting": f"Hello, {arguments['name']}."})

@@ -11,19 +11,20 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
 from operator import call
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.pq import ConnStatus, ExecStatus
-from psycopg.pq.abc import PGconn, PGresult
+from psycopg.pq.abc import PGresult
 
 from foundation import ids
 
 Row: TypeAlias = tuple[Any, ...]
 Read: TypeAlias = Callable[[bytes], object]
 Write: TypeAlias = Callable[[Any], bytes | None]
+Written: TypeAlias = Sequence[bytes | None]
 # What a connection has prepared, by name: how the columns are read, once there was a result.
 Known: TypeAlias = dict[bytes, tuple[Read, ...]]
 
@@ -58,6 +59,17 @@ OUTDATED: Final = (
 _known: Final["WeakKeyDictionary[psycopg.Connection[Any], Known]"] = WeakKeyDictionary()
 
 
+class Wire(Protocol):
+    """What a statement is asked on, by the names of libpq's functions (psycopg.pq.PGconn)."""
+
+    @property
+    def status(self) -> int: ...
+    def get_error_message(self) -> str: ...
+    def prepare(self, name: bytes, sql: bytes, /) -> PGresult: ...
+    def exec_prepared(self, name: bytes, values: Any, /) -> PGresult: ...
+    def exec_params(self, sql: bytes, values: Any, /) -> PGresult: ...
+
+
 class Prepared:
     """One statement, with `%s` where its values go; prepared by each connection that runs it."""
 
@@ -79,33 +91,51 @@ class Prepared:
         """
         if not raw.autocommit or raw.prepare_threshold is None:
             return self._by_cursor(raw, values)
-        known = _known.setdefault(raw, {})
+        return self.ask(raw.pgconn, _known.setdefault(raw, {}), values)
+
+    def ask(self, wire: Wire, known: Known, values: Sequence[Any]) -> list[Row]:
+        """Run it on a wire that has prepared what is `known`. Raises psycopg.Error.
+
+        Others may ask on the wire while this waits, if it lets them.
+        """
+        written = _written(values)
         try:
-            result = self._executed(raw.pgconn, known, values)
+            result = self._executed(wire, known, written)
         except OUTDATED:
             # Nothing was done. The server may know the name still; the next run prepares it anew.
             known.pop(self._name, None)
-            raw.pgconn.exec_(b"DEALLOCATE " + self._name)
-            return self._by_cursor(raw, values)
-        if not known[self._name]:
-            known[self._name] = _readers_of(result)
-        return _rows(result, known[self._name])
+            wire.exec_params(b"DEALLOCATE " + self._name, None)
+            result = _checked(wire, wire.exec_params(self._numbered, written))
+            return _rows(result, _readers_of(result))
+        readers = known.get(self._name) or _readers_of(result)
+        if self._name in known:
+            known[self._name] = readers
+        return _rows(result, readers)
 
     def _by_cursor(self, raw: "psycopg.Connection[Any]", values: Sequence[Any]) -> list[Row]:
         with raw.cursor() as cursor:
             cursor.execute(self._sql, values)
             return cursor.fetchall() if cursor.description else []
 
-    def _executed(self, wire: PGconn, known: Known, values: Sequence[Any]) -> PGresult:
+    def _executed(self, wire: Wire, known: Known, written: Written) -> PGresult:
         if self._name not in known:
-            _checked(wire, wire.prepare(self._name, self._numbered))
+            # Said ahead of the answer: who asks meanwhile stands behind this in the line.
             known[self._name] = ()
-        # An audit row has thirty values: none of them costs a byte code here.
-        written = [*map(call, map(_writer, map(type, values)), values)]
-        # libpq takes C strings: what stands behind a NUL would be cut off without a word.
-        if b"\0" in b"".join(filter(None, written)):
-            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
-        return _checked(wire, wire.exec_prepared(self._name, written))  # type: ignore[arg-type]  # the stubs know no NULL
+            try:
+                _checked(wire, wire.prepare(self._name, self._numbered))
+            except psycopg.Error:
+                known.pop(self._name, None)
+                raise
+        return _checked(wire, wire.exec_prepared(self._name, written))
+
+
+def _written(values: Sequence[Any]) -> Written:
+    # An audit row has thirty values: none of them costs a byte code here.
+    written = [*map(call, map(_writer, map(type, values)), values)]
+    # libpq takes C strings: what stands behind a NUL would be cut off without a word.
+    if b"\0" in b"".join(filter(None, written)):
+        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+    return written
 
 
 @lru_cache(maxsize=256)
@@ -117,7 +147,7 @@ def _writer(kind: type) -> Write:
     raise TypeError(f"No statement takes a value of {kind.__name__}.")
 
 
-def _checked(wire: PGconn, result: PGresult) -> PGresult:
+def _checked(wire: Wire, result: PGresult) -> PGresult:
     if result.status in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
         return result
     if wire.status == ConnStatus.BAD:

@@ -2,7 +2,8 @@
 
 Django's cursor costs more than the statements behind it. Here a statement goes to the driver's
 connection that Django keeps for the thread, with the same checks around it; while somebody watches
-the queries it goes through Django's cursor like any other.
+the queries it goes through Django's cursor like any other. On a fiber it goes out on a line of the
+loop, and the fiber waits for the answer (foundation/fibers.py).
 """
 
 import sqlite3
@@ -11,9 +12,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from foundation.fibers import Fiber, current
+from foundation.file_line import FileLine
+from foundation.lines import Lines
 from foundation.prepared import Prepared, Row
 
 Value: TypeAlias = str | int | UUID | datetime | None
@@ -27,12 +32,13 @@ class Statement:
     is 1.
     """
 
-    __slots__ = ("_for_sqlite", "_prepared", "sql")
+    __slots__ = ("_for_sqlite", "_prepared", "_reads", "sql")
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
         self._for_sqlite = sql.replace("%s", "?")
         self._prepared = Prepared(sql)
+        self._reads = sql.split(maxsplit=1)[0].upper() == "SELECT"
 
     def row(self, *values: Value) -> Row | None:
         """The first row, None where there is none. Raises what Django's cursor would."""
@@ -41,6 +47,9 @@ class Statement:
 
     def rows(self, *values: Value) -> list[Row]:
         """All rows; none for a statement that returns none. Raises what Django's cursor would."""
+        fiber = current()
+        if fiber is not None:
+            return self._on_fiber(fiber, values)
         database = connections[DEFAULT_DB_ALIAS]
         if database.execute_wrappers or database.force_debug_cursor:
             return self._watched(database, values)
@@ -51,6 +60,21 @@ class Statement:
         # Whose thread it is need not be asked: the thread's own was taken above.
         with database.wrap_database_errors:
             return self._run(database.connection, values)
+
+    def _on_fiber(self, fiber: Fiber, values: Sequence[Value]) -> list[Row]:
+        if settings.ON_SQLITE:
+            return self._on_file(fiber, values)
+        lines = fiber.ground.shared(Lines, Lines)
+        with lines.errors:
+            line = lines.take(fiber, reads=self._reads)
+            return self._prepared.ask(line, line.known, values)
+
+    def _on_file(self, fiber: Fiber, values: Sequence[Value]) -> list[Row]:
+        file = fiber.ground.shared(FileLine, FileLine)
+        run = file.read if self._reads else file.write
+        with file.errors:
+            rows: list[Row] = run(fiber, self._for_sqlite, [_for_sqlite(one) for one in values])
+            return rows
 
     def _run(self, raw: Any, values: Sequence[Value]) -> list[Row]:
         if isinstance(raw, sqlite3.Connection):

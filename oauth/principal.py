@@ -6,6 +6,8 @@ suspended organization all hold from the next request on.
 """
 
 import re
+import time
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -44,7 +46,10 @@ STILL: Final = Statement(STANDING + " AND t.id = %s")
 
 @carrier
 class Principal:
-    """Who calls, for which organization, through which client, with which effective scope."""
+    """Who calls, for which organization, through which client, with which effective scope.
+
+    `as_of` is when this was so, in seconds of the clock that is never set back.
+    """
 
     token_id: UUID
     authorization_id: UUID
@@ -57,6 +62,7 @@ class Principal:
     mcp_server_on: bool
     # What the organization's connections may call together; None for no cap.
     calls_per_minute: int | None = None
+    as_of: float = field(default_factory=time.monotonic, compare=False)
 
 
 class Unauthenticated(Exception):

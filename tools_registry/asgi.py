@@ -1,9 +1,10 @@
 """/api/mcp ahead of Django: a raw ASGI application over `endpoint.respond`.
 
-Async at this edge, sync behind it: `respond` and the tools run in a bounded pool of threads, each
-with its own lasting database connection. Calls that stream have threads of their own, so that a
-few long ones never hold up the short ones; a stream takes no thread of the edge while it is quiet.
-Calls of integrations have threads of their own too, for they wait for servers of others.
+Async at this edge, sync behind it: `respond` runs on a fiber of the loop, and what may take longer
+(tools, and whatever reads models) in a bounded pool of threads, each with its own lasting database
+connection. Calls that stream have threads of their own, so that a few long ones never hold up the
+short ones; a stream takes no thread of the edge while it is quiet. Calls of integrations have
+threads of their own too, for they wait for servers of others.
 """
 
 import asyncio
@@ -18,7 +19,8 @@ from typing import Any, Final, TypeVar
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
 
-from foundation import ids, peer
+from foundation import fibers, ids, peer
+from foundation.fibers import Ground
 from foundation.notices import Board
 from tools_registry import endpoint
 from tools_registry.asgi_types import Receive, Scope, Send, head
@@ -42,6 +44,11 @@ from tools_registry.watching import Watch
 
 T = TypeVar("T")
 
+# In bytes. To read what is larger may take milliseconds, which a thread shares with the loop.
+SMALL_HEAD: Final = 4096
+SMALL_BODY: Final = 16_384
+# For those that the calls of the loop share: to open connections, and to write to SQLite's file.
+OPENER_THREADS: Final = 2
 # For steps that are quick: looks of streams that are silent for hours, and of calls that wait for
 # an answer. Few, so that a thousand of them that wake at once leave the processor to others.
 QUIET_THREADS: Final = 2
@@ -90,11 +97,13 @@ class McpApplication:
         self._vendors = Crew(settings.HALO_VENDOR_CALLS + SPARE_THREADS, "vendor")
         self._streams = Crew(settings.HALO_STREAM_THREADS, "stream")
         self._quiet = Crew(QUIET_THREADS, "quiet")
+        self._openers = Crew(OPENER_THREADS, "open")
+        self._ground: Ground | None = None
         self._board = Board()
         self._bodies = Bodies(patience.body)
         self._open: set[Delivery] = set()
         self._answering: dict[asyncio.Future[Answer | Later], Interest] = {}
-        self._is_ending = False
+        self._is_ending = self._is_closed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -127,7 +136,10 @@ class McpApplication:
         loop.call_later(self._patience.ending + self._patience.leaving, self._abandon)
 
     def close(self) -> None:
-        for pool in (self._core, self._vendors, self._streams, self._quiet):
+        self._is_closed = True
+        if self._ground is not None:
+            self._ground.close()
+        for pool in (self._core, self._vendors, self._streams, self._quiet, self._openers):
             pool.close()
         self._board.close()
 
@@ -164,10 +176,26 @@ class McpApplication:
         return answer
 
     async def _worked_out(self, interest: Interest, whole: HttpRequest) -> Answer:
-        answer = await self._noted(interest, _in(self._core, endpoint.respond, whole))
+        answer = await self._noted(interest, self._responded(whole))
         while isinstance(answer, Later):
             answer = await self._noted(interest, _in(self._vendors, answer.finish))
         return answer
+
+    def _responded(self, whole: HttpRequest) -> "asyncio.Future[Answer | Later]":
+        return self._on_fiber(whole) if _is_small(whole) else self._in_thread(whole)
+
+    def _on_fiber(self, whole: HttpRequest) -> "asyncio.Future[Answer | Later]":
+        return fibers.start(partial(endpoint.respond, whole), self._our_ground())
+
+    def _in_thread(self, whole: HttpRequest) -> "asyncio.Future[Answer | Later]":
+        return _in(self._core, endpoint.respond, whole)
+
+    def _our_ground(self) -> Ground:
+        if self._is_closed:
+            raise RuntimeError("cannot start a fiber after closing")
+        if self._ground is None:
+            self._ground = Ground(partial(_in, self._core), self._openers.do)
+        return self._ground
 
     async def _noted(
         self, interest: Interest, work: "asyncio.Future[Answer | Later]"
@@ -198,6 +226,12 @@ class McpApplication:
             await delivery.run(receive)
         finally:
             self._open.discard(delivery)
+
+
+def _is_small(request: HttpRequest) -> bool:
+    if len(request.body) > SMALL_BODY or len(request.query) > SMALL_HEAD:
+        return False
+    return sum([len(name) + len(value) for name, value in request.headers]) <= SMALL_HEAD
 
 
 def _in(pool: Crew, function: Callable[..., T], *args: Any) -> "asyncio.Future[T]":

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
 import structlog
@@ -19,12 +20,13 @@ from audit import record
 from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
 from foundation.carrier import carrier
+from foundation.fibers import elsewhere
 from foundation.ids import uuid7
 from mcp_protocol import failures
 from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from mcp_protocol.revisions import Revision
-from oauth import challenges
-from oauth.principal import Principal
+from oauth import challenges, principal
+from oauth.principal import Principal, Unauthenticated
 from tools_registry import asking, binding, gate, operations, rates, vendors, visibility
 from tools_registry.answers import NONE_YET, Answers
 from tools_registry.asking import Question, Round
@@ -45,6 +47,9 @@ from tools_registry.types import (
 )
 
 log = structlog.get_logger(__name__)
+# In seconds. What has let a call in holds for so long; a call that waits longer for its thread asks
+# again.
+FRESH_SECONDS: Final = 1.0
 R = TypeVar("R", bound=Reply | Question)
 R_co = TypeVar("R_co", bound=Reply | Question, covariant=True)
 
@@ -160,8 +165,7 @@ def prepare(call: Call, vet: Callable[[Subject], None] = _any) -> Prepared | Rep
     try:
         customer = binding.customer(call.principal.organization_id, call.meta)
     except ProtocolError as error:
-        rejected = _ending(Outcome.VALIDATION_FAILED, "binding_rejected", "binding")
-        return _record(call, tool, Ended(error, rejected))
+        return _record(call, tool, _unbound(error))
     bound = call if customer is None else replace(call, customer=customer)
     refused = _refused(bound, tool, vet)
     return Prepared(bound, tool) if refused is None else _record(bound, tool, refused)
@@ -197,6 +201,10 @@ def decision(call: Call, tool: Subject) -> Decision:
     answer = gate.decide(tool, call.principal.scope, switches)
     most = gate.cap(tool, switches) if answer.allowed else None
     return answer if most is None else replace(answer, calls_per_minute=most)
+
+
+def _unbound(error: ProtocolError) -> Ended[Reply]:
+    return Ended(error, _ending(Outcome.VALIDATION_FAILED, "binding_rejected", "binding"))
 
 
 def _refused(call: Call, tool: Subject, vet: Callable[[Subject], None]) -> Ended[Reply] | None:
@@ -238,8 +246,9 @@ def _over_cap(call: Call, tool: Subject, answer: Decision) -> Ended[Reply] | Non
 
 def _ran(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
     call, tool = prepared.call, prepared.tool
+    attempt = partial(_in_its_turn, prepared, channel)
     try:
-        return _attempted(prepared, channel)
+        return attempt() if tool.instant else elsewhere(attempt)
     except ToolFailure as failure:
         return _failed(call, failure)
     except Cancelled:
@@ -249,6 +258,35 @@ def _ran(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
         # sys.exit() must not take the server along.
         log.exception("tool_failed", tool=tool.name, request_id=call.request_id)
         return _broken(call)
+
+
+def _in_its_turn(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:
+    """Run a call that may have waited for its thread, if it is wanted and let in still."""
+    if channel.is_cancelled():
+        raise Cancelled
+    call = prepared.call
+    if call.approval is not None or time.monotonic() - call.principal.as_of < FRESH_SECONDS:
+        return _attempted(prepared, channel)
+    now = _as_of_now(prepared)
+    return now if isinstance(now, Ended) else _attempted(now, channel)
+
+
+def _as_of_now(prepared: Prepared) -> Prepared | Ended[Reply]:
+    """The call for who its caller is by now, or why nobody would let it in any more."""
+    call, tool = prepared.call, prepared.tool
+    try:
+        now = replace(call, principal=principal.recheck(call.principal.token_id))
+        answer = decision(now, tool)
+        if not answer.allowed:
+            return _denied(now, answer)
+        customer = binding.customer(now.principal.organization_id, now.meta)
+    except Unauthenticated:
+        ended = ToolFailure("The token is no longer valid. Sign in again.")
+        refused = _ending(Outcome.REFUSED, "token_ended", "token")
+        return Ended(_failed(call, ended).reply, refused)
+    except ProtocolError as error:
+        return _unbound(error)
+    return Prepared(replace(now, customer=customer), tool)
 
 
 def _attempted(prepared: Prepared, channel: Channel) -> Ended[Reply | Question]:

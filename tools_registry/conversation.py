@@ -22,6 +22,7 @@ from mcp_protocol.revisions import Revision
 from oauth import principal
 from oauth.principal import Principal, Unauthenticated
 from tools_registry import cancelling, dispatch, mailbox, rates
+from tools_registry.call import FRESH_SECONDS
 from tools_registry.dispatch import Answered, Caller, Runnable, Waiting
 from tools_registry.exchange import STREAM_HEADERS, Emit, Pause, Stream
 from tools_registry.interest import CLOSING_CANCELS
@@ -36,8 +37,6 @@ log = structlog.get_logger(__name__)
 MOST_ROUNDS: Final = 20
 # In case that a notice gets lost.
 LOOKS_EVERY: Final = 10.0  # seconds
-# A call that starts later than this after its gates were asked asks them again.
-FRESH_SECONDS: Final = 1.0
 # An answered call whose caller has its share of running ones looks this often for its turn.
 QUEUES_FOR: Final = 0.25  # seconds
 # A guess at when one of them is over, for whom it is refused.
@@ -122,7 +121,7 @@ class Conversation:
             changes.topic(who.organization_id),
         )
         self._first = step
-        self._begun = time.monotonic()
+        self._as_of = who.as_of
         self._rounds = 0
         self._cancelled = threading.Event()
         self._gone = threading.Event()
@@ -168,7 +167,7 @@ class Conversation:
         return self._step(emit, in_place)
 
     def _started(self, first: Runnable, channel: StreamChannel) -> Outcome:
-        if time.monotonic() - self._begun < FRESH_SECONDS:
+        if time.monotonic() - self._as_of < FRESH_SECONDS:
             return dispatch.run(first, channel)
         # It had to wait for a thread: what let it in is asked again before anything is done.
         who = self._caller_now()

@@ -154,6 +154,7 @@ def _do(future: "asyncio.Future[Any]", work: Callable[[], Any]) -> None:
         outcome, tell = error, future.set_exception
     with suppress(RuntimeError):  # the loop has been closed meanwhile: nobody waits
         future.get_loop().call_soon_threadsafe(_settle, future, tell, outcome)
+    del outcome, tell, future  # an error among them knows this frame, which would keep all of it
 
 
 def _settle(future: "asyncio.Future[Any]", tell: Callable[[Any], object], outcome: object) -> None:

@@ -2,6 +2,9 @@
 
 Order matters: Host and Origin, then the bearer, then the body. Who is unknown learns nothing about
 what the body should have been, and costs one look-up.
+
+Where it runs on a fiber, what may hold the loop goes `elsewhere`: from here all that is no call,
+and from the pipeline the tools.
 """
 
 import time
@@ -14,6 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from foundation.fibers import elsewhere
 from mcp_protocol import envelope, handshake_shapes, negotiation, strict_json
 from mcp_protocol.envelope import Batch, Message, Request
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
@@ -21,9 +25,10 @@ from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import UNDECLARED
 from mcp_protocol.strict_json import JsonObject
 from tools_registry import admission, conversation, dispatch, sessions, streaming, vendors
-from tools_registry.call import INTERRUPTED
+from tools_registry.call import FRESH_SECONDS, INTERRUPTED
 from tools_registry.dispatch import Answered, Caller, Runnable, Step, Waiting
 from tools_registry.exchange import Answer, Complete, HttpRequest, Later, Stream, json_answer
+from tools_registry.operations import CALL
 
 log = structlog.get_logger(__name__)
 
@@ -98,6 +103,16 @@ def _post(request: HttpRequest) -> Answer | Later:
     if isinstance(message, Batch):
         # Any of its members may be a call that waits for a vendor.
         return _where_it_may_wait(request, partial(_batch, caller, message.members))
+    begin = partial(_begin, caller, message)
+    # Only calls keep to statements that a fiber can wait for; the others read models.
+    is_call = isinstance(message, Request) and message.method == CALL.method
+    return begin() if is_call else elsewhere(begin)
+
+
+def _begin(caller: Caller, message: Message) -> Answer | Later:
+    if time.monotonic() - caller.principal.as_of > FRESH_SECONDS:
+        # It had to wait for a thread: who it is from is asked again.
+        caller = replace(caller, principal=admission.identify(caller.request))
     return _answer(caller, message, dispatch.begin(caller, message))
 
 
@@ -137,7 +152,7 @@ def _settled(caller: Caller, message: Message, step: Answered | Waiting) -> Answ
 def _stream(caller: Caller, message: Message, step: Runnable | Waiting) -> Answer:
     clock = time.perf_counter()
     try:
-        return conversation.stream(caller, step)
+        return elsewhere(partial(conversation.stream, caller, step))
     except ProtocolError as error:
         return _complete(dispatch.turn_away(caller, message, error, clock))
 

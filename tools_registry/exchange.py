@@ -49,7 +49,7 @@ class HttpRequest:
     def __post_init__(self) -> None:
         joined = dict(self.headers)
         if len(joined) != len(self.headers):
-            joined = {name: ", ".join(self.all(name)) for name in joined}
+            joined = _joined(self.headers)
         # Once, as the request is made; the type checker holds it for frozen from here on.
         object.__setattr__(self, "_joined", joined)
 
@@ -92,6 +92,13 @@ class HttpRequest:
     def declared_revision(self) -> Revision:
         """The revision that the header names, to word a refusal in before anything is read."""
         return revisions.find(self.header(VERSION_HEADER) or "") or UNDECLARED
+
+
+def _joined(headers: Headers) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for name, value in headers:
+        found.setdefault(name, []).append(value)
+    return {name: ", ".join(values) for name, values in found.items()}
 
 
 @carrier

@@ -40,7 +40,9 @@ class Tool:
     """One tool as lists, gate and pipeline see it. It equals itself only, and can be a key.
 
     `destructive` keeps it out of MCP for good; `mutates` makes it hinted and recorded before it
-    runs. The two are different things: `linear.create_bug` mutates and may be called.
+    runs. The two are different things: `linear.create_bug` mutates and may be called. `instant`
+    promises that it answers from memory, within about a millisecond: no thread is spent on it, and
+    whatever it waits for, the whole process waits for.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Tool:
     mutates: bool = False
     open_world: bool = False
     streams: bool = False
+    instant: bool = False
     icons: Sequence[Schema] = ()
     meta: Schema = field(default_factory=dict)
 
@@ -86,6 +89,10 @@ class Offer:
 
     @property
     def streams(self) -> bool:
+        return False
+
+    @property
+    def instant(self) -> bool:
         return False
 
 

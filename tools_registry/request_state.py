@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from django.utils import timezone
 
 from foundation import ids, sealed_text
 from foundation.carrier import carrier
+from foundation.fibers import elsewhere
 from foundation.sealing import SealBroken
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError
 from tools_registry.answers import Answers, digests
@@ -89,13 +91,15 @@ def spend(answers: Answers) -> None:
     """Take a state for the one time that a change may. Raises ProtocolError when it was taken."""
     if not answers.spends:
         return
+    if not elsewhere(partial(_is_first_to_take, ids.sha256_hex(answers.spends))):
+        raise _unfit()
+
+
+def _is_first_to_take(name: str) -> bool:
     expires_at = timezone.now() + timedelta(seconds=settings.HALO_ASK_SECONDS)
     # The database decides between two that come at once.
-    _, is_first = SpentState.objects.get_or_create(
-        name=ids.sha256_hex(answers.spends), defaults={"expires_at": expires_at}
-    )
-    if not is_first:
-        raise _unfit()
+    _, is_first = SpentState.objects.get_or_create(name=name, defaults={"expires_at": expires_at})
+    return is_first
 
 
 def _opened(purpose: SealedFor, text: object) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from foundation import sealed_text
+from foundation.fibers import elsewhere
 from foundation.sealing import SealBroken
 from mcp_protocol import client_capabilities
 from mcp_protocol.negotiation import Terms
@@ -109,7 +110,7 @@ def with_level(terms: Terms) -> Terms:
     if not terms.session:
         return terms
     # The row is the latest word: an id may have been minted before another was set.
-    row = SessionLevel.objects.filter(session=terms.session).first()
+    row = elsewhere(SessionLevel.objects.filter(session=terms.session).first)
     return terms if row is None else replace(terms, log_level=row.level)
 
 

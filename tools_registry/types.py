@@ -135,7 +135,7 @@ class Toolset:
         """Declare the decorated function as a tool; its name is the function's.
 
         Takes the fields of `Tool` that are not derived: title, description, input_schema, and as
-        needed output_schema, destructive, mutates, open_world, streams.
+        needed output_schema, destructive, mutates, open_world, streams, instant.
         """
 
         def declare(run: Run) -> Run:

@@ -5,10 +5,12 @@ The table and the function foundation_charge come with the migration 0001_rate_c
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
+from foundation.fibers import elsewhere
 from foundation.limits.limit import Bucket, LimitStoreDown
 from foundation.limits.window import Reading, Window
 
@@ -68,6 +70,10 @@ def _charge(buckets: Sequence[Bucket]) -> tuple[Any, ...]:
 
 
 def _execute(statement: str, arguments: list[Any]) -> list[tuple[Any, ...]]:
+    return elsewhere(partial(_executed, statement, arguments))
+
+
+def _executed(statement: str, arguments: list[Any]) -> list[tuple[Any, ...]]:
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement, arguments)

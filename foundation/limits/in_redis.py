@@ -2,6 +2,7 @@
 
 Each thread keeps a connection of its own and speaks on it directly: the client would take one out
 of a pool, try it, measure and put it back around every command, which costs more than the command.
+Fibers share one (foundation/limits/redis_line.py).
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import hiredis
@@ -18,7 +20,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 from redis.retry import Retry
 
+from foundation import fibers
+from foundation.fibers import Fiber
 from foundation.limits.limit import Bucket, LimitStoreDown
+from foundation.limits.redis_line import RedisLine
 from foundation.limits.window import Reading, Window
 
 SOCKET_SECONDS = 0.5
@@ -119,14 +124,26 @@ class RedisStore:
         return reading
 
     def _ask(self, *command: str | int) -> Any:
+        packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # its stub takes one word only
+        fiber = fibers.current()
         try:
-            connection = self._connection()
-            connection.send_packed_command([hiredis.pack_command(command)])  # type: ignore[arg-type]  # its stub takes one word only
-            return connection.read_response()
+            return self._answer(packed) if fiber is None else self._on_fiber(fiber, packed)
         except NoScriptError:
             raise
         except (redis.RedisError, OSError) as error:
             raise LimitStoreDown("Redis did not count.") from error
+
+    def _on_fiber(self, fiber: Fiber, packed: bytes) -> Any:
+        if issubclass(self._pool.connection_class, redis.SSLConnection):
+            # Encrypted, a socket may have more to read than it says.
+            return fibers.elsewhere(partial(self._answer, packed))
+        line = fiber.ground.shared(self, partial(RedisLine, self._pool, SOCKET_SECONDS))
+        return line.ask(fiber, packed)
+
+    def _answer(self, packed: bytes) -> Any:
+        connection = self._connection()
+        connection.send_packed_command([packed])
+        return connection.read_response()
 
     def _connection(self) -> Any:
         line, now = self._line, time.monotonic()

@@ -33,6 +33,7 @@ def application(patience: Patience = USUAL) -> Iterator[McpApplication]:
     shared.inc_thread_sharing()
     app = McpApplication(patience)
     app.close()
+    app._on_fiber = app._in_thread  # type: ignore[method-assign]  fibers ask on connections of their own
     app._core = app._vendors = _sharing(shared)
     app._streams = _sharing(shared)
     app._quiet = _sharing(shared)

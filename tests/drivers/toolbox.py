@@ -42,12 +42,14 @@ NOTHING = schema()
 TEXT = {"type": "string"}
 
 
-@CRM.tool(title="Create a deal", description="Writes.", input_schema=NOTHING, mutates=True)
+@CRM.tool(
+    title="Create a deal", description="Writes.", input_schema=NOTHING, mutates=True, instant=True
+)
 def create_deal(_context: ToolContext, _arguments: Arguments) -> Facts:
     return Facts({"deal": "d1"})
 
 
-@CRM.tool(title="Find a contact", description="Reads.", input_schema=NOTHING)
+@CRM.tool(title="Find a contact", description="Reads.", input_schema=NOTHING, instant=True)
 def find_contact(_context: ToolContext, _arguments: Arguments) -> Facts:
     return Facts({"contact": "c1"}, row_count=1)
 
@@ -63,7 +65,9 @@ def delete_contact(_context: ToolContext, _arguments: Arguments) -> Facts:
     raise AssertionError("a destructive tool ran")
 
 
-@LAB.tool(title="Echo", description="Says it back.", input_schema=schema("value", value={}))
+@LAB.tool(
+    title="Echo", description="Says it back.", input_schema=schema("value", value={}), instant=True
+)
 def echo(_context: ToolContext, arguments: Arguments) -> Facts:
     return Facts(arguments["value"])
 

@@ -1,0 +1,159 @@
+"""How fibers share an SQLite file: groups that are committed at once, and what spoils one."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import IntegrityError, OperationalError, connections
+
+from foundation import fibers, file_line
+from foundation.fibers import Ground
+from foundation.statements import Statement
+from tests.drivers.shore import alone, ashore, gathered, together
+
+pytestmark = pytest.mark.skipif(not settings.ON_SQLITE, reason="the file is SQLite's")
+INSERT = Statement("INSERT INTO notes (id, text) VALUES (%s, %s)")
+COUNT = Statement("SELECT count(*) FROM notes")
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> Iterator[Path]:
+    """A file of its own, which every connection made meanwhile opens."""
+    file = tmp_path / "fibers.sqlite3"
+    monkeypatch.setitem(connections.settings["default"], "NAME", str(file))
+    with django_db_blocker.unblock(), closing(sqlite3.connect(file)) as raw:
+        raw.execute("CREATE TABLE notes (id integer PRIMARY KEY, text text NOT NULL)")
+        yield file
+
+
+def adds(key: int) -> Callable[[], Any]:
+    return lambda: INSERT.rows(key, "a")
+
+
+def rows(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as raw:
+        (count,) = raw.execute("SELECT count(*) FROM notes").fetchone()
+        return int(count)
+
+
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements of every connection that is made meanwhile."""
+    heard: list[str] = []
+    usual = file_line._connected
+
+    def connected() -> sqlite3.Connection:
+        made = usual()
+        made.set_trace_callback(heard.append)
+        return made
+
+    monkeypatch.setattr(file_line, "_connected", connected)
+    return heard
+
+
+def test_what_comes_while_one_is_written_is_committed_together(
+    path: Path, commits: list[str]
+) -> None:
+    assert together(*map(adds, range(100))) == [[]] * 100
+    assert rows(path) == 100
+    assert commits.count("COMMIT") == 2
+
+
+def test_one_that_fails_leaves_the_others_of_its_group_alone(path: Path) -> None:
+    alone(adds(1))
+    outcomes = together(*map(adds, (5, 6, 1, 7, 1, 8)))
+    refused = [isinstance(one, IntegrityError) for one in outcomes]
+    assert refused == [False, False, True, False, True, False]
+    assert rows(path) == 5
+
+
+def test_a_value_that_no_column_takes_fails_its_statement_only(path: Path) -> None:
+    outcomes = together(adds(1), lambda: INSERT.rows(2**70, "a"), adds(2))
+    assert isinstance(outcomes[1], OverflowError)
+    assert rows(path) == 2
+
+
+def test_a_group_that_cannot_be_committed_is_an_error_of_all_and_undone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        connections.settings["default"],
+        "OPTIONS",
+        settings.DATABASES["default"]["OPTIONS"] | {"timeout": 0.05},
+    )
+
+    async def run(ground: Ground) -> list[Any]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            await gathered(ground, adds(1))
+            other.execute("BEGIN IMMEDIATE")
+            refused = await gathered(ground, *map(adds, (2, 3, 4)))
+            other.execute("ROLLBACK")
+        return [*refused, *await gathered(ground, *map(adds, (2, 3, 4)))]
+
+    outcomes = ashore(run)
+    assert [type(one) for one in outcomes[:3]] == [OperationalError] * 3
+    assert outcomes[3:] == [[]] * 3
+    assert rows(path) == 4
+
+
+def test_reading_goes_on_while_somebody_writes_for_long(path: Path) -> None:
+    async def run(ground: Ground) -> list[Any]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            await gathered(ground, adds(1), COUNT.row)
+            other.execute("BEGIN IMMEDIATE")
+            waiting = fibers.start(adds(2), ground)
+            read = await gathered(ground, COUNT.row)
+            assert not waiting.done()
+            other.execute("COMMIT")
+        return [*read, await waiting]
+
+    assert ashore(run) == [(1,), []]
+
+
+def test_what_another_process_wrote_is_read_at_once(path: Path) -> None:
+    async def run(ground: Ground) -> list[Any]:
+        first = await gathered(ground, COUNT.row)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("INSERT INTO notes VALUES (1, 'a')")
+        return [*first, *await gathered(ground, COUNT.row)]
+
+    assert ashore(run) == [(0,), (1,)]
+
+
+def test_a_file_that_cannot_be_opened_is_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(ground: Ground) -> list[Any]:
+        with monkeypatch.context() as broken:
+            nowhere = str(path.parent / "nowhere" / "x.sqlite3")
+            broken.setitem(connections.settings["default"], "NAME", nowhere)
+            refused = await gathered(ground, COUNT.row, adds(1))
+        return [*refused, *await gathered(ground, COUNT.row, adds(1))]
+
+    *refused, counted, added = ashore(run)
+    assert [type(one) for one in refused] == [OperationalError] * 2
+    assert (counted, added, rows(path)) == ((0,), [], 1)
+
+
+def test_what_was_being_written_at_the_end_is_written_and_what_waited_is_refused(
+    path: Path,
+) -> None:
+    async def run(ground: Ground) -> list[Any]:
+        begun = [fibers.start(adds(key), ground) for key in range(10)]
+        ground.close()
+        return [await settled(one) for one in begun]
+
+    outcomes = ashore(run)
+    assert rows(path) == outcomes.count([])
+    assert {type(one) for one in outcomes} <= {list, OperationalError}
+
+
+async def settled(future: Any) -> Any:
+    try:
+        return await future
+    except OperationalError as error:
+        return error
