@@ -26,6 +26,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
     file = tmp_path / "fibers.sqlite3"
     monkeypatch.setitem(connections.settings["default"], "NAME", str(file))
     with django_db_blocker.unblock(), closing(sqlite3.connect(file)) as raw:
+        # As `migrate` leaves it: two that turn a file to WAL at once get in each other's way
+        # (https://www.sqlite.org/wal.html, section 3).
+        raw.execute("PRAGMA journal_mode = WAL")
         raw.execute("CREATE TABLE notes (id integer PRIMARY KEY, text text NOT NULL)")
         yield file
 
