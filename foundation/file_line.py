@@ -1,8 +1,9 @@
 """How the fibers of a loop share an SQLite file: what reads is read at once, what writes in groups.
 
-A read takes microseconds, fewer than any way to a thread and back. A write waits for the disk, and
-one at a time can: so one thread writes, and what has come while it wrote becomes durable with one
-commit (https://www.sqlite.org/wal.html; synchronous=FULL). Nobody is answered before that.
+To read, and to put a row into memory, takes microseconds, fewer than any way to a thread and back.
+A commit waits for the disk, and one at a time can: so a thread commits, and what has come meanwhile
+becomes durable with the next commit (https://www.sqlite.org/wal.html; synchronous=FULL). Nobody is
+answered before that.
 """
 
 import asyncio
@@ -21,6 +22,11 @@ Values: TypeAlias = Sequence[str | int | None]
 
 # Readers wait for nobody but whoever repairs the file after a crash, and the loop with them.
 READS_WAIT: Final = "PRAGMA busy_timeout = 250"
+# Writers wait for each other; the loop does not wait with them.
+PATIENCE: Final = "PRAGMA busy_timeout"
+NO_PATIENCE: Final = "PRAGMA busy_timeout = 0"
+BEGIN: Final = "BEGIN IMMEDIATE"
+COMMIT: Final = "COMMIT"
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +41,7 @@ class _Write:
 
 
 class FileLine:
-    """Two connections to the file: the loop reads on one, and a thread writes on the other.
+    """Two connections to the file: one to read on, one to write on, whose commits a thread does.
 
     `errors` is the context in which the module's errors become Django's.
     """
@@ -46,6 +52,7 @@ class FileLine:
         self._ground = ground
         self._reading: asyncio.Future[sqlite3.Connection] | None = None
         self._writing: sqlite3.Connection | None = None
+        self._patience = 0  # milliseconds, once there is a connection
         self._waiting: list[_Write] = []
         self._is_writing = False
         self._is_closed = False
@@ -64,7 +71,9 @@ class FileLine:
         write = _Write(fiber, sql, values)
         self._waiting.append(write)
         if not self._is_writing:
-            self._begin()
+            # Not at once: what else comes in this turn of the loop goes with it.
+            self._is_writing = True
+            self._ground.loop.call_soon(self._begin)
         fiber.pause()
         error, write.error = write.error, None
         if error is None:
@@ -84,25 +93,45 @@ class FileLine:
 
     def _begin(self) -> None:
         """Have all that wait written; their fibers go on when that is done."""
+        if self._is_closed:
+            _resume(self._lost())
+            return
         group, self._waiting = self._waiting, []
+        work = self._commit if self._has_put_down(group) else self._write_all
         try:
-            written = self._ground.own(partial(self._write_all, group))
+            written = self._ground.own(partial(work, group))
         except RuntimeError as error:  # there is no thread to be had
-            _fail(group, error)
+            self._give_up(group, error)
+            self._is_writing = False
             self._ground.loop.call_soon(_resume, group)
             return
-        self._is_writing = True
         written.add_done_callback(partial(self._go_on, group))
 
+    def _has_put_down(self, group: Sequence[_Write]) -> bool:
+        """Carry a group out on the loop, up to its commit; if not, a thread has to try."""
+        if self._writing is None:
+            return False
+        try:
+            self._writing.execute(BEGIN)
+        except sqlite3.OperationalError:  # somebody else writes, and is not waited for here
+            return False
+        try:
+            _carry_out(self._writing, group)
+        except Exception:  # noqa: BLE001  whatever it was, the next connection meets it too
+            self._let_go()
+            return False
+        return True
+
     def _go_on(self, group: list[_Write], written: "asyncio.Future[None]") -> None:
-        self._is_writing = False
         if _has_failed(written):
-            _fail(group, _stopping())
+            self._give_up(group, _stopping())
         # First, so that the next group is on its way to the disk while these go on.
         if self._is_closed:
             group += self._lost()
         elif self._waiting:
             self._begin()
+        else:
+            self._is_writing = False
         _resume(group)
 
     def _lost(self) -> list[_Write]:
@@ -112,17 +141,37 @@ class FileLine:
         _fail(lost, _stopping())
         return lost
 
-    def _write_all(self, group: Sequence[_Write]) -> None:
-        """Carry out a group with one commit. In a thread, one group at a time."""
+    def _commit(self, group: Sequence[_Write]) -> None:
+        """Make durable what was put down. In a thread."""
         try:
-            connection = self._writing = self._writing or _connected()
-            connection.execute("BEGIN IMMEDIATE")
-            for write in group:
-                _carry_out(connection, write)
-            connection.execute("COMMIT")
+            assert self._writing is not None  # noqa: S101  it was put down on it
+            self._writing.execute(COMMIT)
         except Exception as error:  # noqa: BLE001  it is for those who wait
-            _fail(group, error)
-            self._let_go()
+            self._give_up(group, error)
+
+    def _write_all(self, group: Sequence[_Write]) -> None:
+        """Carry out a group with one commit. In a thread, which waits for others who write."""
+        try:
+            connection = self._patient()
+            connection.execute(BEGIN)
+            _carry_out(connection, group)
+            connection.execute(COMMIT)
+            connection.execute(NO_PATIENCE)
+        except Exception as error:  # noqa: BLE001  it is for those who wait
+            self._give_up(group, error)
+
+    def _patient(self) -> sqlite3.Connection:
+        """The connection to write on, waiting for others for as long as Django's do."""
+        if self._writing is None:
+            self._writing = _connected()
+            (self._patience,) = self._writing.execute(PATIENCE).fetchone()
+        else:
+            self._writing.execute(f"{PATIENCE} = {self._patience}")
+        return self._writing
+
+    def _give_up(self, group: Sequence[_Write], error: Exception) -> None:
+        _fail(group, error)
+        self._let_go()
 
     def _let_go(self) -> None:
         if self._writing is not None:
@@ -131,15 +180,17 @@ class FileLine:
             self._writing = None
 
 
-def _carry_out(connection: sqlite3.Connection, write: _Write) -> None:
-    try:
-        write.rows = connection.execute(write.sql, write.values).fetchall()
-    except Exception as error:
-        # One that fails leaves nothing behind, and the others alone, unless SQLite has given up
-        # the whole transaction (https://www.sqlite.org/lang_transaction.html, section 3).
-        write.error = error
-        if not connection.in_transaction:
-            raise
+def _carry_out(connection: sqlite3.Connection, group: Sequence[_Write]) -> None:
+    for write in group:
+        write.error = None
+        try:
+            write.rows = connection.execute(write.sql, write.values).fetchall()
+        except Exception as error:
+            # One that fails leaves nothing behind, and the others alone, unless SQLite has given up
+            # the whole transaction (https://www.sqlite.org/lang_transaction.html, section 3).
+            write.error = error
+            if not connection.in_transaction:
+                raise
 
 
 def _fail(group: Sequence[_Write], error: Exception) -> None:

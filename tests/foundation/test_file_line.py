@@ -1,5 +1,6 @@
 """How fibers share an SQLite file: groups that are committed at once, and what spoils one."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -44,26 +45,69 @@ def rows(path: Path) -> int:
 
 
 @pytest.fixture
-def commits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements of every connection that is made meanwhile."""
-    heard: list[str] = []
+def made(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """The connections that are made meanwhile."""
+    connected: list[sqlite3.Connection] = []
     usual = file_line._connected
 
-    def connected() -> sqlite3.Connection:
-        made = usual()
-        made.set_trace_callback(heard.append)
-        return made
+    def listed() -> sqlite3.Connection:
+        connected.append(usual())
+        return connected[-1]
 
-    monkeypatch.setattr(file_line, "_connected", connected)
-    return heard
+    monkeypatch.setattr(file_line, "_connected", listed)
+    return connected
 
 
-def test_what_comes_while_one_is_written_is_committed_together(
-    path: Path, commits: list[str]
+def test_what_comes_at_once_or_while_others_are_written_is_committed_together(
+    path: Path, made: list[sqlite3.Connection]
 ) -> None:
-    assert together(*map(adds, range(100))) == [[]] * 100
+    heard: list[str] = []
+
+    async def run(ground: Ground) -> list[Any]:
+        await gathered(ground, adds(0))
+        made[0].set_trace_callback(heard.append)
+        at_once = [fibers.start(adds(key), ground) for key in range(1, 50)]
+        await asyncio.sleep(0)  # they are on their way
+        meanwhile = [fibers.start(adds(key), ground) for key in range(50, 100)]
+        return [await one for one in (*at_once, *meanwhile)]
+
+    assert ashore(run) == [[]] * 99
     assert rows(path) == 100
-    assert commits.count("COMMIT") == 2
+    assert heard.count("COMMIT") == 2
+
+
+def test_one_that_ends_the_whole_transaction_is_an_error_of_its_group(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute(
+            "CREATE TRIGGER unlucky BEFORE INSERT ON notes WHEN NEW.id = 13"
+            " BEGIN SELECT RAISE(ROLLBACK, 'unlucky'); END"
+        )
+
+    async def run(ground: Ground) -> list[Any]:
+        await gathered(ground, adds(1))
+        refused = await gathered(ground, *map(adds, (2, 13, 3)))
+        return [*refused, *await gathered(ground, adds(4))]
+
+    outcomes = ashore(run)
+    assert [type(one) for one in outcomes] == [IntegrityError] * 3 + [list]
+    assert rows(path) == 2
+
+
+def test_the_loop_waits_for_nobody_who_writes(path: Path, made: list[sqlite3.Connection]) -> None:
+    async def run(ground: Ground) -> list[Any]:
+        await gathered(ground, adds(1))
+        patience = [made[0].execute("PRAGMA busy_timeout").fetchone()]
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = fibers.start(adds(2), ground)
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            other.execute("COMMIT")
+        await waiting
+        return [*patience, made[0].execute("PRAGMA busy_timeout").fetchone()]
+
+    assert ashore(run) == [(0,), (0,)]
+    assert len(made) == 1
 
 
 def test_one_that_fails_leaves_the_others_of_its_group_alone(path: Path) -> None:
@@ -146,13 +190,25 @@ def test_what_was_being_written_at_the_end_is_written_and_what_waited_is_refused
     path: Path,
 ) -> None:
     async def run(ground: Ground) -> list[Any]:
-        begun = [fibers.start(adds(key), ground) for key in range(10)]
+        begun = [fibers.start(adds(key), ground) for key in range(5)]
+        await asyncio.sleep(0)  # they are on their way
+        late = [fibers.start(adds(key), ground) for key in range(5, 10)]
         ground.close()
-        return [await settled(one) for one in begun]
+        return [await settled(one) for one in (*begun, *late)]
 
     outcomes = ashore(run)
-    assert rows(path) == outcomes.count([])
-    assert {type(one) for one in outcomes} <= {list, OperationalError}
+    assert rows(path) == 5
+    assert [type(one) for one in outcomes] == [list] * 5 + [OperationalError] * 5
+
+
+def test_what_had_not_begun_at_the_end_is_refused(path: Path) -> None:
+    async def run(ground: Ground) -> list[Any]:
+        waiting = fibers.start(adds(1), ground)
+        ground.close()
+        return [await settled(waiting)]
+
+    assert [type(one) for one in ashore(run)] == [OperationalError]
+    assert rows(path) == 0
 
 
 async def settled(future: Any) -> Any:
