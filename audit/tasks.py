@@ -1,12 +1,12 @@
 from datetime import timedelta
 
-from celery import shared_task
 from django.conf import settings
 
 from audit import record
+from foundation.background import task
 
 
-@shared_task(name="audit.finish_interrupted")
+@task(name="audit.finish_interrupted")
 def finish_interrupted() -> int:
     """Name the calls that a crash left open; safe to run at any time and twice."""
     seconds = settings.HALO_AUDIT_INTERRUPTED_SECONDS

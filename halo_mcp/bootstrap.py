@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from foundation import limits, sealing
-from halo_mcp import celery, env
+from halo_mcp import broker, env
 from tools_registry.documentation import index
 from workspace import organizations
 from workspace.models import Organization, User
@@ -111,7 +111,7 @@ def _index_documentation() -> None:
 def _try_data_folder() -> None:
     try:
         settings.HALO_DATA_DIR.mkdir(parents=True, exist_ok=True)
-        celery.make_broker_folders()
+        broker.make_folders()
         tempfile.TemporaryFile(dir=settings.HALO_DATA_DIR).close()
     except OSError as error:
         reason = f"cannot write to {settings.HALO_DATA_DIR}: {error.strerror}"

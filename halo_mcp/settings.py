@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import env, logs, passkeys, schedule
+from halo_mcp import env, logs, passkeys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HALO_DATA_DIR = Path(env.text("HALO_DATA_DIR", str(BASE_DIR / "var"))).resolve()
@@ -379,6 +379,5 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULE = schedule.BEAT
 
 LOGGING = logs.configuration(level=env.text("HALO_LOG_LEVEL", "INFO").upper())

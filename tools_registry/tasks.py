@@ -1,11 +1,11 @@
-from celery import shared_task
 from django.utils import timezone
 
+from foundation.background import task
 from tools_registry.billing import settling
 from tools_registry.models import Question, SessionLevel, SpentState
 
 
-@shared_task(name="tools_registry.prune_asking")
+@task(name="tools_registry.prune_asking")
 def prune_asking() -> int:
     """Delete questions, spent states and log levels whose time has passed; returns how many."""
     now = timezone.now()
@@ -13,7 +13,7 @@ def prune_asking() -> int:
     return sum(kind.objects.filter(expires_at__lt=now).delete()[0] for kind in kinds)
 
 
-@shared_task(name="tools_registry.settle_billing_requests")
+@task(name="tools_registry.settle_billing_requests")
 def settle_billing_requests() -> int:
     """Mark billing requests that lapsed or were left behind by a crash; returns how many."""
     return settling.settle()

@@ -1,5 +1,7 @@
-"""Work that a request hands to the background goes to the configured broker."""
+"""Work for the background: it goes to the configured broker, and costs web processes nothing."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -7,15 +9,20 @@ from celery import Celery
 from django.conf import settings
 
 from audit.tasks import finish_interrupted
+from console.tasks import prune_sessions
 from foundation.tasks import prune_rate_counters
 from oauth.tasks import forget_replies, prune_spent_credentials, prune_unused_clients
+from tools_registry.tasks import prune_asking, settle_billing_requests
 
 TASKS = [
     finish_interrupted,
     forget_replies,
+    prune_asking,
     prune_rate_counters,
+    prune_sessions,
     prune_spent_credentials,
     prune_unused_clients,
+    settle_billing_requests,
 ]
 
 
@@ -28,3 +35,11 @@ def test_every_thread_sends_to_the_configured_broker(task: Celery) -> None:
         ]
 
     assert brokers == [settings.CELERY_BROKER_URL] * 2
+
+
+def test_a_web_process_does_without_what_only_the_worker_needs() -> None:
+    look = "import sys, halo_mcp.asgi; print({'celery', 'kombu'} & set(sys.modules))"
+    seen = subprocess.run(
+        [sys.executable, "-c", look], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert seen.stdout.strip() == "set()"
