@@ -7,14 +7,20 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from functools import lru_cache
 
 TAIL_BITS = 74  # rand_a (12) and rand_b (62) taken as one number
 TAIL_BYTES = 10
+SPARE_BITS = 8 * TAIL_BYTES - TAIL_BITS + 1
 STEP_BYTES = 4
 NOT_SAID = uuid.SafeUUID.unknown
 RAND_B_BITS = 62
+RAND_B = (1 << RAND_B_BITS) - 1
 VERSION_7 = 0x7
 VARIANT_RFC = 0b10
+# Keys of which this process remembers how they are written: the same few come with every call.
+MOST_REMEMBERED = 1024
+FIXED = VERSION_7 << 76 | VARIANT_RFC << RAND_B_BITS
 
 
 class Sequence:
@@ -33,14 +39,15 @@ class Sequence:
     def take(self) -> uuid.UUID:
         """Return the next identifier of the sequence."""
         with self._lock:
-            self._advance()
-            return _assemble(self._moment, self._tail)
+            moment = self._now()
+            if moment > self._moment:
+                self._start(moment)
+            else:
+                self._step()
+            rand_a, rand_b = self._tail >> RAND_B_BITS, self._tail & RAND_B
+            return _numbered(self._moment << 80 | FIXED | rand_a << 64 | rand_b)
 
-    def _advance(self) -> None:
-        moment = self._now()
-        if moment > self._moment:
-            self._start(moment)
-            return
+    def _step(self) -> None:
         # The same millisecond, or a clock set back: the last moment stays in use (RFC 9562 §6.2).
         self._tail += 1 + int.from_bytes(os.urandom(STEP_BYTES))
         if self._tail >> TAIL_BITS:
@@ -49,12 +56,7 @@ class Sequence:
     def _start(self, moment: int) -> None:
         # The top bit starts at zero, which leaves room to count (RFC 9562 §6.2, rollover guard).
         self._moment = moment
-        self._tail = int.from_bytes(os.urandom(TAIL_BYTES)) >> (8 * TAIL_BYTES - TAIL_BITS + 1)
-
-
-def _assemble(moment: int, tail: int) -> uuid.UUID:
-    rand_a, rand_b = tail >> RAND_B_BITS, tail & ((1 << RAND_B_BITS) - 1)
-    return _numbered(moment << 80 | VERSION_7 << 76 | rand_a << 64 | VARIANT_RFC << 62 | rand_b)
+        self._tail = int.from_bytes(os.urandom(TAIL_BYTES)) >> SPARE_BITS
 
 
 def _numbered(number: int) -> uuid.UUID:
@@ -66,9 +68,16 @@ def _numbered(number: int) -> uuid.UUID:
     return made
 
 
+@lru_cache(maxsize=MOST_REMEMBERED)
 def stored(text: str) -> uuid.UUID:
     """A key as a database wrote it, in 32 hexadecimal digits with or without hyphens."""
     return _numbered(int(text.replace("-", ""), 16))
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def text(key: uuid.UUID) -> str:
+    """A key in 32 hexadecimal digits with hyphens."""
+    return str(key)
 
 
 def _unix_milliseconds() -> int:

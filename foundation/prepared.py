@@ -8,7 +8,6 @@ stand the functions of libpq; what they leave to do is to write values as text a
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from itertools import repeat
 from operator import call
 from typing import Any, Final, Protocol, TypeAlias
@@ -23,7 +22,7 @@ from foundation import ids
 
 Row: TypeAlias = tuple[Any, ...]
 Read: TypeAlias = Callable[[bytes], object]
-Write: TypeAlias = Callable[[Any], bytes | None]
+Write: TypeAlias = Callable[[Any], Any]
 Written: TypeAlias = Sequence[bytes | None]
 # What a connection has prepared, by name: how the columns are read, once there was a result.
 Known: TypeAlias = dict[bytes, tuple[Read, ...]]
@@ -40,13 +39,31 @@ READERS: Final[Mapping[int, Read]] = {
     2950: lambda text: ids.stored(text.decode()),  # uuid
     3802: bytes.decode,  # jsonb
 }
-WRITERS: Final[Mapping[type, Write]] = {
-    type(None): lambda none: none,
-    str: str.encode,
-    int: b"%d".__mod__,
-    UUID: lambda key: b"%032x" % key.int,
-    datetime: lambda time: time.isoformat().encode(),
-}
+
+
+class Writers(dict[type, Write]):
+    """How values are written, by type: like the nearest of those they are made of."""
+
+    def __missing__(self, kind: type) -> Write:
+        for base in kind.__mro__:
+            if base in self:
+                return self.setdefault(kind, self[base])
+        raise TypeError(f"No statement takes a value of {kind.__name__}.")
+
+    def written(self, values: Sequence[Any]) -> list[Any]:
+        # An audit row has thirty values: none of them costs a byte code here.
+        return [*map(call, map(self.__getitem__, map(type, values)), values)]
+
+
+WRITERS: Final = Writers(
+    {
+        type(None): lambda none: none,
+        str: str.encode,
+        int: b"%d".__mod__,
+        UUID: lambda key: b"%032x" % key.int,
+        datetime: lambda time: time.isoformat().encode(),
+    }
+)
 # What a change of the tables leaves behind, what somebody's DEALLOCATE or DISCARD does, and what a
 # pooler that hands connections on (PostgreSQL 15, appendix A: feature_not_supported,
 # invalid_sql_statement_name, duplicate_prepared_statement).
@@ -130,21 +147,11 @@ class Prepared:
 
 
 def _written(values: Sequence[Any]) -> Written:
-    # An audit row has thirty values: none of them costs a byte code here.
-    written = [*map(call, map(_writer, map(type, values)), values)]
+    written = WRITERS.written(values)
     # libpq takes C strings: what stands behind a NUL would be cut off without a word.
     if b"\0" in b"".join(filter(None, written)):
         raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
     return written
-
-
-@lru_cache(maxsize=256)
-def _writer(kind: type) -> Write:
-    """How a type is written, or the nearest that it is made of."""
-    for base in kind.__mro__:
-        if base in WRITERS:
-            return WRITERS[base]
-    raise TypeError(f"No statement takes a value of {kind.__name__}.")
 
 
 def _checked(wire: Wire, result: PGresult) -> PGresult:

@@ -9,7 +9,8 @@ loop, and the fiber waits for the answer (foundation/fibers.py).
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.conf import settings
@@ -19,9 +20,22 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from foundation.fibers import Fiber, current
 from foundation.file_line import FileLine
 from foundation.lines import Lines
-from foundation.prepared import Prepared, Row
+from foundation.prepared import Prepared, Row, Writers
 
 Value: TypeAlias = str | int | UUID | datetime | None
+
+# Read once: to ask a setting takes longer than to ask for a row's column, and this one stays.
+ON_SQLITE: Final[bool] = settings.ON_SQLITE
+# How values stand in SQLite: as Django stores them there.
+WRITERS: Final = Writers(
+    {
+        type(None): lambda none: none,
+        str: str.__str__,
+        int: int.__int__,
+        UUID: attrgetter("hex"),
+        datetime: lambda time: str(time.astimezone(UTC).replace(tzinfo=None)),
+    }
+)
 
 
 class Statement:
@@ -62,7 +76,7 @@ class Statement:
             return self._run(database.connection, values)
 
     def _on_fiber(self, fiber: Fiber, values: Sequence[Value]) -> list[Row]:
-        if settings.ON_SQLITE:
+        if ON_SQLITE:
             return self._on_file(fiber, values)
         lines = fiber.ground.shared(Lines, Lines)
         with lines.errors:
@@ -73,26 +87,17 @@ class Statement:
         file = fiber.ground.shared(FileLine, FileLine)
         run = file.read if self._reads else file.write
         with file.errors:
-            rows: list[Row] = run(fiber, self._for_sqlite, [_for_sqlite(one) for one in values])
+            rows: list[Row] = run(fiber, self._for_sqlite, WRITERS.written(values))
             return rows
 
     def _run(self, raw: Any, values: Sequence[Value]) -> list[Row]:
         if isinstance(raw, sqlite3.Connection):
             # Read to the end: a cursor left half-way would hold the database's lock.
-            return raw.execute(self._for_sqlite, [_for_sqlite(one) for one in values]).fetchall()
+            return raw.execute(self._for_sqlite, WRITERS.written(values)).fetchall()
         return self._prepared.run(raw, values)
 
     def _watched(self, database: BaseDatabaseWrapper, values: Sequence[Value]) -> list[Row]:
-        adapted = [_for_sqlite(one) for one in values] if database.vendor == "sqlite" else values
+        adapted = WRITERS.written(values) if database.vendor == "sqlite" else values
         with database.cursor() as cursor:
             cursor.execute(self.sql, adapted)
             return cursor.fetchall() if cursor.description else []
-
-
-def _for_sqlite(value: Value) -> str | int | None:
-    """A value as Django stores it there."""
-    if isinstance(value, UUID):
-        return value.hex
-    if isinstance(value, datetime):
-        return str(value.astimezone(UTC).replace(tzinfo=None))
-    return value

@@ -7,11 +7,12 @@ two equal keys and the server obey the last. So whatever RFC 8259 leaves to the 
 import json
 import math
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
 
-from foundation.storable import LONE_SURROGATE, leaves, members, spelled_out
+from foundation.storable import LONE_SURROGATE, leaves, spelled_out
 from mcp_protocol.errors import PARSE_ERROR, ProtocolError, shown
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -174,13 +175,16 @@ def _vet_quickly(body: bytes, first: json.JSONDecodeError) -> None:
         raise _malformed(error) from None
 
 
-def _keys(node: object, levels: int) -> int:
+def _keys(node: dict[str, object] | list[object], levels: int) -> int:
     """Count the keys of all objects in a container. Raises ProtocolError beyond so many levels."""
     if not levels:
         raise _too_deep()
-    keys = len(node) if isinstance(node, dict) else 0
-    for inner in members(node):
-        if type(inner) in _NESTING:
+    inside: Iterable[object] = node
+    keys = 0
+    if isinstance(node, dict):
+        keys, inside = len(node), node.values()
+    for inner in inside:
+        if isinstance(inner, _NESTING):
             keys += _keys(inner, levels - 1)
     return keys
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from django.conf import settings
@@ -57,6 +58,7 @@ SPARE_THREADS: Final = 4
 # For tools that are slow and did not say so, beside HALO_CORE_THREADS.
 CORE_SPARE: Final = 8
 
+FORWARDED: Final = "x-forwarded-for"
 NO_CONTENT: Final = 204
 # The body behind these was not read to its end, so nothing more can come on the connection.
 CUT_SHORT: Final = frozenset({408, 413})
@@ -231,7 +233,7 @@ class McpApplication:
 def _is_small(request: HttpRequest) -> bool:
     if len(request.body) > SMALL_BODY or len(request.query) > SMALL_HEAD:
         return False
-    return sum([len(name) + len(value) for name, value in request.headers]) <= SMALL_HEAD
+    return sum(map(len, chain.from_iterable(request.headers))) <= SMALL_HEAD
 
 
 def _in(pool: Crew, function: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
@@ -267,17 +269,22 @@ def _facts(scope: Scope) -> HttpRequest:
     headers: Headers = tuple(
         [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     )
-    forwarded = [value for name, value in headers if name == "x-forwarded-for"]
     remote = scope["client"][0] if scope.get("client") else ""
     return HttpRequest(
         method=scope["method"],
         headers=headers,
         query=scope.get("query_string", b"").decode("latin-1"),
         body=b"",
-        address=peer.client_address(remote, ", ".join(forwarded) or None),
+        address=peer.client_address(remote, _forwarded_for(headers)),
         request_id=ids.uuid7().hex,
         lasting=True,
     )
+
+
+def _forwarded_for(headers: Headers) -> str | None:
+    if FORWARDED not in dict(headers):  # as with nearly every request
+        return None
+    return ", ".join(value for name, value in headers if name == FORWARDED)
 
 
 async def _send_whole(send: Send, answer: Complete, *, method: str) -> None:

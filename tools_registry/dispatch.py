@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from audit import record
 from audit.outcomes import Outcome
 from audit.record import Act, Actor, Ending
+from foundation import ids
 from foundation.carrier import carrier
 from mcp_protocol import envelope, failures, headers, methods, negotiation
 from mcp_protocol.envelope import Malformed, Message, Notification, Request, RequestId, Response
@@ -68,13 +69,13 @@ class Caller:
     def actor(self) -> Actor:
         who = self.principal
         return Actor(
-            organization_id=str(who.organization_id),
+            organization_id=ids.text(who.organization_id),
             client_id=who.client_id,
             client_name=who.client_name,
-            user_id=str(who.user_id),
+            user_id=ids.text(who.user_id),
             user_email=who.user_email,
-            authorization_id=str(who.authorization_id),
-            token_id=str(who.token_id),
+            authorization_id=ids.text(who.authorization_id),
+            token_id=ids.text(who.token_id),
             address=self.request.address,
         )
 

@@ -11,7 +11,7 @@ from typing import Final
 from django.conf import settings
 
 from audit import record
-from foundation import limits, peer
+from foundation import ids, limits, peer
 from foundation.limits import Bucket, Verdict
 from mcp_protocol import methods
 from mcp_protocol.errors import ProtocolError, forbidden_code
@@ -62,7 +62,7 @@ def of_address(address: str) -> Bucket:
 def of_chain(principal: Principal, method: str) -> Bucket:
     """The bucket of a method; a message without a method, or with an unknown one, has one too."""
     name = methods.rate_bucket(method)
-    return Bucket(f"{name}:{principal.authorization_id}", getattr(settings, RATES[name]))
+    return Bucket(f"{name}:{ids.text(principal.authorization_id)}", getattr(settings, RATES[name]))
 
 
 def of_organization(principal: Principal, method: str) -> list[Bucket]:

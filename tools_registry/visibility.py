@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 
+from foundation import ids
 from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import dumps
 from oauth.principal import Principal
@@ -41,8 +42,8 @@ def digest(who: Principal) -> bytes:
 def context(who: Principal, channel: Channel | None = None, **more: Any) -> ToolContext:
     """What a function of an author is given for a caller; `more` where it is called."""
     return ToolContext(
-        organization_id=str(who.organization_id),
-        user_id=str(who.user_id),
+        organization_id=ids.text(who.organization_id),
+        user_id=ids.text(who.user_id),
         public_url=settings.HALO_PUBLIC_URL,
         workspace=WORKSPACE,
         channel=channel or Silence(),

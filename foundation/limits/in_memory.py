@@ -4,6 +4,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import repeat
 
 from foundation.limits.limit import Bucket
 from foundation.limits.window import UNTOUCHED, Reading, Standing, Window
@@ -29,10 +30,12 @@ class MemoryStore:
     def take(self, buckets: Sequence[Bucket]) -> Reading:
         with self._lock:
             now = int(self._now() * 1000)
-            standings = [Standing(bucket, self._window(bucket, now), now) for bucket in buckets]
+            names = [bucket.digest for bucket in buckets]
+            windows = tuple(map(self._window, names, buckets, repeat(now)))
+            standings = map(Standing, buckets, windows, repeat(now))
             if any(standing.wait for standing in standings):
-                return Reading(False, now, tuple(standing.window for standing in standings))
-            return Reading(True, now, tuple(self._charge(standing) for standing in standings))
+                return Reading(False, now, windows)
+            return Reading(True, now, tuple(map(self._charge, names, buckets, windows)))
 
     def give_back(self, buckets: Sequence[Bucket]) -> None:
         with self._lock:
@@ -43,14 +46,13 @@ class MemoryStore:
     def close(self) -> None:
         self._windows.clear()
 
-    def _window(self, bucket: Bucket, now: int) -> Window:
-        stored = self._windows.get(bucket.digest, UNTOUCHED)
+    def _window(self, name: str, bucket: Bucket, now: int) -> Window:
+        stored = self._windows.get(name, UNTOUCHED)
         return stored.rolled(now, bucket.limit.milliseconds)
 
-    def _charge(self, standing: Standing) -> Window:
-        window = standing.window.charged(standing.bucket.cost)
-        self._windows[standing.bucket.digest] = window
-        self._windows.move_to_end(standing.bucket.digest)
+    def _charge(self, name: str, bucket: Bucket, window: Window) -> Window:
+        self._windows[name] = charged = window.charged(bucket.cost)
+        self._windows.move_to_end(name)
         if len(self._windows) > self._max_buckets:
             self._windows.popitem(last=False)
-        return window
+        return charged

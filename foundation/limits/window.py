@@ -15,7 +15,7 @@ came at its start, as many too few. In the first window of a bucket P is 0: exac
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from foundation.carrier import carrier
@@ -40,10 +40,10 @@ class Window:
         return self
 
     def charged(self, cost: int) -> "Window":
-        return replace(self, current=self.current + cost)
+        return Window(self.started, self.previous, self.current + cost)
 
     def relieved(self, cost: int) -> "Window":
-        return replace(self, current=max(0, self.current - cost))
+        return Window(self.started, self.previous, max(0, self.current - cost))
 
 
 UNTOUCHED = Window(started=0, previous=0, current=0)
