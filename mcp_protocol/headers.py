@@ -7,7 +7,7 @@ Source: MCP 2026-07-28, basic/transports/streamable-http, Request Metadata.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -161,13 +161,13 @@ def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
 def check_param_headers(
     headers: HeaderLookup,
     arguments: Mapping[str, Any],
-    input_schema: Mapping[str, Any],
+    params: Iterable[ParamHeader],
 ) -> None:
     """Check that each annotated argument stands in its `Mcp-Param-*` header, and no other does.
 
     Raises ProtocolError HEADER_MISMATCH (400). Source: Server Behavior for Custom Headers.
     """
-    for param in param_headers(input_schema):
+    for param in params:
         _check_param(headers(param.header), _value_at(arguments, param.path), param.header)
 
 

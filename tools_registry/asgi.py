@@ -24,7 +24,7 @@ from foundation import fibers, ids, peer
 from foundation.fibers import Ground
 from foundation.notices import Board
 from tools_registry import endpoint
-from tools_registry.asgi_types import Receive, Scope, Send, head
+from tools_registry.asgi_types import LATIN_1, Receive, Scope, Send, head
 from tools_registry.bodies import Bodies, Disconnected
 from tools_registry.crew import Crew
 from tools_registry.delivery import Delivery
@@ -266,9 +266,8 @@ def drop_connection() -> None:
 def _facts(scope: Scope) -> HttpRequest:
     """The request as far as it is known before its body."""
     # Servers give names in lower case (ASGI, HTTP connection scope, headers).
-    headers: Headers = tuple(
-        [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    )
+    texts = map(bytes.decode, chain.from_iterable(scope["headers"]), LATIN_1)
+    headers: Headers = tuple(zip(texts, texts, strict=True))
     remote = scope["client"][0] if scope.get("client") else ""
     return HttpRequest(
         method=scope["method"],

@@ -68,6 +68,10 @@ class HttpRequest:
 
     def all(self, name: str) -> list[str]:
         lowered = name.lower()
+        if lowered not in self._joined:
+            return []
+        if len(self._joined) == len(self.headers):
+            return [self._joined[lowered]]
         return [value for key, value in self.headers if key == lowered]
 
     def header(self, name: str) -> str | None:

@@ -259,7 +259,7 @@ def test_an_annotation_anywhere_else_or_of_another_form_is_ignored(schema: dict[
 def test_arguments_that_stand_in_their_headers_pass(
     arguments: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    check_param_headers(lookup(headers), arguments, SCHEMA)
+    check_param_headers(lookup(headers), arguments, param_headers(SCHEMA))
 
 
 @pytest.mark.parametrize(
@@ -291,5 +291,5 @@ def test_arguments_that_differ_from_their_headers_are_a_mismatch(
     arguments: dict[str, Any], headers: dict[str, str]
 ) -> None:
     with pytest.raises(ProtocolError) as caught:
-        check_param_headers(lookup(headers), arguments, SCHEMA)
+        check_param_headers(lookup(headers), arguments, param_headers(SCHEMA))
     assert_mismatch(caught.value)

@@ -83,6 +83,8 @@ REFUSED = [
     ),
     pytest.param(b'{"\\u0061":1,"a":2}', 'duplicate key "a"', id="I05-escaped-spelling"),
     pytest.param(b'{"a" :1,"b":"\\":","a":2}', 'duplicate key "a"', id="I05-beside-colons"),
+    pytest.param(b'{"a":":","b":"::","a":1}', 'duplicate key "a"', id="I05-colons-in-texts"),
+    pytest.param(b'{"a":1,"a":"\\u003a"}', 'duplicate key "a"', id="I05-escaped-colon"),
     pytest.param(b"[" + b"1" * 101 + b"]", "more than 100 digits", id="long-integer"),
     pytest.param(b"[-" + b"1" * 101 + b"]", "more than 100 digits", id="long-negative-integer"),
     pytest.param(b"[" + b"1" * 5_000 + b"]", "more than 100 digits", id="very-long-integer"),

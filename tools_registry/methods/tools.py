@@ -30,7 +30,8 @@ def call_tool(exchange: Exchange) -> Reply | Prepared:
         # As soon as the caller may know which arguments have headers, and whatever else is wrong
         # with them (MCP 2026-07-28, basic/transports/streamable-http, Server Behavior for Custom
         # Headers).
-        check_param_headers(exchange.headers, arguments, cast("Tool", tool).input_schema)
+        params = descriptors.mirrored(cast("Tool", tool))
+        check_param_headers(exchange.headers, arguments, params)
 
     prepared = call.prepare(this, vet) if exchange.revision in MODERN else call.prepare(this)
     if isinstance(prepared, Prepared) and prepared.tool.mutates:
