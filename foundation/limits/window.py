@@ -15,7 +15,6 @@ came at its start, as many too few. In the first window of a bucket P is 0: exac
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from foundation.carrier import carrier
@@ -49,7 +48,7 @@ class Window:
 UNTOUCHED = Window(started=0, previous=0, current=0)
 
 
-@dataclass(frozen=True)
+@carrier
 class Standing:
     """A bucket's window at one moment, `now` in Unix milliseconds; all waits in milliseconds."""
 
