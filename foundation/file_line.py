@@ -23,10 +23,12 @@ Values: TypeAlias = Sequence[str | int | None]
 # Readers wait for nobody but whoever repairs the file after a crash, and the loop with them.
 READS_WAIT: Final = "PRAGMA busy_timeout = 250"
 # Writers wait for each other; the loop does not wait with them.
-PATIENCE: Final = "PRAGMA busy_timeout"
-NO_PATIENCE: Final = "PRAGMA busy_timeout = 0"
+WRITES_DO_NOT: Final = "PRAGMA busy_timeout = 0"
+JOURNAL: Final = "PRAGMA journal_mode"
 BEGIN: Final = "BEGIN IMMEDIATE"
 COMMIT: Final = "COMMIT"
+# Rows that are put down in one go: the loop does nothing else meanwhile.
+MOST_AT_ONCE: Final = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +54,7 @@ class FileLine:
         self._ground = ground
         self._reading: asyncio.Future[sqlite3.Connection] | None = None
         self._writing: sqlite3.Connection | None = None
-        self._patience = 0  # milliseconds, once there is a connection
+        self._is_quick = False  # whether rows can be put down on the loop
         self._waiting: list[_Write] = []
         self._is_writing = False
         self._is_closed = False
@@ -92,35 +94,43 @@ class FileLine:
             self._let_go()
 
     def _begin(self) -> None:
-        """Have all that wait written; their fibers go on when that is done."""
+        """Have those that wait written; their fibers go on when that is done."""
         if self._is_closed:
             _resume(self._lost())
             return
-        group, self._waiting = self._waiting, []
-        work = self._commit if self._has_put_down(group) else self._write_all
+        group = self._waiting[:MOST_AT_ONCE]
+        del self._waiting[:MOST_AT_ONCE]
+        connection = self._put_down(group)
+        work = partial(self._commit, connection) if connection else self._write_all
         try:
             written = self._ground.own(partial(work, group))
-        except RuntimeError as error:  # there is no thread to be had
-            self._give_up(group, error)
+        except RuntimeError as error:  # there is no thread to be had, for those behind them neither
+            group += self._waiting
+            self._waiting.clear()
             self._is_writing = False
+            self._give_up(group, error)
             self._ground.loop.call_soon(_resume, group)
             return
         written.add_done_callback(partial(self._go_on, group))
 
-    def _has_put_down(self, group: Sequence[_Write]) -> bool:
-        """Carry a group out on the loop, up to its commit; if not, a thread has to try."""
-        if self._writing is None:
-            return False
+    def _put_down(self, group: Sequence[_Write]) -> sqlite3.Connection | None:
+        """Carry a group out on the loop, up to its commit.
+
+        Returns the connection that has to commit, None where a thread has to begin anew: to wait
+        for somebody else who writes, or to meet whatever is wrong once more.
+        """
+        connection = self._writing if self._is_quick else None
+        if connection is None:
+            return None
         try:
-            self._writing.execute(BEGIN)
-        except sqlite3.OperationalError:  # somebody else writes, and is not waited for here
-            return False
-        try:
-            _carry_out(self._writing, group)
-        except Exception:  # noqa: BLE001  whatever it was, the next connection meets it too
+            connection.execute(BEGIN)
+            _carry_out(connection, group)
+        except Exception:  # noqa: BLE001  it is for those who wait, if it happens again
             self._let_go()
-            return False
-        return True
+            for write in group:
+                write.error = None
+            return None
+        return connection
 
     def _go_on(self, group: list[_Write], written: "asyncio.Future[None]") -> None:
         if _has_failed(written):
@@ -141,33 +151,26 @@ class FileLine:
         _fail(lost, _stopping())
         return lost
 
-    def _commit(self, group: Sequence[_Write]) -> None:
+    def _commit(self, connection: sqlite3.Connection, group: Sequence[_Write]) -> None:
         """Make durable what was put down. In a thread."""
         try:
-            assert self._writing is not None  # noqa: S101  it was put down on it
-            self._writing.execute(COMMIT)
+            connection.execute(COMMIT)
         except Exception as error:  # noqa: BLE001  it is for those who wait
             self._give_up(group, error)
 
     def _write_all(self, group: Sequence[_Write]) -> None:
         """Carry out a group with one commit. In a thread, which waits for others who write."""
         try:
-            connection = self._patient()
+            connection = self._writing = self._writing or _connected()
             connection.execute(BEGIN)
+            # A commit waits for those who read where a file has no such log.
+            self._is_quick = connection.execute(JOURNAL).fetchone() == ("wal",)
+            if self._is_quick:
+                connection.execute(WRITES_DO_NOT)
             _carry_out(connection, group)
             connection.execute(COMMIT)
-            connection.execute(NO_PATIENCE)
         except Exception as error:  # noqa: BLE001  it is for those who wait
             self._give_up(group, error)
-
-    def _patient(self) -> sqlite3.Connection:
-        """The connection to write on, waiting for others for as long as Django's do."""
-        if self._writing is None:
-            self._writing = _connected()
-            (self._patience,) = self._writing.execute(PATIENCE).fetchone()
-        else:
-            self._writing.execute(f"{PATIENCE} = {self._patience}")
-        return self._writing
 
     def _give_up(self, group: Sequence[_Write], error: Exception) -> None:
         _fail(group, error)
@@ -182,7 +185,6 @@ class FileLine:
 
 def _carry_out(connection: sqlite3.Connection, group: Sequence[_Write]) -> None:
     for write in group:
-        write.error = None
         try:
             write.rows = connection.execute(write.sql, write.values).fetchall()
         except Exception as error:

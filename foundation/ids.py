@@ -20,6 +20,7 @@ VERSION_7 = 0x7
 VARIANT_RFC = 0b10
 # Keys of which this process remembers how they are written: the same few come with every call.
 MOST_REMEMBERED = 1024
+# What stands in every one of them, at its place (RFC 9562 §5.7).
 FIXED = VERSION_7 << 76 | VARIANT_RFC << RAND_B_BITS
 
 
@@ -69,9 +70,9 @@ def _numbered(number: int) -> uuid.UUID:
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
-def stored(text: str) -> uuid.UUID:
+def stored(written: str) -> uuid.UUID:
     """A key as a database wrote it, in 32 hexadecimal digits with or without hyphens."""
-    return _numbered(int(text.replace("-", ""), 16))
+    return _numbered(int(written.replace("-", ""), 16))
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import repeat
 from operator import call
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -20,9 +20,9 @@ from psycopg.pq.abc import PGresult
 
 from foundation import ids
 
+W = TypeVar("W")
 Row: TypeAlias = tuple[Any, ...]
 Read: TypeAlias = Callable[[bytes], object]
-Write: TypeAlias = Callable[[Any], Any]
 Written: TypeAlias = Sequence[bytes | None]
 # What a connection has prepared, by name: how the columns are read, once there was a result.
 Known: TypeAlias = dict[bytes, tuple[Read, ...]]
@@ -41,21 +41,21 @@ READERS: Final[Mapping[int, Read]] = {
 }
 
 
-class Writers(dict[type, Write]):
+class Writers(dict[type, Callable[[Any], W]], Generic[W]):
     """How values are written, by type: like the nearest of those they are made of."""
 
-    def __missing__(self, kind: type) -> Write:
+    def __missing__(self, kind: type) -> Callable[[Any], W]:
         for base in kind.__mro__:
             if base in self:
                 return self.setdefault(kind, self[base])
         raise TypeError(f"No statement takes a value of {kind.__name__}.")
 
-    def written(self, values: Sequence[Any]) -> list[Any]:
+    def written(self, values: Sequence[Any]) -> list[W]:
         # An audit row has thirty values: none of them costs a byte code here.
         return [*map(call, map(self.__getitem__, map(type, values)), values)]
 
 
-WRITERS: Final = Writers(
+WRITERS: Final[Writers[bytes | None]] = Writers(
     {
         type(None): lambda none: none,
         str: str.encode,

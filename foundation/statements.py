@@ -27,7 +27,7 @@ Value: TypeAlias = str | int | UUID | datetime | None
 # Read once: to ask a setting takes longer than to ask for a row's column, and this one stays.
 ON_SQLITE: Final[bool] = settings.ON_SQLITE
 # How values stand in SQLite: as Django stores them there.
-WRITERS: Final = Writers(
+WRITERS: Final[Writers[str | int | None]] = Writers(
     {
         type(None): lambda none: none,
         str: str.__str__,

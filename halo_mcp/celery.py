@@ -12,6 +12,8 @@ from halo_mcp import broker, schedule
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
 app = Celery("halo_mcp")
+# For every thread: another one would send to the broker that Celery chooses for itself.
+app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.beat_schedule = schedule.BEAT
 app.autodiscover_tasks()

@@ -48,7 +48,7 @@ T = TypeVar("T")
 # In bytes. To read what is larger may take milliseconds, which a thread shares with the loop.
 SMALL_HEAD: Final = 4096
 SMALL_BODY: Final = 16_384
-# For those that the calls of the loop share: to open connections, and to write to SQLite's file.
+# For what the calls of the loop share: to open connections, and to commit to SQLite's file.
 OPENER_THREADS: Final = 2
 # For steps that are quick: looks of streams that are silent for hours, and of calls that wait for
 # an answer. Few, so that a thousand of them that wake at once leave the processor to others.

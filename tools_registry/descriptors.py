@@ -15,8 +15,8 @@ from mcp_protocol.strict_json import Written
 from tools_registry import registry
 from tools_registry.types import Tool
 
-# Of a tool and a revision, about a kilobyte each: a bound on what sources bring later, far above
-# what toolsets hold.
+# Of a tool, and of one at a revision, which takes about a kilobyte: a bound on what sources bring
+# later, far above what toolsets hold.
 MOST: Final = 8_192
 
 

@@ -40,6 +40,11 @@ def test_every_thread_sends_to_the_configured_broker(task: Celery) -> None:
 def test_a_web_process_does_without_what_only_the_worker_needs() -> None:
     look = "import sys, halo_mcp.asgi; print({'celery', 'kombu'} & set(sys.modules))"
     seen = subprocess.run(
-        [sys.executable, "-c", look], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", look],
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert seen.stdout.strip() == "set()"

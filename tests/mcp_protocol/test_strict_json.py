@@ -34,6 +34,20 @@ JSON_VALUES = st.recursive(
 )
 
 
+TEXTS = st.sampled_from(['"a"', '"b"', '":"', '"a:b"', '"\\u003a"', '"\\u0061"', '"é"'])
+# JSON as text, in which objects hold equal keys now and then.
+WRITTEN = st.recursive(
+    TEXTS | st.sampled_from(["1", "-2.5", "null"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda values: f"[{','.join(values)}]")
+        | st.lists(st.tuples(TEXTS, inner), max_size=3).map(
+            lambda pairs: "{" + ",".join(map(":".join, pairs)) + "}"
+        )
+    ),
+    max_leaves=12,
+)
+
+
 def refusal_of(body: bytes) -> str:
     with pytest.raises(ProtocolError) as caught:
         parse(body)
@@ -321,6 +335,16 @@ def test_what_the_fast_writer_cannot_write_is_written_all_the_same() -> None:
     assert dumps({"id": 10**30}) == b'{"id":1000000000000000000000000000000}'
     assert dumps(["\ud800", "\x00"]) == b'["\\\\ud800","\\u0000"]'
     assert dumps({"\udfff": ("é",)}) == '{"\\\\udfff":["é"]}'.encode()
+
+
+@given(WRITTEN)
+def test_equal_keys_are_found_and_nothing_else_is_taken_for_them(text: str) -> None:
+    equal: list[bool] = []
+    json.loads(text, object_pairs_hook=lambda pairs: equal.append(len(dict(pairs)) < len(pairs)))
+    if any(equal):
+        assert "duplicate key" in refusal_of(text.encode())
+    else:
+        assert parse(text.encode()) == json.loads(text)
 
 
 @settings(deadline=None)

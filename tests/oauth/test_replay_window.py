@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from audit.models import SecurityEvent
-from halo_mcp.schedule import BEAT
+from halo_mcp.celery import app
 from oauth import cleanup, tasks
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
 from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, read, refused, tokens_of
@@ -164,7 +164,7 @@ def test_another_client_hears_nothing(
 def test_what_is_kept_goes_within_minutes_after_the_window_and_nothing_before(
     tokens: Tokens, oauth_client: OAuthClient, clock: time_machine.Traveller
 ) -> None:
-    schedule = {entry["task"]: entry["schedule"] for entry in BEAT.values()}
+    schedule = {entry["task"]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
     assert schedule[tasks.forget_replies.name] == timedelta(minutes=5)
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
     clock.shift(timedelta(seconds=SECONDS))
