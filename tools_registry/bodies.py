@@ -1,12 +1,14 @@
 """Bodies of requests, read on the loop: each within its time, which is short when a server ends."""
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from tools_registry.asgi_types import Receive
 
 # What is left for a body once the server is to stop: its sender may be gone for good.
 HURRIED_SECONDS: Final = 1.0
+# When a body was due that is given up.
+TOO_LATE: Final = -1.0
 
 
 class Disconnected(Exception):
@@ -14,31 +16,56 @@ class Disconnected(Exception):
 
 
 class Bodies:
-    """The bodies that are being read. Use it from one loop."""
+    """The bodies that are being read. Use it from one loop.
+
+    One timer looks after all of them, where asyncio's would be set and taken back with every body,
+    nearly all of which are there already.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._open: set[asyncio.Timeout] = set()
+        self._due: dict[asyncio.Task[Any], float] = {}  # by who reads it, in the loop's time
+        self._timer: asyncio.TimerHandle | None = None
 
     async def read(self, receive: Receive, room: int) -> bytes:
         """At most `room` bytes of a body.
 
         Raises Disconnected when its sender goes away, TimeoutError when they take too long.
         """
-        async with asyncio.timeout(self._seconds) as timeout:
-            self._open.add(timeout)
-            try:
-                return await _read(receive, room)
-            finally:
-                self._open.discard(timeout)
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None  # noqa: S101  it is awaited
+        self._due[task] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_later(self._seconds, self._look)
+        try:
+            return await _read(receive, room)
+        except asyncio.CancelledError as error:
+            # As asyncio's own: whoever else cancelled the task meanwhile means more than that.
+            if self._due[task] == TOO_LATE and task.uncancel() == 0:
+                raise TimeoutError from error
+            raise
+        finally:
+            del self._due[task]
 
     def hurry(self) -> None:
         """The server is about to stop: give up soon what does not come."""
         self._seconds = min(self._seconds, HURRIED_SECONDS)
         soon = asyncio.get_running_loop().time() + self._seconds
-        for timeout in self._open:
-            due = timeout.when()
-            timeout.reschedule(soon if due is None else min(due, soon))
+        self._due = {task: min(due, soon) for task, due in self._due.items()}
+        if self._timer is not None:
+            self._timer.cancel()
+        self._look()
+
+    def _look(self) -> None:
+        """Give up what has not come in time, and look again when the next is due."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for task, due in self._due.items():
+            if TOO_LATE < due <= now:
+                self._due[task] = TOO_LATE
+                task.cancel()
+        waiting = [due for due in self._due.values() if due > now]
+        self._timer = loop.call_at(min(waiting), self._look) if waiting else None
 
 
 async def _read(receive: Receive, room: int) -> bytes:

@@ -1,0 +1,67 @@
+"""Bodies within their time, looked after by one timer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tools_registry.bodies import Bodies
+
+ROOM = 100
+SHORT, LONG = 0.05, 30.0
+
+
+async def never() -> dict[str, Any]:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+async def at_once() -> dict[str, Any]:
+    return {"type": "http.request", "body": b"{}"}
+
+
+def during(run: Callable[[Bodies], Awaitable[Any]], seconds: float) -> Any:
+    async def whole() -> Any:
+        async with asyncio.timeout(20):
+            return await run(Bodies(seconds))
+
+    return asyncio.run(whole())
+
+
+def test_each_that_does_not_come_is_given_up_whatever_came_before() -> None:
+    async def run(bodies: Bodies) -> list[Any]:
+        first = [bodies.read(never, ROOM), bodies.read(at_once, ROOM), bodies.read(never, ROOM)]
+        outcomes = await asyncio.gather(*first, return_exceptions=True)
+        await asyncio.sleep(2 * SHORT)  # nobody looks any more by then
+        later = asyncio.create_task(bodies.read(never, ROOM))
+        return [*outcomes, *await asyncio.gather(later, return_exceptions=True)]
+
+    first, came, second, later = during(run, SHORT)
+    assert came == b"{}"
+    assert [type(one) for one in (first, second, later)] == [TimeoutError] * 3
+
+
+def test_who_is_cancelled_by_somebody_else_is_not_told_of_the_time() -> None:
+    async def run(bodies: Bodies) -> bool:
+        reading = asyncio.create_task(bodies.read(never, ROOM))
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+        return reading.cancelled()
+
+    assert during(run, LONG) is True
+
+
+@pytest.mark.parametrize("is_read_before", [True, False])
+def test_once_the_server_is_to_stop_little_time_is_left(*, is_read_before: bool) -> None:
+    async def run(bodies: Bodies) -> list[Any]:
+        if not is_read_before:
+            bodies.hurry()
+        reading = asyncio.create_task(bodies.read(never, ROOM))
+        await asyncio.sleep(0)
+        if is_read_before:
+            bodies.hurry()
+        return await asyncio.gather(reading, return_exceptions=True)
+
+    assert [type(one) for one in during(run, LONG)] == [TimeoutError]
