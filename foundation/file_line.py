@@ -104,7 +104,7 @@ class FileLine:
         work = partial(self._commit, connection) if connection else self._write_all
         try:
             written = self._ground.own(partial(work, group))
-        except RuntimeError as error:  # there is no thread to be had, for those behind them neither
+        except Exception as error:  # noqa: BLE001  no thread is to be had, for those behind neither
             group += self._waiting
             self._waiting.clear()
             self._is_writing = False

@@ -41,11 +41,12 @@ class Bodies:
             return await _read(receive, room)
         except asyncio.CancelledError as error:
             # As asyncio's own: whoever else cancelled the task meanwhile means more than that.
-            if self._due[task] == TOO_LATE and task.uncancel() == 0:
+            if self._due[task] == TOO_LATE and task.cancelling() == 1:
                 raise TimeoutError from error
             raise
         finally:
-            del self._due[task]
+            if self._due.pop(task) == TOO_LATE:
+                task.uncancel()
 
     def hurry(self) -> None:
         """The server is about to stop: give up soon what does not come."""
@@ -60,12 +61,15 @@ class Bodies:
         """Give up what has not come in time, and look again when the next is due."""
         loop = asyncio.get_running_loop()
         now = loop.time()
+        self._timer = None
+        # Whoever came first is due first: a stranger may open more than can be looked through.
         for task, due in self._due.items():
-            if TOO_LATE < due <= now:
+            if due > now:
+                self._timer = loop.call_at(due, self._look)
+                return
+            if due != TOO_LATE:
                 self._due[task] = TOO_LATE
                 task.cancel()
-        waiting = [due for due in self._due.values() if due > now]
-        self._timer = loop.call_at(min(waiting), self._look) if waiting else None
 
 
 async def _read(receive: Receive, room: int) -> bytes:

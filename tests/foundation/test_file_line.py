@@ -18,6 +18,7 @@ from tests.drivers.shore import alone, ashore, gathered, together
 
 pytestmark = pytest.mark.skipif(not settings.ON_SQLITE, reason="the file is SQLite's")
 INSERT = Statement("INSERT INTO notes (id, text) VALUES (%s, %s)")
+INSERTED = INSERT.sql.replace("%s", "?")
 COUNT = Statement("SELECT count(*) FROM notes")
 
 
@@ -56,6 +57,9 @@ class Connected:
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
         self.heard.append(sql)
         if sql in self.fails:
+            # As SQLite does with what it cannot go on with.
+            if self._real.in_transaction:
+                self._real.execute("ROLLBACK")
             raise self.fails.pop(sql)
         return self._real.execute(sql, *values)
 
@@ -111,8 +115,9 @@ def test_one_that_ends_the_whole_transaction_is_an_error_of_its_group(path: Path
 
 
 def test_many_at_once_are_written_in_several_groups(path: Path, made: list[Connected]) -> None:
-    assert together(*map(adds, range(200))) == [[]] * 200
-    assert rows(path) == 200
+    many = 3 * file_line.MOST_AT_ONCE + 1
+    assert together(*map(adds, range(many))) == [[]] * many
+    assert rows(path) == many
     assert made[0].heard.count("COMMIT") == 4
 
 
@@ -155,13 +160,21 @@ def test_where_a_commit_may_have_to_wait_a_thread_writes(
     assert rows(path) == 2
 
 
-@pytest.mark.parametrize("kind", [sqlite3.DatabaseError, MemoryError])
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("BEGIN IMMEDIATE", sqlite3.DatabaseError("database disk image is malformed")),
+        ("BEGIN IMMEDIATE", MemoryError()),
+        (INSERTED, sqlite3.OperationalError("database or disk is full")),
+    ],
+    ids=repr,
+)
 def test_what_fails_on_the_loop_is_tried_once_more_by_a_thread(
-    path: Path, made: list[Connected], kind: type[Exception]
+    path: Path, made: list[Connected], statement: str, error: Exception
 ) -> None:
     async def run(ground: Ground) -> list[Any]:
         await gathered(ground, adds(1))
-        made[0].fails["BEGIN IMMEDIATE"] = kind("malformed")
+        made[0].fails[statement] = error
         return await gathered(ground, adds(2), adds(3), adds(4))
 
     assert ashore(run) == [[]] * 3
@@ -210,7 +223,7 @@ def test_what_no_thread_commits_is_an_error_and_undone(
         others = Ground(ground.threads, has_done)
         try:
             first = await gathered(others, adds(0))
-            refused = await gathered(others, *map(adds, range(1, 65)))
+            refused = await gathered(others, *map(adds, range(1, file_line.MOST_AT_ONCE + 1)))
             return [*first, *refused, *await gathered(others, adds(1))]
         finally:
             others.close()
@@ -225,7 +238,7 @@ def test_those_behind_a_group_that_finds_no_thread_are_refused_with_it(path: Pat
     async def run(ground: Ground) -> list[Any]:
         without = Ground(ground.threads, refuses)
         try:
-            return await gathered(without, *map(adds, range(100)))
+            return await gathered(without, *map(adds, range(file_line.MOST_AT_ONCE + 1)))
         finally:
             without.close()
 

@@ -31,8 +31,11 @@ def during(run: Callable[[Bodies], Awaitable[Any]], seconds: float) -> Any:
 
 def test_each_that_does_not_come_is_given_up_whatever_came_before() -> None:
     async def run(bodies: Bodies) -> list[Any]:
-        first = [bodies.read(never, ROOM), bodies.read(at_once, ROOM), bodies.read(never, ROOM)]
-        outcomes = await asyncio.gather(*first, return_exceptions=True)
+        first = asyncio.create_task(bodies.read(never, ROOM))
+        came = asyncio.create_task(bodies.read(at_once, ROOM))
+        await asyncio.sleep(SHORT / 2)
+        second = asyncio.create_task(bodies.read(never, ROOM))
+        outcomes = await asyncio.gather(first, came, second, return_exceptions=True)
         await asyncio.sleep(2 * SHORT)  # nobody looks any more by then
         later = asyncio.create_task(bodies.read(never, ROOM))
         return [*outcomes, *await asyncio.gather(later, return_exceptions=True)]
@@ -53,10 +56,22 @@ def test_who_is_cancelled_by_somebody_else_is_not_told_of_the_time() -> None:
     assert during(run, LONG) is True
 
 
+def test_who_goes_on_after_a_body_that_did_not_come_is_cancelled_by_nobody() -> None:
+    async def run(bodies: Bodies) -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        with pytest.raises(TimeoutError):
+            await bodies.read(never, ROOM)
+        return task.cancelling()
+
+    assert during(run, SHORT) == 0
+
+
 @pytest.mark.parametrize("is_read_before", [True, False])
 def test_once_the_server_is_to_stop_little_time_is_left(*, is_read_before: bool) -> None:
     async def run(bodies: Bodies) -> list[Any]:
         if not is_read_before:
+            await bodies.read(at_once, ROOM)
             bodies.hurry()
         reading = asyncio.create_task(bodies.read(never, ROOM))
         await asyncio.sleep(0)
