@@ -178,7 +178,8 @@ def test_an_admin_filters_the_calls_and_opens_one(admin: Visitor, client: BareCl
     admin.open(CALLS)
 
     admin.page.get_by_role("link", name="Success").click()
-    row = admin.page.get_by_role("row").filter(has_text=client.name)
+    # The newest: a worker that does this file in parts has a client for each, on one server.
+    row = admin.page.get_by_role("row").filter(has_text=client.name).first
     expect(row).to_contain_text("search_docs")
     row.get_by_role("link").first.click()
 
