@@ -18,10 +18,10 @@ RAND_B_BITS = 62
 RAND_B = (1 << RAND_B_BITS) - 1
 VERSION_7 = 0x7
 VARIANT_RFC = 0b10
+# What stands in every identifier, at its place (RFC 9562 §5.7).
+FIXED = VERSION_7 << 76 | VARIANT_RFC << RAND_B_BITS
 # Keys of which this process remembers how they are written: the same few come with every call.
 MOST_REMEMBERED = 1024
-# What stands in every one of them, at its place (RFC 9562 §5.7).
-FIXED = VERSION_7 << 76 | VARIANT_RFC << RAND_B_BITS
 
 
 class Sequence:

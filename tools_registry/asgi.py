@@ -39,6 +39,7 @@ from tools_registry.exchange import (
     Pool,
     Step,
     Stream,
+    joined,
 )
 from tools_registry.interest import Interest
 from tools_registry.watching import Watch
@@ -58,7 +59,6 @@ SPARE_THREADS: Final = 4
 # For tools that are slow and did not say so, beside HALO_CORE_THREADS.
 CORE_SPARE: Final = 8
 
-FORWARDED: Final = "x-forwarded-for"
 NO_CONTENT: Final = 204
 # The body behind these was not read to its end, so nothing more can come on the connection.
 CUT_SHORT: Final = frozenset({408, 413})
@@ -274,16 +274,10 @@ def _facts(scope: Scope) -> HttpRequest:
         headers=headers,
         query=scope.get("query_string", b"").decode("latin-1"),
         body=b"",
-        address=peer.client_address(remote, _forwarded_for(headers)),
+        address=peer.client_address(remote, joined(headers).get("x-forwarded-for")),
         request_id=ids.uuid7().hex,
         lasting=True,
     )
-
-
-def _forwarded_for(headers: Headers) -> str | None:
-    if FORWARDED not in dict(headers):  # as with nearly every request
-        return None
-    return ", ".join(value for name, value in headers if name == FORWARDED)
 
 
 async def _send_whole(send: Send, answer: Complete, *, method: str) -> None:

@@ -47,11 +47,8 @@ class HttpRequest:
     _joined: dict[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        joined = dict(self.headers)
-        if len(joined) != len(self.headers):
-            joined = _joined(self.headers)
         # Once, as the request is made; the type checker holds it for frozen from here on.
-        object.__setattr__(self, "_joined", joined)
+        object.__setattr__(self, "_joined", joined(self.headers))
 
     def whole(self, body: bytes, interest: Interest) -> "HttpRequest":
         """The request with the rest of it."""
@@ -75,7 +72,7 @@ class HttpRequest:
         return [value for key, value in self.headers if key == lowered]
 
     def header(self, name: str) -> str | None:
-        """The header's value; repeated ones are joined by a comma, as RFC 9110 section 5.2 says."""
+        """The header's value; of repeated ones, all of them."""
         return self._joined.get(name.lower())
 
     def accepts(self, media_type: str) -> bool:
@@ -98,7 +95,11 @@ class HttpRequest:
         return revisions.find(self.header(VERSION_HEADER) or "") or UNDECLARED
 
 
-def _joined(headers: Headers) -> dict[str, str]:
+def joined(headers: Headers) -> dict[str, str]:
+    """Values by name; repeated ones are joined by a comma, as RFC 9110 section 5.2 says."""
+    single = dict(headers)
+    if len(single) == len(headers):
+        return single
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name, []).append(value)
