@@ -12,13 +12,13 @@ def main() -> None:
     try:
         execute()
     except KeyboardInterrupt:
-        # Ctrl-C at any moment, also while modules are being read, is nobody's mistake.
+        # Ctrl-C is no error, even during imports.
         sys.exit(INTERRUPTED)
 
 
 def execute() -> None:
-    """Run the command that was given; a wrong variable is told in one line that names it."""
-    # Settings are read on the first of these imports.
+    """Runs the given command; an error in a variable is reported in one line that names it."""
+    # The first of these imports reads the settings.
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
     from django.core.management import execute_from_command_line  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The words of an audit row: who acted, and how it ended. For all to read; rows are not."""
+"""The values of audit rows: the kinds of actors and outcomes. All layers may import them."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

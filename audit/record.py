@@ -1,35 +1,54 @@
-"""The one writer of audit rows.
+"""Writes audit rows; no other module does.
 
-A call without side effects is written once, when it is over. A call with side effects is begun
-before it runs and finished by one UPDATE, so that a crash in between leaves a row that says so
-(`finish_interrupted` names it). What is written never holds a credential: callers pass ids, and
-text is made storable here.
+A call without side effects is written once, when it has finished. A call with side effects is
+inserted before it runs and completed by one UPDATE. A crash in between leaves the row in the state
+`started`; `finish_interrupted` marks it. Rows hold no credentials: callers pass ids. Text that the
+database cannot store is escaped here.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
-from operator import attrgetter, gt
-from typing import Any, Final
+from hashlib import sha256
+from itertools import islice
+from operator import attrgetter, le
+from typing import Any, Final, Protocol
 from uuid import UUID
 
+import orjson
 from django.db import connection
 from django.utils import timezone
 
 from audit.models import ActionExecution, SecurityEvent
 from audit.outcomes import ActorKind, Outcome
-from foundation import peer
-from foundation.carrier import carrier
-from foundation.fibers import elsewhere
-from foundation.ids import uuid7
-from foundation.statements import Statement
-from foundation.storable import UNSTORABLE, escape_unstorable, storable_json
+from foundation import ids, peer
+from foundation.db.statements import Statement
+from foundation.db.storable import UNSTORABLE, escape_unstorable, storable_json
 
 
-@carrier
+class Caller(Protocol):
+    """Who makes a call; ids are written as text. A principal is one, and so is an `Actor`."""
+
+    @property
+    def organization_id(self) -> UUID | str: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_name(self) -> str: ...
+    @property
+    def user_id(self) -> UUID | str: ...
+    @property
+    def user_email(self) -> str: ...
+    @property
+    def authorization_id(self) -> UUID | str: ...
+    @property
+    def token_id(self) -> UUID | str: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acted, on whose grant, from where; text ids only."""
+    """Who makes a call without a credential of their own, such as an admin who approves it."""
 
     kind: ActorKind = ActorKind.MCP_CLIENT
     organization_id: str = ""
@@ -42,10 +61,16 @@ class Actor:
     address: str = ""
 
 
-@carrier
-class Act:
-    """What was asked for."""
+@dataclass(slots=True, kw_only=True)
+class Execution:
+    """One call as its row describes it, apart from who makes it. `duration_us` is in microseconds.
 
+    Until the call is over, `outcome` is `started`, and what describes the outcome is empty.
+    """
+
+    actor_kind: ActorKind = ActorKind.MCP_CLIENT
+    address: str = ""
+    surface: str = ""
     method: str = ""
     tool: str = ""
     integration: str = ""
@@ -55,13 +80,7 @@ class Act:
     request_id: str = ""
     revision: str = ""
     started_at: datetime = field(default_factory=timezone.now)
-
-
-@carrier
-class Ending:
-    """How it ended. `duration_us` in microseconds."""
-
-    outcome: Outcome
+    outcome: Outcome = Outcome.STARTED
     reason: str = ""
     layer: str = ""
     detail: str = ""
@@ -69,18 +88,16 @@ class Ending:
     upstream_status: int | None = None
     row_count: int | None = None
 
-    def over(self, elapsed: int, *, about: str = "") -> "Ending":
-        """This ending after so many microseconds, with what is said beside its detail."""
-        return Ending(
-            outcome=self.outcome,
-            reason=self.reason,
-            layer=self.layer,
-            detail="; ".join(filter(None, (about, self.detail))),
-            duration_us=elapsed,
-            upstream_status=self.upstream_status,
-            row_count=self.row_count,
-        )
 
+# In bytes of JSON (UTF-8). Ordinary calls take a few hundred.
+MAX_BYTES: Final = 4096
+# A summary contains small members, up to a total size.
+MAX_KEPT_BYTES: Final = 2048
+MAX_KEPT_MEMBER_BYTES: Final = 256
+MAX_KEPT_MEMBERS: Final = 32
+
+# The detail of the row that counts events without a free slot.
+OTHER_DETAILS: Final = "other details"
 
 # Columns of one name are as long in both tables.
 _LENGTHS: Final[Mapping[str, int]] = {
@@ -91,61 +108,62 @@ _LENGTHS: Final[Mapping[str, int]] = {
 }
 
 
-def _texts(of: type, *but: str) -> tuple[str, ...]:
-    """The fields that are columns of text."""
-    return tuple(one.name for one in fields(of) if one.name in _LENGTHS and one.name not in but)
-
-
-# Written out, on the hot path: the ORM would compile the same statements anew for every row.
-_ACTOR: Final = _texts(Actor, "kind")
-_ACT: Final = _texts(Act)
-_ENDING: Final = _texts(Ending, "outcome")
-_COLUMNS: Final = (*_ACTOR, *_ACT, *_ENDING)
+# Raw SQL on the hot path: the ORM would compile the same statements again for every row.
+_CALLER_IDS: Final = ("organization_id", "user_id", "authorization_id", "token_id")
+_CALLER_TEXTS: Final = ("client_id", "client_name", "user_email")
+_OUTCOME_TEXTS: Final = ("reason", "layer", "detail")
+_TEXTS: Final = (
+    *("address", "surface", "method", "tool", "integration", "action", "bound_customer_id"),
+    *("request_id", "revision", *_OUTCOME_TEXTS),
+)
+_COLUMNS: Final = (*_CALLER_IDS, *_CALLER_TEXTS, *_TEXTS)
 _FIGURES: Final = ("duration_us", "upstream_status", "row_count")
 _INSERTED: Final = ("id", "started_at", "actor_kind", "arguments", "outcome", *_FIGURES, *_COLUMNS)
-_SET: Final = ", ".join(f"{name} = %s" for name in ("outcome", *_FIGURES, *_ENDING))
+_SET: Final = ", ".join(f"{name} = %s" for name in ("outcome", *_FIGURES, *_OUTCOME_TEXTS))
 INSERT: Final = Statement(
     f"INSERT INTO action_executions ({', '.join(_INSERTED)})"  # noqa: S608  our names
     f" VALUES ({', '.join(['%s'] * len(_INSERTED))})"
 )
 FINISH: Final = Statement(
-    # As a value: written out, PostgreSQL takes the index of what is unfinished, and reads it all.
+    # A parameter: with a literal, PostgreSQL reads the whole index of unfinished calls.
     f"UPDATE action_executions SET {_SET} WHERE id = %s AND outcome = %s"  # noqa: S608  our names
 )
-_of_actor: Final = attrgetter(*_ACTOR)
-_of_act: Final = attrgetter(*_ACT)
-_of_ending: Final = attrgetter(*_ENDING)
+_caller_ids: Final = attrgetter(*_CALLER_IDS)
+_caller_texts: Final = attrgetter(*_CALLER_TEXTS)
+_texts: Final = attrgetter(*_TEXTS)
+_outcome_texts: Final = attrgetter(*_OUTCOME_TEXTS)
 _figures: Final = attrgetter(*_FIGURES)
 
 
-def execution(actor: Actor, act: Act, ending: Ending) -> UUID:
-    """Write one finished row; returns its id."""
-    key = uuid7()
+def execution(caller: Caller, call: Execution) -> UUID:
+    """Writes the row of a call and returns its id, which `finish` takes for one that only began.
+
+    A rate-limited call is recorded without its arguments: nothing has read them, and a caller over
+    its limit must not fill the disk.
+    """
+    key = ids.uuid7()
+    is_limited = call.outcome is Outcome.RATE_LIMITED
+    texts = (*map(ids.text, _caller_ids(caller)), *_caller_texts(caller), *_texts(call))
     INSERT.rows(
         key,
-        act.started_at,
-        actor.kind.value,
-        storable_json(act.arguments),
-        ending.outcome.value,
-        *_figures(ending),
-        *_fitted(_COLUMNS, (*_of_actor(actor), *_of_act(act), *_of_ending(ending))),
+        call.started_at,
+        call.actor_kind.value,
+        "{}" if is_limited else stored(call.arguments),
+        call.outcome.value,
+        *_figures(call),
+        *_fitted(_COLUMNS, texts),
     )
     return key
 
 
-def begin(actor: Actor, act: Act) -> UUID:
-    """Write the row of a call with side effects before it runs; returns the id for `finish`."""
-    return execution(actor, act, Ending(outcome=Outcome.STARTED))
-
-
-def finish(execution_id: UUID, ending: Ending) -> None:
-    """Say how a begun call ended; a row that is finished already stays as it is."""
-    told = _fitted(_ENDING, _of_ending(ending))
-    FINISH.rows(ending.outcome.value, *_figures(ending), *told, execution_id, Outcome.STARTED.value)
+def finish(execution_id: UUID, call: Execution) -> None:
+    """Writes the outcome of a call that was recorded as started, unless it has one already."""
+    texts = _fitted(_OUTCOME_TEXTS, _outcome_texts(call))
+    FINISH.rows(call.outcome.value, *_figures(call), *texts, execution_id, Outcome.STARTED.value)
 
 
 def finish_interrupted(*, older_than: timedelta) -> int:
-    """Mark what a crash left unfinished; returns how many rows."""
+    """Marks the calls that a crash left unfinished, and returns their number."""
     stale = ActionExecution.objects.filter(
         outcome=Outcome.STARTED, started_at__lt=timezone.now() - older_than
     )
@@ -162,7 +180,10 @@ def security_event(
     user_id: str = "",
     detail: str = "",
 ) -> None:
-    """Count one event; `subject` only names what the request has proved to be."""
+    """Counts one event in the row of its kind, minute, address prefix, subject and detail.
+
+    `subject` is an identity that the request has proved.
+    """
     now = timezone.now()
     given = {
         "kind": kind,
@@ -174,35 +195,106 @@ def security_event(
         "detail": detail,
     }
     fitted = dict(zip(given, _fitted(tuple(given), tuple(given.values())), strict=True))
-    event = SecurityEvent(minute=now.replace(second=0, microsecond=0), **fitted)
-    elsewhere(partial(_count, event, now))
+    minute = now.replace(second=0, microsecond=0)
+    event = SecurityEvent(minute=minute, first_at=now, last_at=now, **fitted)
+    _count(event)
 
 
-def _count(event: SecurityEvent, now: datetime) -> None:
-    # One statement that inserts or counts up: a read and a write would lose counts in a race.
-    items = event._meta.concrete_fields
-    columns = ", ".join(item.attname for item in items)
-    marks = ", ".join(["%s"] * len(items))
-    values = [item.get_db_prep_save(item.pre_save(event, add=True), connection) for item in items]
+_KEY: Final = ("kind", "minute", "address_prefix", "subject")
+_GIVEN: Final = tuple(
+    field.attname
+    for field in SecurityEvent._meta.concrete_fields
+    if field.attname not in {"detail", "slot"}
+)
+# A detail takes the slot that it has, else the first free one, else the shared one. Slots fill in
+# order. When two different details take the same free slot at the same time, the second updates no
+# row and is tried again; by then it sees the row of the first. Two slots have equal details once
+# an erasure has redacted both.
+_COUNT: Final = f"""
+INSERT INTO security_events ({", ".join(_GIVEN)}, detail, slot)
+WITH taken AS (
+    SELECT slot, detail FROM security_events
+     WHERE {" AND ".join(f"{name} = %s" for name in _KEY)}
+), place AS (
+    SELECT COALESCE(
+        (SELECT MIN(slot) FROM taken WHERE detail = %s AND slot < {SecurityEvent.SHARED_SLOT}),
+        (SELECT CASE WHEN count(*) < {SecurityEvent.SHARED_SLOT} THEN count(*)
+                     ELSE {SecurityEvent.SHARED_SLOT} END FROM taken)
+    ) AS slot
+)
+SELECT {", ".join(["%s"] * len(_GIVEN))},
+       CASE WHEN slot < {SecurityEvent.SHARED_SLOT} THEN %s ELSE %s END, slot
+  FROM place
+ WHERE slot IS NOT NULL
+ON CONFLICT ({", ".join(_KEY)}, slot)
+DO UPDATE SET count = security_events.count + 1, last_at = excluded.last_at
+ WHERE security_events.slot = {SecurityEvent.SHARED_SLOT}
+    OR security_events.detail = excluded.detail
+"""  # noqa: S608  our names
+
+
+def _count(event: SecurityEvent) -> None:
+    # One statement that inserts or increments: a read and a write would lose counts in a race.
+    key, given = ([_prepared(event, name) for name in names] for names in (_KEY, _GIVEN))
+    parameters = [*key, event.detail, *given, event.detail, OTHER_DETAILS]
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO security_events ({columns}) VALUES ({marks})"  # noqa: S608  our names
-            " ON CONFLICT (kind, minute, address_prefix, subject)"
-            " DO UPDATE SET count = security_events.count + 1, last_at = %s",
-            [*values, connection.ops.adapt_datetimefield_value(now)],
-        )
+        for _ in range(SecurityEvent.SHARED_SLOT + 1):
+            cursor.execute(_COUNT, parameters)
+            if cursor.rowcount:
+                return
+
+
+def _prepared(event: SecurityEvent, name: str) -> Any:
+    column: Any = SecurityEvent._meta.get_field(name)
+    return column.get_db_prep_save(getattr(event, name), connection)
 
 
 def _fitted(columns: tuple[str, ...], texts: tuple[str, ...]) -> Sequence[str]:
-    """The texts as their columns can hold them.
+    """Returns the texts, escaped and cut to the length of their columns.
 
-    A name that a client made up may be longer than its column, or hold what no database stores;
-    the row matters more.
+    A name that a client chose may be longer than its column, or hold characters that no database
+    stores. The row is written all the same.
     """
-    too_long = any(map(gt, map(len, texts), map(_LENGTHS.__getitem__, columns)))
-    if not too_long and UNSTORABLE.search("".join(texts)) is None:
+    fits = all(map(le, map(len, texts), map(_LENGTHS.__getitem__, columns)))
+    if fits and UNSTORABLE.search("".join(texts)) is None:
         return texts
     return [
         str(escape_unstorable(text))[: _LENGTHS[column]]
         for column, text in zip(columns, texts, strict=True)
     ]
+
+
+def stored(arguments: Mapping[str, Any]) -> str:
+    """Returns the JSON text of the arguments column, at most MAX_BYTES long.
+
+    Larger arguments are replaced by {"omitted": {"bytes", "sha256"}, "kept": {...}}: the length
+    and digest of their canonical JSON, and their small top-level members.
+    """
+    text = storable_json(arguments)
+    if len(text.encode()) <= MAX_BYTES:
+        return text
+    canonical = _canonical(arguments)
+    omitted = {"bytes": len(canonical), "sha256": sha256(canonical).hexdigest()}
+    return storable_json({"omitted": omitted, "kept": _kept(arguments)})
+
+
+def _canonical(arguments: Mapping[str, Any]) -> bytes:
+    """JSON with sorted keys and without whitespace, in UTF-8."""
+    try:
+        return orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # Integers beyond 64 bits, and lone surrogates, which have no UTF-8 form.
+        value = escape_unstorable(arguments)
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode()
+
+
+def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    room = MAX_KEPT_BYTES
+    for name, value in islice(arguments.items(), MAX_KEPT_MEMBERS):
+        size = len(storable_json({name: value}).encode())
+        if size <= min(room, MAX_KEPT_MEMBER_BYTES):
+            kept[name] = value
+            room -= size
+    return kept

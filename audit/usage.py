@@ -1,4 +1,4 @@
-"""How much a connection is used, read off the audit trail: no call writes anything for this."""
+"""How a connection is used, read from the audit log; calls write nothing for this."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,16 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from audit import reasons
 from audit.models import ActionExecution
+from audit.outcomes import Outcome
+from foundation import ids
 from workspace.models import row_key
 
 WINDOW: Final = timedelta(days=7)
 # Beyond this many a person only needs to know "many", and the page stays cheap for the busiest.
-MOST_CALLS: Final = 1_000
+MAX_CALLS: Final = 1_000
+MAX_SEARCHED: Final = 20_000
 
 # BETWEEN, and not "=": with an equality PostgreSQL may take the primary key for the order, and for
 # a connection that is never used read the whole table backwards. A range leaves it nothing but the
@@ -26,7 +30,7 @@ SELECT newest.id, newest.authorization_id, newest.started_at,
                   FROM action_executions entry
                  WHERE entry.authorization_id BETWEEN wanted.id AND wanted.id
                    AND entry.method = 'tools/call'
-                 ORDER BY entry.authorization_id, entry.id DESC
+                 ORDER BY entry.authorization_id DESC, entry.id DESC
                  LIMIT %s) AS latest_call
          WHERE latest_call.id >= %s) AS calls
   FROM wanted
@@ -34,14 +38,14 @@ SELECT newest.id, newest.authorization_id, newest.started_at,
     ON newest.id = (SELECT entry.id
                       FROM action_executions entry
                      WHERE entry.authorization_id BETWEEN wanted.id AND wanted.id
-                     ORDER BY entry.authorization_id, entry.id DESC
+                     ORDER BY entry.authorization_id DESC, entry.id DESC
                      LIMIT 1)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The last request on record, and the tool calls of the last 7 days, at most MOST_CALLS."""
+    """The last request on record, and the tool calls of the last 7 days, at most MAX_CALLS."""
 
     last_at: datetime | None = None
     calls: int = 0
@@ -50,17 +54,59 @@ class Usage:
 NEVER_USED: Final = Usage()
 
 
+@dataclass(frozen=True, slots=True)
+class RecentCall:
+    """A tool call as its user sees it; `explanation` is empty for one that succeeded."""
+
+    at: datetime
+    tool: str
+    outcome: str
+    succeeded: bool
+    explanation: str
+    remedy: str
+
+
+def recent(authorization_id: UUID, *, limit: int) -> list[RecentCall]:
+    """The newest tool calls of an authorization, refused ones included."""
+    rows = ActionExecution.objects.filter(
+        authorization_id=str(authorization_id), method="tools/call"
+    )
+    return [_recent_call(row) for row in rows.order_by("-id")[:limit]]
+
+
+def arguments_of_calls(
+    organization_id: UUID, surface: str, *, limit: int
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Returns tool and recorded arguments of the newest tool calls through a surface.
+
+    Only the newest MAX_SEARCHED calls of the organization are searched.
+    """
+    newest = ActionExecution.objects.filter(organization_id=str(organization_id)).order_by("-id")
+    oldest = newest.values_list("id", flat=True)[MAX_SEARCHED : MAX_SEARCHED + 1].first()
+    if oldest is not None:
+        newest = newest.filter(id__gt=oldest)
+    calls = newest.filter(surface=surface, method="tools/call")
+    return [*calls.values_list("tool", "arguments")[:limit]]
+
+
+def _recent_call(row: ActionExecution) -> RecentCall:
+    why = reasons.explanation(row)
+    return RecentCall(
+        at=row.started_at,
+        tool=row.tool,
+        outcome=str(row.get_outcome_display()),
+        succeeded=row.outcome == Outcome.SUCCESS,
+        explanation=str(why.what),
+        remedy=str(why.remedy),
+    )
+
+
 def of(authorization_ids: Sequence[UUID]) -> Mapping[UUID, Usage]:
     """The usage of each of these authorizations that has a row, in one statement for all."""
     if not authorization_ids:
         return {}
     statement = USAGE.format(wanted=", ".join(["(%s)"] * len(authorization_ids)))
-    since = row_key(_first_key(timezone.now() - WINDOW))
-    given = [*map(str, authorization_ids), MOST_CALLS, since]
+    since = row_key(ids.first_key(timezone.now() - WINDOW))
+    given = [*map(str, authorization_ids), MAX_CALLS, since]
     rows: Iterable[Any] = ActionExecution.objects.raw(statement, given)
     return {UUID(row.authorization_id): Usage(row.started_at, row.calls) for row in rows}
-
-
-def _first_key(moment: datetime) -> UUID:
-    """The smallest key a row of this moment can have (RFC 9562 section 5.7)."""
-    return UUID(int=int(moment.timestamp() * 1000) << 80)

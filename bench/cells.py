@@ -1,4 +1,4 @@
-"""One thing that is measured, in turns with others, and what came of it."""
+"""One kind of measured requests, and its results."""
 
 import json
 import statistics
@@ -15,7 +15,7 @@ from bench.scratch import Server
 
 MILLION: Final = 1_000_000
 QUIET: Final = (0.93, 1.07)
-LONGEST_WARM_UP: Final = 1.0  # seconds
+MAX_WARM_UP: Final = 1.0  # seconds
 
 
 class BadRun(Exception):
@@ -61,7 +61,7 @@ Rounds = Mapping[Cell, Sequence[Figures]]
 def in_turns(cells: Sequence[Cell], rounds: int, seconds: float) -> Iterator[tuple[Cell, Figures]]:
     """Measure each cell once a round. Raises BadRun."""
     for cell in cells:
-        measured(cell, min(seconds, LONGEST_WARM_UP))
+        measured(cell, min(seconds, MAX_WARM_UP))
     for _ in range(rounds):
         for cell in cells:
             yield cell, measured(cell, seconds)

@@ -1,4 +1,4 @@
-"""One run: the servers of each set-up are started, driven in turns, and asked for their records."""
+"""One run: starts the servers of each set-up, drives them in turns, and checks their records."""
 
 import os
 import sys
@@ -6,20 +6,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Final
 
-from bench import contestants, drive, environments, grounds, machine, rounds, stores, wires
-from bench.contestants import OURS, Contestant, Kind, Setting
+from bench import backends, contestants, drive, environments, machine, rounds, stores, wires
+from bench.backends import Backend, Tenant
+from bench.contestants import OURS, Contestant, Kind, Setting, Way
 from bench.drive import Driver, Task
 from bench.figures import Cell, Memory, Run
-from bench.grounds import Ground, Tenant
 from bench.rounds import Round, Turn
+from bench.tools import Calls
 from bench.wires import MODERN, WIRES
 
 WARM_UP_SECONDS: Final = 1
 UNAUTHENTICATED: Final = 401
-AGENT_LAYER: Final = "agent"
 MICROSECONDS: Final = 1_000_000
 
 
@@ -28,8 +29,12 @@ class Plan:
     """What is measured: every combination, each for so many rounds of so many seconds.
 
     `only` says on which wires a server is driven, where not on all. The first kind is the baseline.
+    `switch` turns the tools off and `layer` of the gate refuses them then.
     """
 
+    calls: Calls
+    switch: str
+    layer: str
     stores: Sequence[str]
     workers: Sequence[int]
     concurrency: Sequence[int]
@@ -52,7 +57,7 @@ class Place:
     """One kind of database with what it begins with, and what drives the servers on it."""
 
     store: str
-    ground: Ground
+    backend: Backend
     tenant: Tenant
     folder: Path
     interpreter: Path
@@ -63,6 +68,7 @@ class Place:
 class Stage:
     """The servers of one set-up, and how many calls each has answered."""
 
+    plan: Plan
     place: Place
     workers: int
     servers: Mapping[str, Contestant]
@@ -75,18 +81,19 @@ def run(plan: Plan, driver: str) -> Run:
     made.versions.update(machine.versions())
     interpreter = _interpreter(plan, made)
     for store in plan.stores:
-        with stores.scratch_folder() as folder, grounds.GROUNDS[store](folder) as ground:
+        with stores.scratch_folder() as folder, backends.BACKENDS[store](folder) as backend:
             _say(f"{store}: filling a database")
-            tenant = grounds.found(ground)
-            made.versions[store] = ground.version
+            tenant = backends.found(backend, plan.calls)
+            made.versions[store] = backend.version
             made.machine.update(machine.described(folder))
-            place = Place(store, ground, tenant, folder, interpreter, drive.DRIVERS[driver])
+            place = Place(store, backend, tenant, folder, interpreter, drive.DRIVERS[driver])
             for workers in plan.workers_on(store):
                 with ExitStack() as ending:
                     servers = {
-                        kind.name: _start(ending, place, kind, workers) for kind in plan.kinds
+                        kind.name: _start(ending, place, kind, workers, plan.calls)
+                        for kind in plan.kinds
                     }
-                    _play(plan, Stage(place, workers, servers), made)
+                    _play(Stage(plan, place, workers, servers), made)
     return made
 
 
@@ -99,12 +106,13 @@ def _interpreter(plan: Plan, made: Run) -> Path:
     return interpreter
 
 
-def _start(ending: ExitStack, place: Place, kind: Kind, workers: int) -> Contestant:
+def _start(ending: ExitStack, place: Place, kind: Kind, workers: int, calls: Calls) -> Contestant:
     _say(f"starting {kind.title}, {workers} worker(s)")
     setting = Setting(
-        database=place.ground.fresh(f"{kind.name}_{workers}") if kind.writes else "",
-        environment=place.ground.environment,
+        database=place.backend.fresh(f"{kind.name}_{workers}") if kind.writes else "",
+        environment=place.backend.environment,
         work=place.tenant.work,
+        calls=calls,
         token=place.tenant.token,
         workers=workers,
         interpreter=place.interpreter,
@@ -112,15 +120,15 @@ def _start(ending: ExitStack, place: Place, kind: Kind, workers: int) -> Contest
     return ending.enter_context(contestants.running(kind, setting, place.folder))
 
 
-def _play(plan: Plan, stage: Stage, made: Run) -> None:
+def _play(stage: Stage, made: Run) -> None:
     """All cells of a set-up, then what the records say of it."""
-    stage.answered.update(dict.fromkeys(stage.servers, contestants.PROVED))
-    for concurrency in plan.concurrency:
-        for wire in plan.wires:
-            cell = _cell(plan, stage, wire, concurrency)
-            made.cells.append(cell)
-            made.faults.extend(f"{cell.title}: {said}" for said in cell.faults)
-            _say(cell.line())
+    plan = stage.plan
+    stage.answered.update({name: server.proved for name, server in stage.servers.items()})
+    for tool, concurrency, wire in product(plan.calls, plan.concurrency, plan.wires):
+        cell = _cell(stage, (tool, wire), concurrency)
+        made.cells.append(cell)
+        made.faults.extend(f"{cell.title}: {said}" for said in cell.faults)
+        _say(cell.line())
     where = f"{stage.place.store}, {stage.workers} worker(s)"
     for server in stage.servers.values():
         if server.kind.writes:
@@ -129,13 +137,14 @@ def _play(plan: Plan, stage: Stage, made: Run) -> None:
             made.faults.extend(f"{where}: {line}" for line in said.broken)
 
 
-def _cell(plan: Plan, stage: Stage, wire: str, concurrency: int) -> Cell:
+def _cell(stage: Stage, way: Way, concurrency: int) -> Cell:
+    plan, (tool, wire) = stage.plan, way
     names = [kind.name for kind in plan.on(wire)]
     warm_ups: list[Round] = []
 
     def turn(name: str) -> Turn:
         server = stage.servers[name]
-        request, reply = server.requests[wire], server.replies[wire]
+        request, reply = server.requests[way], server.replies[way]
         task = Task(server.url, request, reply, concurrency, plan.seconds)
         # Before every turn, so that who was idle for long begins like who has just been driven.
         warm_ups.append({name: _drive(stage, server, replace(task, seconds=WARM_UP_SECONDS))})
@@ -146,6 +155,7 @@ def _cell(plan: Plan, stage: Stage, wire: str, concurrency: int) -> Cell:
     return Cell(
         store=stage.place.store,
         workers=stage.workers,
+        tool=tool,
         wire=wire,
         concurrency=concurrency,
         baseline=OURS.name,
@@ -167,13 +177,13 @@ def _drive(stage: Stage, server: Contestant, task: Task) -> Turn:
 
 
 def _cpu_seconds(stage: Stage, server: Contestant) -> Mapping[str, float]:
-    beside = stage.place.ground.cpu_seconds(server.database) if server.kind.writes else {}
-    return {"server": server.server.cpu_seconds(), **beside}
+    database = stage.place.backend.cpu_seconds(server.database) if server.kind.writes else {}
+    return {"server": server.server.cpu_seconds(), **database}
 
 
 @dataclass(frozen=True)
 class Said:
-    """What held of a server's records, and what did not."""
+    """The records of a server that are right, and those that are not."""
 
     held: list[str]
     broken: list[str]
@@ -184,17 +194,19 @@ class Said:
 
 def _records(stage: Stage, server: Contestant) -> Said:
     """Whether every call is on record, and whether what is switched off or revoked is refused."""
-    said, title, ground = Said([], []), server.kind.title, stage.place.ground
-    rows = grounds.ask(ground, server.database, "count") - stage.place.tenant.rows
+    said, title, backend = Said([], []), server.kind.title, stage.place.backend
+    rows = backends.ask(backend, server.database, "count") - stage.place.tenant.rows
     answered = stage.answered[server.kind.name]
     said.note(rows == answered, f"{title}: {answered} calls answered, {rows} on record")
-    grounds.ask(ground, server.database, "switch_off")
-    layer = wires.refused_by(server.call(MODERN)[1])
+    way = (next(iter(stage.plan.calls)), MODERN)
+    backends.ask(backend, server.database, stage.plan.switch)
+    layer = wires.refused_by(server.call(way)[1])
     said.note(
-        layer == AGENT_LAYER, f"{title}: refused by {layer or 'nobody'} after the toggle, at once"
+        layer == stage.plan.layer,
+        f"{title}: refused by {layer or 'no layer'} after the toggle, at once",
     )
-    grounds.ask(ground, server.database, "revoke")
-    status = server.call(MODERN)[0]
+    backends.ask(backend, server.database, "revoke")
+    status = server.call(way)[0]
     said.note(status == UNAUTHENTICATED, f"{title}: {status} after the revocation, at once")
     return said
 

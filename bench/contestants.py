@@ -13,23 +13,22 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import httpx2
 
 from bench import wires
-from bench.greeting import ARGUMENTS
 from bench.scratch import ROOT, Server
-from bench.wires import HANDSHAKE, WIRES, Request
+from bench.tools import Calls
+from bench.wires import WIRES, Reply, Request
 
 START_SECONDS: Final = 60
 OK: Final = 200
-# How often a server is asked by itself on each wire, and by then altogether.
+# How many calls of each tool on each wire a server answers before the comparison begins.
 PROBES: Final = 2
-PROVED: Final = PROBES * len(WIRES)
-# The same of all, so that only what they serve differs.
+# Of the peers; ours is started as a deployment does it.
 SERVED: Final = ("--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level")
 QUIET: Final = ("warning", "--no-server-header", "--no-proxy-headers")
 RESIDENT: Final = re.compile(r"^Rss:\s+(\d+) kB", re.MULTILINE)
@@ -51,8 +50,13 @@ class Kind:
     peer: bool = True
 
 
+# A tool, and the revision at which it is called.
+Way = tuple[str, str]
+
 PEERS: Final = str(ROOT / "bench" / "peers")
-OURS: Final = Kind("ours", "ours", ("bench.greeting_server:application",), writes=True, peer=False)
+OURS: Final = Kind("ours", "ours", ("halo_mcp.asgi:application",), writes=True, peer=False)
+# With the tool of `./run bench echo` next to its own.
+OURS_WITH_ECHO: Final = replace(OURS, application=("bench.greeting_server:application",))
 EQUAL: Final = Kind(
     "sdk-equal",
     "SDK, equal work",
@@ -78,21 +82,31 @@ class Setting:
     database: str
     environment: Mapping[str, str]
     work: Mapping[str, Any]
+    calls: Calls
     token: str
     workers: int
     interpreter: Path
 
+    @property
+    def ways(self) -> list[Way]:
+        return [(tool, wire) for tool in self.calls for wire in WIRES]
+
 
 @dataclass(frozen=True)
 class Contestant:
-    """A server that runs. Bodies of right replies by wire."""
+    """A server that runs. Requests, and the bodies of right replies to them."""
 
     kind: Kind
     database: str
     server: Server
-    requests: Mapping[str, Request]
-    replies: Mapping[str, bytes]
+    requests: Mapping[Way, Request]
+    replies: Mapping[Way, Reply]
     workers: int
+
+    @property
+    def proved(self) -> int:
+        """How many calls it has answered before it is driven."""
+        return PROBES * len(self.requests)
 
     @property
     def url(self) -> str:
@@ -103,9 +117,9 @@ class Contestant:
         sizes = sorted(map(_memory, self.server.family()), reverse=True)[: self.workers]
         return sizes[0]
 
-    def call(self, wire: str) -> tuple[int, bytes]:
+    def call(self, way: Way) -> tuple[int, bytes]:
         """One call by itself: status and body."""
-        request = self.requests[wire]
+        request = self.requests[way]
         answer = httpx2.post(
             self.url, headers=dict(request.headers), content=request.body, timeout=30
         )
@@ -114,7 +128,7 @@ class Contestant:
 
 @contextmanager
 def running(kind: Kind, setting: Setting, folder: Path) -> Iterator[Contestant]:
-    """A server that has answered rightly on both wires, until the block ends.
+    """A server that has answered rightly in every way, until the block ends.
 
     Raises Unready with the log's end when it does not.
     """
@@ -129,14 +143,21 @@ def running(kind: Kind, setting: Setting, folder: Path) -> Iterator[Contestant]:
 def _start(kind: Kind, setting: Setting, folder: Path) -> tuple[Server, Path]:
     port = _free_port()
     order = folder / f"{kind.name}.json"
-    told = {"token": setting.token, "database": setting.database, "work": setting.work}
-    order.write_text(json.dumps(told))
-    interpreter = str(setting.interpreter) if kind.peer else sys.executable
-    served = [*SERVED, *QUIET, "--port", str(port), "--workers", str(setting.workers)]
+    offered = {name: setting.work["tools"][name] for name in setting.calls}
+    work = {**setting.work, "tools": offered}
+    given = {"token": setting.token, "database": setting.database, "work": work}
+    order.write_text(json.dumps(given))
+    where = ["--port", str(port), "--workers", str(setting.workers)]
+    if kind.peer:
+        command = [str(setting.interpreter), "-m", "uvicorn", *kind.application, *SERVED, *QUIET]
+    else:
+        (application,) = kind.application
+        words = f"from halo_mcp.server import serve; serve.main({application!r})"
+        command = [sys.executable, "-c", words]
     log = folder / f"{kind.name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  every word is ours
-            [interpreter, "-m", "uvicorn", *kind.application, *served],
+            [*command, *where],
             cwd=ROOT,
             env=_environment(kind, setting, order),
             stdout=output,
@@ -153,29 +174,35 @@ def _environment(kind: Kind, setting: Setting, order: Path) -> Mapping[str, str]
 
 
 def _proved(kind: Kind, setting: Setting, server: Server, log: Path) -> Contestant:
-    tool = setting.work["tool"]
-    requests = {wire: wires.call(wire, tool, ARGUMENTS, setting.token) for wire in WIRES}
+    requests = {
+        (tool, wire): wires.call(wire, tool, setting.calls[tool], setting.token)
+        for tool, wire in setting.ways
+    }
     raw = Contestant(kind, setting.database, server, requests, {}, setting.workers)
     _wait_until_ready(raw, log)
-    replies = {wire: _right_reply(raw, wire, setting.work["text"]) for wire in WIRES}
+    texts = {tool: setting.work["tools"][tool]["text"] for tool in setting.calls}
+    replies = {way: _right_reply(raw, way, texts[way[0]]) for way in requests}
     return Contestant(kind, setting.database, server, requests, replies, setting.workers)
 
 
-def _right_reply(contestant: Contestant, wire: str, text: str) -> bytes:
-    """The body of a right reply, which is the same every time. Raises Unready."""
-    replies = {contestant.call(wire) for _ in range(PROBES)}
-    status, body = next(iter(replies))
-    if len(replies) > 1 or status != OK or wires.said(body) != text:
-        raise Unready(f"{contestant.kind.title} answers wrongly on {wire}: {replies}")
-    return body
+def _right_reply(contestant: Contestant, way: Way, text: str) -> Reply:
+    """A right reply; all are the same but for its varying parts. Raises Unready."""
+    replies = [contestant.call(way) for _ in range(PROBES)]
+    _, body = replies[0]
+    reply, said = Reply.of(body), wires.said(body)
+    is_right = said is not None and wires.without_varying(said) == wires.without_varying(text)
+    if not is_right or any(each[0] != OK or not reply.fits(each[1]) for each in replies):
+        raise Unready(f"{contestant.kind.title} answers {way} wrongly: {replies}")
+    return reply
 
 
 def _wait_until_ready(contestant: Contestant, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
+    anything = next(iter(contestant.requests.values()))
     while time.monotonic() < deadline and contestant.server.process.poll() is None:
         with suppress(httpx2.TransportError):
             # Without a token: it asks nothing of the tool, and leaves no row.
-            httpx2.post(contestant.url, content=contestant.requests[HANDSHAKE].body, timeout=5)
+            httpx2.post(contestant.url, content=anything.body, timeout=5)
             return
         time.sleep(0.1)
     raise Unready(f"{contestant.kind.title} did not start:\n{log.read_text()[-2000:]}")

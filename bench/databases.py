@@ -1,6 +1,6 @@
 """Databases to measure on: an empty one, copies of it, and audit rows put in and counted.
 
-Databases go by their URLs, as DATABASE_URL spells them. Audit rows are told apart by their keys,
+Databases go by their URLs, as DATABASE_URL spells them. Audit rows are distinguished by their keys,
 which begin with the time.
 """
 

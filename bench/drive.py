@@ -1,6 +1,7 @@
 """Driving one server for a while: with wrk where it is installed, else with a driver of our own.
 
-Either compares every reply, byte for byte, with the one that was looked at first.
+Either compares every reply, byte for byte, with the one that was looked at first, but for the parts
+that vary.
 """
 
 import json
@@ -15,10 +16,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from bench.scratch import ROOT
-from bench.wires import Request
+from bench.wires import Reply, Request
 
 # How long what is under way at the end is waited for, in whole seconds.
-PATIENCE_SECONDS: Final = 30
+TIMEOUT_SECONDS: Final = 30
 SEEN: Final = re.compile(r"^bench (\d+) (\d+) (\d+) ([\d.]+) ([\d.]+) ([\d.]+)$", re.MULTILINE)
 COMPLAINT: Final = re.compile(r"^complaint (.*)$", re.MULTILINE)
 
@@ -27,12 +28,12 @@ COMPLAINT: Final = re.compile(r"^complaint (.*)$", re.MULTILINE)
 class Task:
     """Which server is called how, on how many connections, for how many whole seconds.
 
-    `expected` is the body of every right reply.
+    `expected` is a right reply.
     """
 
     url: str
     request: Request
-    expected: bytes
+    expected: Reply
     concurrency: int
     seconds: int
 
@@ -75,12 +76,13 @@ def with_wrk(task: Task) -> Driven:
     with tempfile.TemporaryDirectory() as folder:
         body, expected = Path(folder, "body"), Path(folder, "expected")
         body.write_bytes(task.request.body)
-        expected.write_bytes(task.expected)
+        expected.write_bytes(task.expected.body)
+        varying = [str(place) for part in task.expected.varying for place in part]
         headers = [f"-H{name}: {value}" for name, value in task.request.headers.items()]
-        patience = f"--timeout={PATIENCE_SECONDS}s"
-        load = ["-t1", patience, f"-c{task.concurrency}", f"-d{task.seconds + PATIENCE_SECONDS}s"]
+        timeout = f"--timeout={TIMEOUT_SECONDS}s"
+        load = ["-t1", timeout, f"-c{task.concurrency}", f"-d{task.seconds + TIMEOUT_SECONDS}s"]
         script = ["-s", str(ROOT / "bench" / "wrk.lua"), *headers, task.url]
-        given = ["--", str(body), str(expected), str(task.seconds)]
+        given = ["--", str(body), str(expected), str(task.seconds), *varying]
         return parse(_said(["wrk", *load, *script, *given], "", task.seconds))
 
 
@@ -89,7 +91,8 @@ def with_our_own(task: Task) -> Driven:
         "url": task.url,
         "headers": dict(task.request.headers),
         "body": task.request.body.decode(),
-        "expected": task.expected.decode(),
+        "expected": task.expected.body.decode(),
+        "varying": list(task.expected.varying),
         "concurrency": task.concurrency,
         "seconds": task.seconds,
     }
@@ -113,6 +116,6 @@ def _said(command: list[str], given: str, seconds: int) -> str:
         stdout=subprocess.PIPE,
         check=True,
         text=True,
-        timeout=seconds + 2 * PATIENCE_SECONDS,
+        timeout=seconds + 2 * TIMEOUT_SECONDS,
     )
     return done.stdout

@@ -1,11 +1,10 @@
-"""`./run bench envelopes`: what a body costs that cannot be obeyed, by kind and size.
+"""`./run bench envelopes`: the cost of invalid bodies, by kind and size.
 
-The fastest of some rounds counts: the rest is what else the machine does. Exits with 1 when it took
-10 ms or longer, for each message where they are many.
+The fastest of several rounds counts; the rest is other load. Exits with 1 if it took 10 ms or
+longer, for each message of a batch.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -14,12 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bench import starting
+
 if TYPE_CHECKING:
-    from tools_registry.exchange import HttpRequest
+    from tools_registry.endpoint.http import HttpRequest
 
 SIZES: Final = {"1 KB": 1_024, "64 KB": 65_536, "1 MiB": 2**20}
 GOAL_MS: Final = 10.0
-SERVICES: Final = ("DATABASE_URL", "REDIS_URL")
+RAISED: Final = {f"HALO_RATE_{name}": "1000000/s" for name in ("TOOLS_LIST", "OTHER", "IP")}
 SCOPE: Final = "docs:read setup:read data:read"
 
 # A body is made of a beginning, something that is repeated up to its size, and an end.
@@ -61,10 +62,10 @@ KINDS: Final[Mapping[str, tuple[bytes, bytes, bytes]]] = {
 def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory() as folder:
-        _settle(Path(folder))
+        starting.start(Path(folder), f"sqlite:///{folder}/envelopes.sqlite3", RAISED)
         ask = _caller()
         rows = list(_rows(ask, options.rounds))
-    sys.stdout.write("\n".join([*_told(rows), ""]))
+    sys.stdout.write("\n".join([*_serialized(rows), ""]))
     return 1 if any(whole >= GOAL_MS for _, cells in rows for _, whole in cells) else 0
 
 
@@ -74,30 +75,15 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _settle(folder: Path) -> None:
-    """Give this process settings and an SQLite database of its own."""
-    for name in [name for name in os.environ if name.startswith("HALO_") or name in SERVICES]:
-        del os.environ[name]
-    os.environ |= {f"HALO_RATE_{name}": "1000000/s" for name in ("TOOLS_LIST", "OTHER", "IP")}
-    os.environ |= {
-        "HALO_DATA_DIR": str(folder),
-        "HALO_LOG_LEVEL": "ERROR",
-        "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
-    }
-    import django  # noqa: PLC0415  the environment first
-
-    django.setup()
-    from django.core.management import call_command  # noqa: PLC0415  the same
-
-    call_command("migrate", verbosity=0)
-
-
 def _caller() -> Callable[[bytes], "HttpRequest"]:
     """Requests of a client with a token, as an edge hands them over."""
-    from oauth import addresses, authorizations, clients, scopes, tokens  # noqa: PLC0415
-    from oauth.client_metadata import ClientMetadata  # noqa: PLC0415  settings first
+    from oauth import addresses, scopes  # noqa: PLC0415
+    from oauth.clients import clients  # noqa: PLC0415
+    from oauth.clients.client_metadata import ClientMetadata  # noqa: PLC0415  settings first
+    from oauth.grants import authorizations, tokens  # noqa: PLC0415
     from oauth.models import AuthorizationRequest  # noqa: PLC0415
-    from tools_registry.exchange import HttpRequest  # noqa: PLC0415
+    from tools_registry.endpoint.http import HttpRequest  # noqa: PLC0415
+    from tools_registry.endpoint.surface import WORKSPACE_SURFACE  # noqa: PLC0415
     from workspace import organizations  # noqa: PLC0415
     from workspace.models import Membership, User  # noqa: PLC0415
 
@@ -111,20 +97,22 @@ def _caller() -> Callable[[bytes], "HttpRequest"]:
     bearer = f"Bearer {tokens.issue(root, scope).access}"
     usual = (("host", "127.0.0.1:8000"), ("content-type", "application/json"))
     headers = (*usual, ("authorization", bearer))
-    return lambda body: HttpRequest("POST", headers, "", body, "127.0.0.1", "bench")
+    return lambda body: HttpRequest(
+        "POST", headers, "", body, "127.0.0.1", "bench", WORKSPACE_SURFACE
+    )
 
 
 def _rows(
     ask: Callable[[bytes], "HttpRequest"], rounds: int
 ) -> Iterator[tuple[str, list[tuple[float, float]]]]:
     """Each kind with the milliseconds of reading it and of the whole answer, by size."""
-    from tools_registry import endpoint  # noqa: PLC0415  settings first
+    from tools_registry.endpoint import respond  # noqa: PLC0415  settings first
 
     def cost(body: bytes) -> tuple[float, float]:
-        whole = _fastest(endpoint.respond, ask(body), rounds)
+        whole = _fastest(respond.respond, ask(body), rounds)
         return _fastest(_read, body, rounds), whole / _messages_in(body)
 
-    endpoint.respond(ask(b"{}"))  # what is imported and connected once
+    respond.respond(ask(b"{}"))  # what is imported and connected once
     for kind, parts in KINDS.items():
         yield kind, [cost(_body(parts, size)) for size in SIZES.values()]
 
@@ -156,14 +144,14 @@ def _fastest(act: Callable[[Any], object], given: object, rounds: int) -> float:
     return min(times)
 
 
-def _told(rows: list[tuple[str, list[tuple[float, float]]]]) -> Iterator[str]:
+def _serialized(rows: list[tuple[str, list[tuple[float, float]]]]) -> Iterator[str]:
     yield "milliseconds to read it / to answer it and write its audit row on SQLite"
     yield "of a batch that is taken apart: to answer each message"
     yield "| kind | " + " | ".join(SIZES) + " |"
     yield "|---" * (len(SIZES) + 1) + "|"
     for kind, cells in rows:
-        told = (f"{read:.2f} / {whole:.2f}" for read, whole in cells)
-        yield f"| {kind} | " + " | ".join(told) + " |"
+        parts = (f"{read:.2f} / {whole:.2f}" for read, whole in cells)
+        yield f"| {kind} | " + " | ".join(parts) + " |"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The environment of the peers: made once from bench/requirements.txt, beside our own."""
+"""The Python environment of the peers, created once from bench/requirements.txt."""
 
 import hashlib
 import shutil
@@ -51,7 +51,10 @@ def _install(interpreter: Path) -> None:
     else:
         install = [str(interpreter), "-m", "pip", "install", "-qq"]
         install += ["--disable-pip-version-check"]
-    _run("install bench/requirements.txt", [*install, "--require-hashes", "-r", str(LOCK)])
+    _run(
+        "install bench/requirements.txt",
+        [*install, "--no-deps", "--require-hashes", "-r", str(LOCK)],
+    )
 
 
 def _run(what: str, command: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a run found out, in the shape in which it is told."""
+"""The results of a run, and their serialization."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,14 +12,14 @@ Ratio: TypeAlias = Callable[[Sequence[Round], str, str], Spread]
 
 @dataclass(frozen=True)
 class Memory:
-    """Of the largest worker, in KiB: resident, and with shared pages counted in parts."""
+    """Memory of the largest worker, in KiB: resident, and with shared pages counted in parts."""
 
     resident: int
     proportional: int
 
 
 @dataclass(frozen=True)
-class Standing:
+class ServerResult:
     """One server in one cell, medians over its turns; `ahead` is how far the baseline is.
 
     `thrift` says the same of CPU time.
@@ -41,6 +41,7 @@ class Cell:
 
     store: str
     workers: int
+    tool: str
     wire: str
     concurrency: int
     baseline: str
@@ -50,7 +51,8 @@ class Cell:
 
     @property
     def title(self) -> str:
-        return f"{self.store}, {self.workers} worker(s), c={self.concurrency}, {self.wire}"
+        where = f"{self.store}, {self.workers} worker(s), c={self.concurrency}"
+        return f"{where}, {self.tool}, {self.wire}"
 
     @property
     def null_check(self) -> Spread:
@@ -60,30 +62,31 @@ class Cell:
     def is_quiet(self) -> bool:
         return rounds.is_quiet(self.null_check)
 
-    def standings(self) -> list[Standing]:
-        return [self._standing(name) for name in self.memory]
+    def results(self) -> list[ServerResult]:
+        return [self._result(name) for name in self.memory]
 
     def line(self) -> str:
-        told = (f"{one.name} {one.rate:.0f}/s{_times(one.ahead)}" for one in self.standings())
+        parts = (f"{one.name} {one.rate:.0f}/s{_times(one.ahead)}" for one in self.results())
         noise = "" if self.is_quiet else "; too noisy"
-        return f"{self.title}: {', '.join(told)}{noise}"
+        return f"{self.title}: {', '.join(parts)}{noise}"
 
     def for_programs(self) -> dict[str, Any]:
         return {
             "store": self.store,
             "workers": self.workers,
+            "tool": self.tool,
             "wire": self.wire,
             "concurrency": self.concurrency,
             "null_check": asdict(self.null_check),
             "quiet": self.is_quiet,
-            "servers": {one.name: _told(one) for one in self.standings()},
+            "servers": {one.name: _serialized(one) for one in self.results()},
             "rounds": [{name: asdict(turn) for name, turn in one.items()} for one in self.rounds],
         }
 
-    def _standing(self, name: str) -> Standing:
+    def _result(self, name: str) -> ServerResult:
         played = self.rounds
         groups = rounds.turns(played, name)[0].cpu
-        return Standing(
+        return ServerResult(
             name=name,
             rate=rounds.median(played, name, lambda turn: turn.rate),
             p50=rounds.median(played, name, lambda turn: turn.p50),
@@ -138,7 +141,7 @@ def _times(ahead: Spread | None) -> str:
     return "" if ahead is None else f" ({ahead.median:.2f}x)"
 
 
-def _told(one: Standing) -> dict[str, Any]:
+def _serialized(one: ServerResult) -> dict[str, Any]:
     return {
         "per_second": one.rate,
         "p50_ms": one.p50,

@@ -1,7 +1,7 @@
-"""What a database is filled with before it is measured: organizations with all they need, and rows.
+"""Fills a database before a measurement: complete organizations, and audit rows.
 
-Organizations are made as the product makes them. Audit rows are written past it, for there may be
-a million: in the order of their keys, as time would have written them.
+Organizations are created as the product does. Audit rows are inserted directly, since there may be
+a million, in the order of their keys.
 """
 
 import json
@@ -29,7 +29,7 @@ TOOLS: Final = (
     ("slack.post_message", "slack", "post_message", {"channel": "support", "text": "On it."}),
 )
 COLUMNS: Final = (
-    *("id", "started_at", "duration_us", "organization_id", "actor_kind", "client_id"),
+    *("id", "started_at", "duration_us", "organization_id", "actor_kind", "surface", "client_id"),
     *("client_name", "user_id", "user_email", "authorization_id", "token_id", "bound_customer_id"),
     *("method", "tool", "integration", "action", "arguments", "outcome", "reason", "layer"),
     *("detail", "upstream_status", "row_count", "request_id", "revision", "address"),
@@ -43,7 +43,8 @@ def organizations(first: int, last: int, actions: Sequence[str]) -> list[str]:
 
 
 def _organization(number: int, actions: Sequence[str]) -> str:
-    from oauth import addresses, authorizations, scopes, tokens  # noqa: PLC0415  settings first
+    from oauth import addresses, scopes  # noqa: PLC0415  settings first
+    from oauth.grants import authorizations, tokens  # noqa: PLC0415  settings first
     from oauth.models import AuthorizationRequest, Client  # noqa: PLC0415
     from workspace import organizations as founding  # noqa: PLC0415
     from workspace.models import Membership, User  # noqa: PLC0415
@@ -107,8 +108,8 @@ def _row(chance: random.Random, moment: int, caller: tuple[str, str]) -> tuple[A
     key = f"{moment:012x}7{chance.getrandbits(12):03x}a{chance.getrandbits(60):015x}"
     started = datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     return (
-        *(key, started, chance.randrange(900, 9_000), organization, "mcp_client", "bench"),
-        *("Claude", organization, "owner@example.com", authorization, key, ""),
+        *(key, started, chance.randrange(900, 9_000), organization, "mcp_client", "workspace"),
+        *("bench", "Claude", organization, "owner@example.com", authorization, key, ""),
         *("tools/call", tool, integration, action, json.dumps(arguments), outcome, reason, layer),
         *("", None, 1, key, "2025-11-25", "203.0.113.7"),
     )

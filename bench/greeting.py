@@ -1,11 +1,11 @@
-"""The one tool that every server of the comparison has: it says hello, and costs next to nothing.
+"""The tool of `./run bench echo`, which costs next to nothing and asks no database.
 
-It belongs to an integration, so that all layers of the gate are asked.
+It belongs to an integration, so that the gate reads the switches.
 """
 
 from typing import Final
 
-from tools_registry.types import Arguments, Facts, ToolContext, Toolset
+from tools_registry.api import Arguments, Facts, ToolContext, Toolset
 
 INTEGRATION: Final = "bench"
 ACTION: Final = "hello"
@@ -16,12 +16,10 @@ SCHEMA: Final = {
     "additionalProperties": False,
 }
 ARGUMENTS: Final = {"name": "Ada"}
-# What `Facts` makes of the answer to these arguments.
-TEXT: Final = '{\n  "greeting": "Hello, Ada."\n}'
 
 GREETING: Final = Toolset(integration=INTEGRATION, title="Bench")
 
 
-@GREETING.tool(title="Say hello", description="Says hello.", input_schema=SCHEMA, instant=True)
+@GREETING.tool(title="Say hello", description="Says hello.", input_schema=SCHEMA)
 def hello(_context: ToolContext, arguments: Arguments) -> Facts:
     return Facts({"greeting": f"Hello, {arguments['name']}."})

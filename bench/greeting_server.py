@@ -1,4 +1,4 @@
-"""The server as a deployment starts it, with the greeting beside its own tools."""
+"""The server as a deployment starts it, with the greeting in addition to its own tools."""
 
 import contextlib
 

@@ -83,7 +83,7 @@ def _checkouts(bench: Bench) -> list[tuple[str, Path]]:
 def _lists(site: Site, token: str, tools: int, whose: str) -> Iterator[Cell]:
     for wire in WIRES:
         pages = tuple(_pages(Caller(site.server.url, token, wire), tools))
-        # A page costs what the gate and the sorting of the whole list cost: told by themselves.
+        # A page costs what the gate and the sorting of the whole list cost: reported separately.
         read = {"": pages[:1]} | ({f", all {len(pages)} pages": pages} if pages[1:] else {})
         for (much, asked), many in itertools.product(read.items(), CONCURRENCIES):
             name = f"tools: {tools}{much}, {wire}{whose}"

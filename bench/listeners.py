@@ -1,8 +1,8 @@
-"""Clients that listen, and one that calls: all in a process of their own, told by lines of JSON.
+"""Clients that listen and one that calls, in a process of their own, controlled by lines of JSON.
 
 {"act": "open", ...}   -> how many streams were acknowledged
 {"act": "call", ...}   -> milliseconds of each tools/call, one after the other
-{"act": "hear", ...}   -> seconds from now until the last stream has heard of a change
+{"act": "notified", ...}   -> seconds from now until the last stream was notified of a change
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 VERSION: Final = "2026-07-28"
 ACKNOWLEDGED: Final = b"notifications/subscriptions/acknowledged"
 CHANGED: Final = b"notifications/tools/list_changed"
-PATIENCE: Final = 60  # seconds
+TIMEOUT: Final = 60  # seconds
 AT_ONCE: Final = 50
 META: Final = {
     "io.modelcontextprotocol/protocolVersion": VERSION,
@@ -52,14 +52,14 @@ class Line:
 
     async def read_until(self, mark: bytes) -> None:
         """Read past the line that holds a mark. Raises EOFError when the server ends first."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while mark not in (line := await self._reader.readline()):
                 if not line:
                     raise EOFError
 
     async def read_answer(self) -> None:
         """Read a whole answer that is no stream."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             head = await self._reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             body = await self._reader.readexactly(length)
@@ -107,8 +107,8 @@ class Clients:
         line.close()
         return times
 
-    async def hear(self) -> float:
-        """Seconds until every stream has heard of a change."""
+    async def notified(self) -> float:
+        """Seconds until every stream was notified of a change."""
         since = time.perf_counter()
         await asyncio.gather(*(line.read_until(CHANGED) for line in self._listening))
         return time.perf_counter() - since

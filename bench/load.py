@@ -23,7 +23,7 @@ DOCUMENT = {
 
 
 @dataclass
-class Chain:
+class Family:
     """A client, its newest refresh token, and how often it was given another."""
 
     client_id: str
@@ -36,7 +36,7 @@ class Chain:
 class Seen:
     """What the clients saw: the status and milliseconds of each answer, seconds over all."""
 
-    chains: list[Chain]
+    families: list[Family]
     statuses: list[int] = field(default_factory=list)
     milliseconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -50,16 +50,18 @@ Act: TypeAlias = Callable[[httpx2.AsyncClient, Seen], Awaitable[None]]
 
 
 async def refresh(http: httpx2.AsyncClient, seen: Seen) -> None:
-    """One refresh of the chain that has waited longest; nobody else holds it meanwhile."""
-    chain = seen.chains.pop(0)
-    known = {name: getattr(chain, name) for name in ("client_id", "client_secret", "refresh_token")}
+    """Refreshes the token family with the oldest refresh; no other thread uses it meanwhile."""
+    family = seen.families.pop(0)
+    known = {
+        name: getattr(family, name) for name in ("client_id", "client_secret", "refresh_token")
+    }
     since = time.perf_counter()
     answer = await http.post(TOKEN, data={"grant_type": "refresh_token"} | known)
     seen.add(answer.status_code, since)
     if answer.status_code == OK:
-        chain.refresh_token = answer.json()["refresh_token"]
-        chain.given += 1
-    seen.chains.append(chain)
+        family.refresh_token = answer.json()["refresh_token"]
+        family.given += 1
+    seen.families.append(family)
 
 
 async def register(http: httpx2.AsyncClient, seen: Seen) -> None:
@@ -87,7 +89,7 @@ async def drive(url: str, act: Act, seen: Seen, *, concurrency: int, seconds: fl
 
 def main() -> None:
     order: dict[str, Any] = json.load(sys.stdin)
-    seen = Seen([Chain(**chain) for chain in order["chains"]])
+    seen = Seen([Family(**family) for family in order["families"]])
     act = ACTS[order["act"]]
     bounds = {name: order[name] for name in ("concurrency", "seconds")}
     asyncio.run(drive(order["url"], act, seen, **bounds))

@@ -1,4 +1,4 @@
-"""What the figures were taken on; no names of hosts, users or folders."""
+"""The machine of a measurement, without names of hosts, users or folders."""
 
 import os
 import platform

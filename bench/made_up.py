@@ -7,7 +7,7 @@ that read a nested object. The same number always makes the same tools.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tools_registry.types import Arguments, Facts, Run, ToolContext, Toolset
+from tools_registry.api import Arguments, Facts, Run, ToolContext, Toolset
 
 VERBS: Final = ("find", "list", "count", "create", "update", "assign", "archive", "export")
 NOUNS: Final = (

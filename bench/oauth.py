@@ -1,6 +1,6 @@
 """`./run bench oauth`: refresh grants and registrations against the real server on PostgreSQL.
 
-Exits with 1 when a refresh was refused, or a chain was left with anything but one living token.
+Exits with 1 if a refresh was refused, or a token family has not exactly one active token.
 """
 
 import argparse
@@ -15,26 +15,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench import scratch
+from bench import scratch, starting
 from bench.scratch import Server
 
 POSTGRESQL: Final = "postgres://postgres@127.0.0.1:5432/postgres"
 REDIS: Final = "redis://127.0.0.1:6379/15"
 SCOPE: Final = "docs:read setup:read data:read"
 WARM_UP_SECONDS: Final = 2.0
-WHOLE: Final = "Every chain holds exactly one living refresh token."
-RAISED: Final = {f"HALO_RATE_{name}": "1000000/s" for name in ("TOKEN", "REGISTER", "IP")}
+WHOLE: Final = "Every family holds exactly one living refresh token."
+RAISED: Final = {
+    f"HALO_RATE_{name}": "1000000/s" for name in ("TOKEN", "REGISTER", "REGISTER_ATTEMPTS", "IP")
+}
 
-Chains = Sequence[Mapping[str, Any]]
+Families = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Load:
-    """How hard to press: connections, seconds, and how many chains take turns."""
+    """How hard to press: connections, seconds, and how many families take turns."""
 
     concurrency: int
     seconds: float
-    chains: int
+    families: int
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,17 @@ class Measured:
 
 def main() -> int:
     options = _options()
-    load = Load(options.concurrency, options.seconds, options.chains)
+    load = Load(options.concurrency, options.seconds, options.families)
     with tempfile.TemporaryDirectory() as folder, scratch.database(options.database) as database:
-        _settle(Path(folder), database, options)
-        given = _chains(load.chains)
+        redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+        processes = {"HALO_PROCESSES": str(options.processes)}
+        starting.start(Path(folder), database, RAISED | redis | processes)
+        given = _families(load.families)
         with scratch.serving(options.processes, Path(folder) / "server.log") as server:
             warm = _measured("refresh", server, database, given, _short(load))
-            refreshes = _measured("refresh", server, database, warm.seen["chains"], load)
+            refreshes = _measured("refresh", server, database, warm.seen["families"], load)
             registrations = _measured("register", server, database, [], load)
-        faults = _faults(refreshes.seen["chains"])
+        faults = _faults(refreshes.seen["families"])
     sys.stdout.write(_report(load, options.processes, refreshes, registrations))
     sys.stdout.write("\n".join(faults or [WHOLE]) + "\n")
     return 1 if faults or refreshes.refused(200) or registrations.refused(201) else 0
@@ -77,49 +81,31 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench oauth", description=__doc__)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--concurrency", type=int, default=16)
-    parser.add_argument("--chains", type=int, default=64)
+    parser.add_argument("--families", type=int, default=64)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--database", default=os.environ.get("DATABASE_URL", POSTGRESQL))
     return parser.parse_args()
 
 
 def _short(load: Load) -> Load:
-    return Load(load.concurrency, WARM_UP_SECONDS, load.chains)
+    return Load(load.concurrency, WARM_UP_SECONDS, load.families)
 
 
-def _settle(folder: Path, database: str, options: argparse.Namespace) -> None:
-    """Give this process and the server the scratch database, and make its tables."""
-    for name in [name for name in os.environ if name.startswith("HALO_")]:
-        del os.environ[name]
-    os.environ |= RAISED | scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
-    os.environ |= {
-        "HALO_DATA_DIR": str(folder),
-        "HALO_PROCESSES": str(options.processes),
-        "HALO_LOG_LEVEL": "WARNING",
-        "DATABASE_URL": database,
-        "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
-    }
-    import django  # noqa: PLC0415  the environment first
-
-    django.setup()
-    from django.core.management import call_command  # noqa: PLC0415  the same
-
-    call_command("migrate", verbosity=0)
-
-
-def _chains(count: int) -> Chains:
+def _families(count: int) -> Families:
     """Clients with a secret, each with one person's consent in one organization."""
     from workspace import organizations  # noqa: PLC0415  settings first
     from workspace.models import User  # noqa: PLC0415  the same
 
     owner = User.objects.create_user("bench@example.com")
     organizations.found("Bench", owner=owner)
-    return [_chain() for _ in range(count)]
+    return [_family() for _ in range(count)]
 
 
-def _chain() -> Mapping[str, str]:
-    from oauth import addresses, authorizations, clients, scopes, tokens  # noqa: PLC0415
-    from oauth.client_metadata import ClientMetadata  # noqa: PLC0415  settings first
+def _family() -> Mapping[str, str]:
+    from oauth import addresses, scopes  # noqa: PLC0415
+    from oauth.clients import clients  # noqa: PLC0415
+    from oauth.clients.client_metadata import ClientMetadata  # noqa: PLC0415  settings first
+    from oauth.grants import authorizations, tokens  # noqa: PLC0415
     from oauth.models import AuthorizationRequest  # noqa: PLC0415
     from workspace.models import Membership  # noqa: PLC0415
 
@@ -137,9 +123,9 @@ def _chain() -> Mapping[str, str]:
     }
 
 
-def _measured(act: str, server: Server, database: str, chains: Chains, load: Load) -> Measured:
+def _measured(act: str, server: Server, database: str, families: Families, load: Load) -> Measured:
     web, postgresql = server.cpu_seconds(), scratch.postgresql_cpu_seconds(database)
-    seen = _drive(act, server, chains, load)
+    seen = _drive(act, server, families, load)
     return Measured(
         seen,
         server.cpu_seconds() - web,
@@ -147,8 +133,8 @@ def _measured(act: str, server: Server, database: str, chains: Chains, load: Loa
     )
 
 
-def _drive(act: str, server: Server, chains: Chains, load: Load) -> Mapping[str, Any]:
-    order = {"act": act, "url": server.url, "chains": list(chains)}
+def _drive(act: str, server: Server, families: Families, load: Load) -> Mapping[str, Any]:
+    order = {"act": act, "url": server.url, "families": list(families)}
     bounds = {"concurrency": load.concurrency, "seconds": load.seconds}
     driven = subprocess.run(
         [sys.executable, "-m", "bench.load"],
@@ -163,31 +149,31 @@ def _drive(act: str, server: Server, chains: Chains, load: Load) -> Mapping[str,
     return seen
 
 
-def _faults(chains: Chains) -> list[str]:
-    """The chains whose rows are not what their clients were told."""
+def _faults(families: Families) -> list[str]:
+    """Returns the token families whose rows differ from what their clients received."""
     from foundation import ids  # noqa: PLC0415  settings first
     from oauth.models import RefreshToken  # noqa: PLC0415
 
     faults = []
-    for chain in chains:
-        rows = RefreshToken.objects.filter(authorization__client__client_id=chain["client_id"])
+    for family in families:
+        rows = RefreshToken.objects.filter(authorization__client__client_id=family["client_id"])
         living = list(rows.filter(used_at=None).values_list("token_checksum", flat=True))
-        right = living == [ids.sha256_hex(chain["refresh_token"])]
-        if not right or rows.count() != 1 + chain["given"]:
-            faults.append(f"{chain['client_id']}: {len(living)} living, {rows.count()} rows")
+        right = living == [ids.sha256_hex(family["refresh_token"])]
+        if not right or rows.count() != 1 + family["given"]:
+            faults.append(f"{family['client_id']}: {len(living)} living, {rows.count()} rows")
     return faults
 
 
 def _report(load: Load, processes: int, refreshes: Measured, registrations: Measured) -> str:
     lines = [
         f"{processes} web processes, {load.concurrency} connections, {load.seconds:g} s each",
-        *_told("refresh grants", refreshes, 200),
-        *_told("registrations", registrations, 201),
+        *_lines("refresh grants", refreshes, 200),
+        *_lines("registrations", registrations, 201),
     ]
     return "\n".join([*lines, ""])
 
 
-def _told(name: str, measured: Measured, status: int) -> list[str]:
+def _lines(name: str, measured: Measured, status: int) -> list[str]:
     done = measured.count(status)
     # Of none at all there is no mean, but the report still says so.
     each = max(done, 1)

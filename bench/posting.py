@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-PATIENCE: Final = 60  # seconds
-LONGEST: Final = 2**24  # bytes of an answer
+TIMEOUT: Final = 60  # seconds
+MAX_ANSWER_BYTES: Final = 2**24  # bytes of an answer
 
 
 @dataclass
@@ -52,13 +52,13 @@ class Connection:
 
     async def open(self) -> None:
         self._reader, self._writer = await asyncio.open_connection(
-            self._order.host, self._order.port, limit=LONGEST
+            self._order.host, self._order.port, limit=MAX_ANSWER_BYTES
         )
 
     async def ask(self, request: bytes) -> int:
         """Send one request; returns the bytes of the answer's body. Raises BadAnswer."""
         self._writer.write(request)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             head = await self._reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             body = await self._reader.readexactly(length)

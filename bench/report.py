@@ -1,4 +1,4 @@
-"""How a run is told: a table for people, JSON for programs, a page for the repository."""
+"""Formats a run: a table for the terminal, JSON, or a page of the repository."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.contestants import KINDS
-from bench.figures import Cell, Run, Standing
+from bench.figures import Cell, Run, ServerResult
 from bench.rounds import QUIET, Spread
 from bench.scratch import ROOT
 
@@ -67,17 +67,17 @@ def page(run: Run) -> str:
 
 
 def _block(cell: Cell) -> str:
-    rows = [HEADINGS, *map(_row, cell.standings())]
+    rows = [HEADINGS, *map(_row, cell.results())]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join([cell.title, *lines, _noise(cell), ""])
 
 
 def _table(cell: Cell) -> str:
-    return _markdown(HEADINGS, map(_row, cell.standings()))
+    return _markdown(HEADINGS, map(_row, cell.results()))
 
 
-def _row(one: Standing) -> tuple[str, ...]:
+def _row(one: ServerResult) -> tuple[str, ...]:
     cpu = (f"{one.cpu[group]:.0f}" if group in one.cpu else "-" for group in GROUPS)
     return (
         KINDS[one.name].title,

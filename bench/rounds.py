@@ -1,8 +1,8 @@
-"""Taking turns: every server once a round, the baseline at its beginning and at its end.
+"""Rounds: each server is driven once a round, the baseline at its beginning and at its end.
 
-What counts is the ratio within a round, since the machine's speed drifts between rounds: the mean
-of the baseline's two turns through the other's one. The baseline's second turn through its first is
-the null check, and says how much of a ratio may be noise.
+The result is the ratio within a round, since the machine's speed changes between rounds: the mean
+of the baseline's two turns divided by the other's one. The baseline's second turn divided by its
+first is the null check, the noise of a ratio.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a measurement stands on: a scratch database, the real server, and the CPU time they used."""
+"""A scratch database, the real server, and the CPU time of both, for measurements."""
 
 import os
 import secrets
@@ -26,9 +26,10 @@ PARENT, USER, KERNEL = 1, 11, 12  # fields of /proc/<pid>/stat behind the name, 
 
 @contextmanager
 def database(url: str, template: str = "template1") -> Iterator[str]:
-    """The URL of a new PostgreSQL database beside the given one; dropped afterwards.
+    """Yields the URL of a new PostgreSQL database on the server of the given one.
 
-    It is empty, or a copy of `template`, a database of the same server that nobody is connected to.
+    It is dropped after the block. It is empty, or a copy of `template`, a database of the same
+    server without connections.
     """
     fresh = f"halo_bench_{secrets.token_hex(4)}"
     name = sql.Identifier(fresh)
@@ -66,7 +67,7 @@ def serving(
     from django.conf import settings  # noqa: PLC0415  the environment first
 
     port = _free_port()
-    words = [f"from halo_mcp import serve; serve.main({application!r})", "--port", str(port)]
+    words = [f"from halo_mcp.server import serve; serve.main({application!r})", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  every word is ours
             [sys.executable, "-c", *words, "--workers", str(processes)],
@@ -92,7 +93,7 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """CPU time of all web processes so far, in user and kernel mode."""
-        return sum(_cpu_seconds(pid) for pid in self.family())
+        return sum(process_cpu_seconds(pid) for pid in self.family())
 
     def family(self) -> set[int]:
         """The process that was started and all that descend from it, by id."""
@@ -106,7 +107,7 @@ class Server:
 
 
 def postgresql_cpu_seconds(url: str) -> float:
-    """CPU time so far of the backends that serve this database; NaN where they run elsewhere.
+    """The CPU time so far of the backends of this database; NaN if they run on another host.
 
     PostgreSQL's own writers (WAL, checkpoints) belong to no database and are left out.
     """
@@ -116,12 +117,12 @@ def postgresql_cpu_seconds(url: str) -> float:
             " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         ).fetchall()
     here = [pid for (pid,) in rows if _is_postgres(pid)]
-    return sum(map(_cpu_seconds, here)) if len(here) == len(rows) else float("nan")
+    return sum(map(process_cpu_seconds, here)) if len(here) == len(rows) else float("nan")
 
 
 def _family(root: int) -> set[int]:
     """A process and all that descend from it."""
-    parents = {pid: int(_fields(pid)[PARENT]) for pid in _pids() if _fields(pid)}
+    parents = {pid: int(fields[PARENT]) for pid in _pids() if (fields := _fields(pid))}
     family = {root}
     while more := {pid for pid, parent in parents.items() if parent in family} - family:
         family |= more
@@ -132,7 +133,8 @@ def _pids() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def _cpu_seconds(pid: int) -> float:
+def process_cpu_seconds(pid: int) -> float:
+    """The CPU time of a process so far, in user and kernel mode."""
     fields = _fields(pid)
     return (int(fields[USER]) + int(fields[KERNEL])) / TICKS if fields else 0.0
 

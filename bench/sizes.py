@@ -8,14 +8,14 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import psycopg
 
-from bench import cells, growth, scratch
+from bench import cells, growth, scratch, starting
 from bench.cells import BadRun, Cell, Figures, Rounds
 from bench.databases import Postgresql, Sqlite, Store
 from bench.growth import AGAIN, AGAINST, PARTS, Bench
@@ -34,12 +34,12 @@ def main() -> int:
         folder = Path(name)
         store: Store = Sqlite(folder) if options.store == "sqlite" else Postgresql(options.database)
         with store.empty() as base:
-            _settle(folder, base, options)
+            starting.start(folder, base, _settings(options))
             (token,) = growth.founded(0, 1, growth.FEW_TOOLS)
-            return _told(Bench(options, folder, store, base, token))
+            return _run(Bench(options, folder, store, base, token))
 
 
-def _told(bench: Bench) -> int:
+def _run(bench: Bench) -> int:
     """Measure part after part, and say each as soon as it is known."""
     seen: dict[str, Any] = {}
     out = sys.stderr if bench.options.json == "-" else sys.stdout
@@ -81,25 +81,10 @@ def _numbers(text: str) -> list[int]:
     return sorted(int(number) for number in text.split(","))
 
 
-def _settle(folder: Path, database: str, options: argparse.Namespace) -> None:
-    """Give this process and the servers their settings, and make the tables."""
-    for name in [name for name in os.environ if name.startswith("HALO_")]:
-        del os.environ[name]
-    redis = scratch.redis_if_up(os.environ.pop("REDIS_URL", REDIS))
-    os.environ |= RAISED | ({} if options.store == "sqlite" else redis)
-    os.environ |= {
-        "HALO_DATA_DIR": str(folder),
-        "HALO_PROCESSES": str(options.processes),
-        "HALO_LOG_LEVEL": "WARNING",
-        "DATABASE_URL": database,
-        "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
-    }
-    import django  # noqa: PLC0415  the environment first
-
-    django.setup()
-    from django.core.management import call_command  # noqa: PLC0415  the same
-
-    call_command("migrate", verbosity=0)
+def _settings(options: argparse.Namespace) -> Mapping[str, str]:
+    redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+    processes = {"HALO_PROCESSES": str(options.processes)}
+    return RAISED | processes | ({} if options.store == "sqlite" else redis)
 
 
 def _table(part: str, options: argparse.Namespace, rounds: Rounds) -> Iterator[str]:

@@ -22,7 +22,7 @@ from psycopg import sql
 
 INSTALLED: Final = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs
 # A unix socket's whole path has to fit 107 bytes (unix(7)); this much is what stands behind ours.
-LONGEST_FOLDER: Final = 80
+MAX_FOLDER_LENGTH: Final = 80
 START_SECONDS: Final = 30
 CONNECTIONS: Final = 200
 
@@ -66,7 +66,7 @@ def scratch_folder() -> Iterator[Path]:
     """
     folder = Path(tempfile.mkdtemp(prefix="halo-bench-"))
     try:
-        if len(str(folder)) > LONGEST_FOLDER:
+        if len(str(folder)) > MAX_FOLDER_LENGTH:
             raise Missing("the temporary folder's name is too long for sockets: set TMPDIR.")
         folder.chmod(0o755)
         yield folder
@@ -139,7 +139,7 @@ def _postgresql_programs() -> Path:
 
 
 def _unprivileged() -> pwd.struct_passwd | None:
-    """Who runs PostgreSQL, which refuses to run as root; None for whoever runs this."""
+    """Returns the user for PostgreSQL, which refuses to run as root; None for the current user."""
     if os.geteuid() != 0:
         return None
     with suppress(KeyError):

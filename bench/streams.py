@@ -1,6 +1,6 @@
-"""`./run bench streams`: a thousand streams that listen to one process, mostly in silence.
+"""`./run bench streams`: a thousand open streams in one process, mostly without events.
 
-Exits with 1 when a stream costs 15 KB or more, or a thread, or does not hear of a change.
+Exits with 1 if a stream costs 15 KB or more, or a thread, or does not receive a change.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
-from bench import scratch
+from bench import scratch, starting
 from bench.scratch import Server
 
 POSTGRESQL: Final = "postgres://postgres@127.0.0.1:5432/postgres"
 REDIS: Final = "redis://127.0.0.1:6379/15"
 SCOPE: Final = "docs:read actions:bench:*"
 RAISED: Final = {f"HALO_RATE_{name}": "1000000/s" for name in ("TOOLS_CALL", "OTHER", "IP")}
-MOST_BYTES: Final = 15_000
+MAX_BYTES: Final = 15_000
 SPARE_FILES: Final = 100
 WARM: Final = 64
 
@@ -43,7 +43,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Notified:
     """Seconds from a switch to the last stream, and of those the server's CPU time."""
 
     seconds: float
@@ -73,10 +73,10 @@ class Clients:
         self._order("call", url=self._url, token=token, count=count)
         return list(self._seen())
 
-    def start_hearing(self) -> None:
-        self._order("hear")
+    def start_waiting(self) -> None:
+        self._order("notified")
 
-    def heard(self) -> float:
+    def notified(self) -> float:
         return float(self._seen())
 
     def end(self) -> None:
@@ -100,11 +100,11 @@ def main() -> int:
     options = parser.parse_args()
     _require_files(options.streams)
     with tempfile.TemporaryDirectory() as folder, scratch.database(options.database) as database:
-        _prepare(Path(folder), database)
-        tokens = _tokens(options.streams + WARM)
+        prepare(Path(folder), database)
+        issued = tokens(options.streams + WARM)
         log = Path(folder, "server.log")
         with scratch.serving(1, log, "bench.switchable:application") as server:
-            return _measure(server, tokens, options)
+            return _measure(server, issued, options)
 
 
 def _require_files(streams: int) -> None:
@@ -113,26 +113,16 @@ def _require_files(streams: int) -> None:
         sys.exit(f"{streams} streams need more open files than the {allowed} that ulimit allows.")
 
 
-def _prepare(folder: Path, database: str) -> None:
+def prepare(folder: Path, database: str) -> None:
     """The environment for this process and the server's, and an empty migrated database."""
-    os.environ |= RAISED | scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
-    os.environ |= {
-        "HALO_DATA_DIR": str(folder),
-        "HALO_LOG_LEVEL": "WARNING",
-        "DATABASE_URL": database,
-        "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
-    }
-    import django  # noqa: PLC0415  the environment first
-
-    django.setup()
-    from django.core.management import call_command  # noqa: PLC0415  the same
-
-    call_command("migrate", verbosity=0)
+    redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+    starting.start(folder, database, RAISED | redis)
 
 
-def _tokens(count: int) -> list[str]:
+def tokens(count: int) -> list[str]:
     """As many connections of one person in one organization, with a token each."""
-    from oauth import addresses, authorizations, scopes, tokens  # noqa: PLC0415  settings first
+    from oauth import addresses, scopes  # noqa: PLC0415  settings first
+    from oauth.grants import authorizations, tokens  # noqa: PLC0415  settings first
     from oauth.models import AuthorizationRequest, Client  # noqa: PLC0415
     from workspace import organizations  # noqa: PLC0415
     from workspace.models import Membership, User  # noqa: PLC0415
@@ -172,17 +162,17 @@ def _measure(server: Server, tokens: Sequence[str], options: argparse.Namespace)
         listening = clients.open(tokens[WARM:])
         time.sleep(options.silence)
         after = _look(server, clients, tokens[0], options.calls)
-        heard = _hear(server, clients)
-    return _judge(listening, before, after, heard)
+        notified = _notify(server, clients)
+    return _judge(listening, before, after, notified)
 
 
-def _hear(server: Server, clients: Clients) -> Heard:
+def _notify(server: Server, clients: Clients) -> Notified:
     busy = server.cpu_seconds()
-    clients.start_hearing()
+    clients.start_waiting()
     _flip()
     since = time.perf_counter()
-    clients.heard()
-    return Heard(time.perf_counter() - since, server.cpu_seconds() - busy)
+    clients.notified()
+    return Notified(time.perf_counter() - since, server.cpu_seconds() - busy)
 
 
 @contextmanager
@@ -199,7 +189,7 @@ def _look(server: Server, clients: Clients, token: str, count: int) -> Seen:
     return Seen(server.status("VmRSS"), server.status("Threads"), calls)
 
 
-def _judge(listening: int, before: Seen, after: Seen, heard: Heard) -> int:
+def _judge(listening: int, before: Seen, after: Seen, notified: Notified) -> int:
     each = (after.memory - before.memory) * 1024 / listening
     lines = [
         f"{listening} streams listen to one process",
@@ -209,12 +199,12 @@ def _judge(listening: int, before: Seen, after: Seen, heard: Heard) -> int:
             f"tools/call {name}: p50 {seen.percentile(50):.1f} ms, p99 {seen.percentile(99):.1f} ms"
             for name, seen in (("without", before), ("with", after))
         ),
-        f"the last stream heard of a switch {heard.seconds:.2f} s after it was turned",
-        f"  CPU of the process for it: {1000 * heard.cpu / listening:.2f} ms a stream",
+        f"the last stream was notified of a switch {notified.seconds:.2f} s after it was turned",
+        f"  CPU of the process for it: {1000 * notified.cpu / listening:.2f} ms a stream",
         "",
     ]
     sys.stdout.write("\n".join(lines))
-    return int(each >= MOST_BYTES or after.threads - before.threads >= listening / 10)
+    return int(each >= MAX_BYTES or after.threads - before.threads >= listening / 10)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import contextlib
 
 from halo_mcp.asgi import application
 from tools_registry import registry
-from tools_registry.types import Arguments, Facts, ToolContext, Toolset
+from tools_registry.api import Arguments, Facts, ToolContext, Toolset
 
 __all__ = ["application"]
 

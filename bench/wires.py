@@ -1,7 +1,8 @@
 """One tools/call as a client of each revision writes it; the same bytes for every server."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +11,9 @@ HANDSHAKE: Final = "2025-11-25"
 MODERN: Final = "2026-07-28"
 WIRES: Final = (HANDSHAKE, MODERN)
 CLIENT: Final = {"name": "bench", "version": "1.0"}
+# What the results of data tools have that differs from call to call: the time, and sealed cursors
+# with a nonce. In the text of a reply the quotes are escaped. Lengths do not differ.
+VARYING: Final = re.compile(rb'"(?:as_of|next_cursor)\\?": ?\\?"([^"\\]+)')
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,40 @@ def said(body: bytes) -> str | None:
     except (ValueError, KeyError, TypeError):
         return None
     return None if result.get("isError") else str(block.get("text"))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The body of a right reply. Every reply is the same but for the bytes of these parts.
+
+    A part is the place of its first byte and the place after its last one.
+    """
+
+    body: bytes
+    varying: Sequence[tuple[int, int]] = ()
+
+    @classmethod
+    def of(cls, body: bytes) -> "Reply":
+        return cls(body, [found.span(1) for found in VARYING.finditer(body)])
+
+    @property
+    def masked(self) -> bytes:
+        """The body with a space in place of every byte that varies."""
+        masked = bytearray(self.body)
+        for start, end in self.varying:
+            masked[start:end] = b" " * (end - start)
+        return bytes(masked)
+
+    def fits(self, body: bytes) -> bool:
+        """Whether a body is a right reply too."""
+        return body == self.body or (
+            len(body) == len(self.body) and Reply(body, self.varying).masked == self.masked
+        )
+
+
+def without_varying(text: str) -> str:
+    """The text of a call without the values that differ from call to call."""
+    return VARYING.sub(b"", text.encode()).decode()
 
 
 def refused_by(body: bytes) -> str:

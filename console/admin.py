@@ -1,7 +1,7 @@
-"""How people sign in, as admins see it: who has which factor, and what was done about it.
+"""The second factors of users in the admin: which exist, and removing them.
 
-allauth registers a page that shows and edits what a factor holds; ours takes its place, shows
-nothing of it, and takes factors off in need.
+allauth registers a page that shows and edits the data of a factor. This one replaces it, does not
+show the data, and lets admins remove factors.
 """
 
 from typing import Any
@@ -16,20 +16,20 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from audit.admin import ReadOnlyAdmin
-from console import second_factors
+from console.account import second_factors
 from workspace.admin import UserAdmin, may_touch
+from workspace.administration.scoped import ReadOnlyAdmin
 from workspace.models import User
 
 admin.site.unregister(Authenticator)
-# A second list of addresses, which sign-in would go by as well: nobody needs to write in it.
+# allauth's list of addresses, which sign-in would use as well. It has no use in the admin.
 admin.site.unregister(EmailAddress)
 admin.site.unregister(User)
 
 
 @admin.register(User)
 class PeopleAdmin(UserAdmin):
-    """People, with every password that staff set for somebody on record."""
+    """Users; every password that staff set for another user is recorded."""
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:  # noqa: A002  Django's signature
         before = self.get_object(request, unquote(id))
@@ -48,39 +48,39 @@ class SecondFactorAdmin(ReadOnlyAdmin):
     list_select_related = ("user",)
     search_fields = ("user__email",)
     fields = list_display
-    actions = ("take_off",)
+    actions = ("reset",)
 
-    # An action that names no permission is open to all who may look.
-    def has_take_off_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("mfa.delete_authenticator")
+    # An action without a permission is available to all who may view.
+    def has_reset_permission(self, request: HttpRequest) -> bool:
+        return self.reach(request, "delete").everywhere
 
     @admin.action(
-        description=_("Take the second step off these accounts: app, passkeys and recovery codes"),
-        permissions=["take_off"],
+        description=_("Reset two-step verification for these accounts"),
+        permissions=["reset"],
     )
-    def take_off(self, request: HttpRequest, rows: QuerySet[Authenticator]) -> None:
+    def reset(self, request: HttpRequest, rows: QuerySet[Authenticator]) -> None:
         people = list(User.objects.filter(pk__in=rows.values("user_id")).order_by("email"))
         spared = [person for person in people if not may_touch(request, person)]
         for person in (one for one in people if one not in spared):
-            self._take_off(request, person)
+            self._reset(request, person)
         if spared:
             names = ", ".join(map(str, spared))
-            text = _("Only a superuser can do this for staff: %(names)s.")
+            text = _("Only a superuser can reset staff accounts: %(names)s.")
             messages.error(request, text % {"names": names})
         _say(request, len(people) - len(spared))
 
     @transaction.atomic
-    def _take_off(self, request: HttpRequest, person: User) -> None:
+    def _reset(self, request: HttpRequest, person: User) -> None:
         second_factors.remove_all(person)
         by = f"by {request.user}"
         second_factors.changed(request, "second_step_removed", person, detail=by)
-        self.log_change(request, person, "The second step was taken off.")
+        self.log_change(request, person, "Two-step verification was reset.")
 
 
 def _say(request: HttpRequest, count: int) -> None:
     text = ngettext(
-        "The second step is off for %(n)d account.",
-        "The second step is off for %(n)d accounts.",
+        "Two-step verification was reset for %(n)d account.",
+        "Two-step verification was reset for %(n)d accounts.",
         count,
     )
     if count:

@@ -1,4 +1,4 @@
-"""Filters of the admin's lists and keys of its rows, as they stand in the address."""
+"""Validates the query string and the row keys in URLs of the admin."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ Answering = Callable[[HttpRequest], HttpResponse]
 
 
 def without_nul(answering: Answering) -> Answering:
-    """Refuse an admin address with a NUL with 400.
+    """Returns 400 for an admin URL with a NUL.
 
-    Filters and keys of rows reach the database as they came, and PostgreSQL has no text with a
-    NUL; what is searched for is checked by the search itself.
+    Filters and row keys are passed to the database unchanged, and PostgreSQL stores no NUL; the
+    search form checks its text itself.
     """
 
     def checked(request: HttpRequest) -> HttpResponse:

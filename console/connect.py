@@ -1,4 +1,4 @@
-"""How each AI client is connected: steps and snippets, as data made for one address."""
+"""How to connect each AI client: steps and snippets for one MCP address."""
 
 import json
 from base64 import b64encode
@@ -14,7 +14,7 @@ SERVER_NAME: Final = "halo"
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Text to paste as it stands; `caption` says where."""
+    """Text to paste; `caption` says where."""
 
     caption: str
     text: str
@@ -22,7 +22,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client's way in. `install_link` and `note` are empty where there is none."""
+    """How to connect one client. `install_link` and `note` are empty if there is none."""
 
     slug: str
     name: str
@@ -34,8 +34,11 @@ class Client:
 
 
 def clients(url: str) -> tuple[Client, ...]:
-    """Instructions for every client we describe, best known first; `url` is the MCP address."""
-    return (
+    """Instructions for each client, for the MCP address `url`; the first is shown open.
+
+    Clients that cannot reach the address come last.
+    """
+    described = (
         _claude(url),
         _claude_code(url),
         _cursor(url),
@@ -43,6 +46,7 @@ def clients(url: str) -> tuple[Client, ...]:
         _chatgpt(url),
         _any_client(url),
     )
+    return tuple(sorted(described, key=lambda client: bool(client.note)))
 
 
 def _claude(url: str) -> Client:
@@ -52,8 +56,8 @@ def _claude(url: str) -> Client:
         summary=_("On the web, on the desktop and on the phone"),
         steps=(
             _("In Claude, open Settings, then Connectors, and choose “Add custom connector”."),
-            _("Name it Halo, paste the MCP address and add it."),
-            _("Press “Connect”, sign in here and choose what Claude may do."),
+            _("Name it Halo, paste the MCP address and click “Add”."),
+            _("Click “Connect”, sign in here and approve the permissions."),
         ),
         snippets=(Snippet(_("MCP address"), url), *_claude_desktop_bridge(url)),
         note=_reachability_note(url),
@@ -66,9 +70,9 @@ def _claude_code(url: str) -> Client:
         name=_("Claude Code"),
         summary=_("In the terminal"),
         steps=(
-            _("Run the command below once."),
+            _("Run the command below."),
             _("Start Claude Code, type /mcp, pick halo and choose “Authenticate”."),
-            _("Sign in here and choose what it may do."),
+            _("Sign in here and approve the permissions."),
         ),
         snippets=(
             Snippet(_("In a terminal"), f"claude mcp add --transport http {SERVER_NAME} {url}"),
@@ -84,9 +88,9 @@ def _cursor(url: str) -> Client:
         name="Cursor",
         summary=_("One click, or one file"),
         steps=(
-            _("Press the button, or put the text below into the file it names."),
-            _("In Cursor, open Settings, then MCP, and choose “Connect” beside halo."),
-            _("Sign in here and choose what Cursor may do."),
+            _("Click the button, or add the text below to the named file."),
+            _("In Cursor, open Settings, then MCP, and click “Connect” next to halo."),
+            _("Sign in here and approve the permissions."),
         ),
         snippets=(
             Snippet("~/.cursor/mcp.json", _json({"mcpServers": {SERVER_NAME: {"url": url}}})),
@@ -104,9 +108,9 @@ def _vs_code(url: str) -> Client:
         name="VS Code",
         summary=_("With GitHub Copilot's agent mode"),
         steps=(
-            _("Press the button, run the command, or put the text below into the file it names."),
+            _("Click the button, run the command, or add the text below to the named file."),
             _("Open the command palette, run “MCP: List Servers” and start halo."),
-            _("Sign in here and choose what it may do."),
+            _("Sign in here and approve the permissions."),
         ),
         snippets=(
             # A JSON string of JSON is quoted as both POSIX shells and cmd.exe read it.
@@ -124,9 +128,9 @@ def _chatgpt(url: str) -> Client:
         name="ChatGPT",
         summary=_("As a custom connector, in developer mode"),
         steps=(
-            _("In ChatGPT, open Settings, then the connectors, and switch developer mode on."),
-            _("Create a connector, paste the MCP address and choose OAuth as the way to sign in."),
-            _("Sign in here and choose what ChatGPT may do."),
+            _("In ChatGPT, open Settings, then Connectors, and turn on developer mode."),
+            _("Create a connector, paste the MCP address and select OAuth as authentication."),
+            _("Sign in here and approve the permissions."),
         ),
         snippets=(Snippet(_("MCP address"), url),),
         note=_reachability_note(url),
@@ -138,15 +142,15 @@ def _any_client(url: str) -> Client:
     return Client(
         slug="any-client",
         name=_("Any other client"),
-        summary=_("Whatever speaks MCP over HTTP and OAuth 2.1"),
+        summary=_("Any MCP client with HTTP and OAuth 2.1"),
         steps=(
-            _("Give it the MCP address and choose HTTP (“Streamable HTTP”) as the transport."),
-            _("Leave client id and secret empty: the client registers itself, with PKCE."),
-            _("Sign in here when it opens this site, and choose what it may do."),
+            _("Enter the MCP address and select HTTP (“Streamable HTTP”) as the transport."),
+            _("Leave client id and secret empty: the client registers itself and uses PKCE."),
+            _("Sign in when the client opens this site, and approve the permissions."),
         ),
         snippets=(
             Snippet(_("Most configuration files"), _json({"mcpServers": {SERVER_NAME: server}})),
-            Snippet(_("To see that the address answers"), f"curl {url}"),
+            Snippet(_("To test the address"), f"curl {url}"),
         ),
     )
 
@@ -155,7 +159,7 @@ def _claude_desktop_bridge(url: str) -> tuple[Snippet, ...]:
     if _is_reachable(url):
         return ()
     bridge = {"command": "npx", "args": ["-y", "mcp-remote", url]}
-    caption = _("Claude Desktop reaches it all the same, by claude_desktop_config.json")
+    caption = _("For Claude Desktop, in claude_desktop_config.json")
     return (Snippet(caption, _json({"mcpServers": {SERVER_NAME: bridge}})),)
 
 
@@ -163,8 +167,8 @@ def _reachability_note(url: str) -> str:
     if _is_reachable(url):
         return ""
     return _(
-        "This client calls from its maker's servers and needs a public https address, "
-        "which this server does not have yet."
+        "This client calls from its vendor's servers and needs a public https address. This "
+        "server does not have one."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a person has let clients do: every connection, what it may still do, and its end."""
+"""The Connections pages: a user lists, narrows and disconnects the clients they approved."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,8 +19,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from audit import usage
 from audit.usage import Usage
-from oauth import connections, consent_page, ports, replies, scopes
-from oauth.connections import Connection, ConnectionEnded, NoSuchConnection
+from oauth import scopes
+from oauth.consent import scope_choices
+from oauth.endpoints import replies
+from oauth.grants import connections
+from oauth.grants.connections import ClientGroup, Connection, ConnectionEnded, NoSuchConnection
 from oauth.scopes import Description, ScopeSet
 from workspace.models import User
 
@@ -29,12 +32,13 @@ Page: TypeAlias = Callable[Concatenate[HttpRequest, User, Given], HttpResponse]
 View: TypeAlias = Callable[Concatenate[HttpRequest, Given], HttpResponse]
 
 JUST_NOW: Final = 60  # seconds
+RECENT_CALLS: Final = 10
 READING_FIRST: Final = ("read", "act")
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A connection in the list: what it may do, and how much it does."""
+    """The context of a connection: its scopes in words, and its usage."""
 
     connection: Connection
     may: tuple[Description, ...]
@@ -46,14 +50,24 @@ class Card:
 
     @property
     def calls(self) -> str:
-        """How many, or that there are more than are counted."""
-        if self.used.calls < usage.MOST_CALLS:
+        """The number of calls, or that there are more than are counted."""
+        if self.used.calls < usage.MAX_CALLS:
             return str(self.used.calls)
-        return _("%(n)d or more") % {"n": usage.MOST_CALLS}
+        return _("%(n)d or more") % {"n": usage.MAX_CALLS}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCard:
+    """A client in the list: its latest connection, and the earlier ones in brief."""
+
+    latest: Card
+    earlier: tuple[Card, ...]
+    total: int
+    unlisted: int
 
 
 def _for_its_person(page: Page[Given]) -> View[Given]:
-    """Show a page to whoever is signed in; nobody learns of connections that are not theirs."""
+    """Requires sign-in. Another user's connection is a 404, like one that does not exist."""
 
     @wraps(page)
     def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
@@ -64,7 +78,7 @@ def _for_its_person(page: Page[Given]) -> View[Given]:
         except NoSuchConnection as missing:
             raise Http404 from missing
         except ConnectionEnded:
-            messages.info(request, _("That connection has ended already."))
+            messages.info(request, _("This connection was already disconnected."))
             response = redirect("connections")
         return replies.private(response)
 
@@ -74,12 +88,13 @@ def _for_its_person(page: Page[Given]) -> View[Given]:
 @require_safe
 @_for_its_person
 def index(request: HttpRequest, user: User) -> HttpResponse:
-    """List every living connection, and in brief those that ended within 30 days."""
-    shelf = connections.living(user, request.GET.get("page", "1"))
-    used = usage.of([one.id for one in shelf.connections])
+    """Lists the connections by client, and those that ended within 30 days."""
+    search = request.GET.get("q", "").replace("\0", "")
+    found = connections.living(user, search=search, number=request.GET.get("page", "1"))
+    used = usage.of([one.id for one in found.connections])
     context = {
-        "shelf": shelf,
-        "cards": [_card(one, used) for one in shelf.connections],
+        "found": found,
+        "clients": [_client_card(group, used) for group in found.groups],
         "ended": connections.ended(user),
     }
     return render(request, "console/connections.html", context)
@@ -88,14 +103,14 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_its_person
 def connection(request: HttpRequest, user: User, connection_id: UUID) -> HttpResponse:
-    """Show one connection; POST leaves it the scopes that are ticked, and never gives it one."""
+    """Shows one connection; POST keeps the selected scopes, and never adds one."""
     shown = connections.mine(user, connection_id)
     if request.method != "POST":
         return _connection_page(request, shown)
     try:
         taken = _narrow(request, user, connection_id)
     except connections.NothingKept:
-        problem = _("Leave at least one thing ticked, or disconnect the client.")
+        problem = _("Select at least one permission, or disconnect the client.")
         return _connection_page(request, shown, problem)
     except connections.ScopeNotHeld:
         return _connection_page(request, connections.mine(user, connection_id), _out_of_date())
@@ -106,27 +121,40 @@ def connection(request: HttpRequest, user: User, connection_id: UUID) -> HttpRes
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_its_person
 def revoke(request: HttpRequest, user: User, connection_id: UUID) -> HttpResponse:
-    """Ask whether to disconnect one client; POST does it."""
+    """Confirms and disconnects one connection; with `all` in the form, all of its client."""
+    every_one = "all" in (request.POST if request.method == "POST" else request.GET)
+    shown = connections.mine(user, connection_id)
     if request.method != "POST":
-        card = _only_card(connections.mine(user, connection_id))
-        return render(request, "console/connection_revoke.html", {"card": card})
-    was = connections.revoke(user, connection_id, address=replies.address_of(request))
-    text = _("%(client)s is disconnected. Its access ended at once.")
-    messages.success(request, text % {"client": _isolated(was.client_name)})
+        total = len(connections.of_client(user, connection_id)) if every_one else 1
+        context = {"card": _only_card(shown), "of_client": total if total > 1 else 0}
+        return render(request, "console/connection_revoke.html", context)
+    address = replies.address_of(request)
+    client = {"client": _isolated(shown.client_name)}
+    if every_one:
+        count = connections.revoke_client(user, connection_id, address=address)
+        text = ngettext(
+            "Disconnected %(n)d connection of %(client)s. It no longer has access.",
+            "Disconnected %(n)d connections of %(client)s. It no longer has access.",
+            count,
+        )
+        messages.success(request, text % {"n": count, **client})
+    else:
+        connections.revoke(user, connection_id, address=address)
+        messages.success(request, _("Disconnected %(client)s. It no longer has access.") % client)
     return redirect("connections")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_its_person
 def ask_again(request: HttpRequest, user: User, connection_id: UUID) -> HttpResponse:
-    """Forget “don't ask again” of one connection, which goes on as it is.
+    """Ends “Don't ask again” for one connection, which stays connected.
 
-    GET, by which one comes back from signing in again, shows the connection with its button.
+    GET, the request after signing in again, shows the connection with its button.
     """
     if request.method != "POST":
         return redirect("connection", connections.mine(user, connection_id).id)
     now = connections.ask_again(user, connection_id, address=replies.address_of(request))
-    text = _("%(client)s will ask again before it connects anew.")
+    text = _("You will be asked the next time %(client)s connects.")
     messages.success(request, text % {"client": _isolated(now.client_name)})
     return redirect("connection", connection_id)
 
@@ -134,12 +162,12 @@ def ask_again(request: HttpRequest, user: User, connection_id: UUID) -> HttpResp
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_its_person
 def revoke_all(request: HttpRequest, user: User) -> HttpResponse:
-    """Ask whether to disconnect every client; POST does it."""
+    """Confirms and disconnects every client."""
     if request.method != "POST":
-        context = {"total": connections.living(user).total}
+        context = {"total": connections.total(user)}
         return render(request, "console/connection_revoke.html", context)
     count = connections.revoke_all(user, address=replies.address_of(request))
-    text = ngettext("%(n)d client disconnected.", "%(n)d clients disconnected.", count)
+    text = ngettext("Disconnected %(n)d client.", "Disconnected %(n)d connections.", count)
     messages.success(request, text % {"n": count})
     return redirect("connections")
 
@@ -147,7 +175,8 @@ def revoke_all(request: HttpRequest, user: User) -> HttpResponse:
 def _connection_page(request: HttpRequest, shown: Connection, problem: str = "") -> HttpResponse:
     context = {
         "card": _only_card(shown),
-        "scope_groups": consent_page.scope_groups(shown.scope, shown.organization_id),
+        "scope_groups": scope_choices.groups(shown.scope, shown.organization_id),
+        "calls": usage.recent(shown.id, limit=RECENT_CALLS),
         "problem": problem,
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
@@ -161,24 +190,29 @@ def _narrow(request: HttpRequest, user: User, connection_id: UUID) -> ScopeSet:
 
 def _out_of_date() -> str:
     return _(
-        "Nothing was changed: the form named something that this connection does not have. It may "
-        "have been narrowed on another page since. This is what it has now."
+        "No change: this connection no longer has one of the permissions you sent. It may have "
+        "been changed in another tab. The current permissions are shown below."
     )
 
 
 def _tell(request: HttpRequest, now: Connection, taken: ScopeSet) -> None:
     if not taken:
-        messages.info(request, _("Nothing was unticked, so nothing changed."))
+        messages.info(request, _("No change: nothing was unticked."))
         return
     implied = ScopeSet(tuple(scope for scope in taken if now.scope.covers(scope)))
     gone = ScopeSet(tuple(scope for scope in taken if scope not in implied))
     if gone:
-        text = _("Saved. From its next call on, the client can no longer use: %(titles)s.")
+        text = _("Saved. Removed with immediate effect: %(titles)s.")
         messages.success(request, text % {"titles": _titles(gone)})
     if implied:
-        # Unticked by name and held by meaning: silence would be a false promise.
-        text = _("Unticked, and still allowed because what is left includes it: %(titles)s.")
+        # A wider scope that is kept still includes it.
+        text = _("Still allowed, because a remaining permission includes it: %(titles)s.")
         messages.warning(request, text % {"titles": _titles(implied)})
+
+
+def _client_card(group: ClientGroup, used: Mapping[UUID, Usage]) -> ClientCard:
+    latest, *earlier = (_card(one, used) for one in group.shown)
+    return ClientCard(latest, tuple(earlier), group.total, group.unlisted)
 
 
 def _only_card(shown: Connection) -> Card:
@@ -190,7 +224,7 @@ def _card(shown: Connection, used: Mapping[UUID, Usage]) -> Card:
 
 
 def _in_words(scope: ScopeSet) -> tuple[Description, ...]:
-    names = ports.scope_explainer().integration_names()
+    names = scope_choices.names(scope)
     described = [scopes.describe(one, names) for one in scope]
     return tuple(sorted(described, key=lambda words: READING_FIRST.index(words.kind)))
 
@@ -201,12 +235,13 @@ def _titles(scope: ScopeSet) -> str:
 
 def _ago(used: Usage) -> str:
     if used.last_at is None:
-        return _("Not yet")
+        return _("Never")
     if (timezone.now() - used.last_at).total_seconds() < JUST_NOW:
         return _("Just now")
     return _("%(span)s ago") % {"span": timesince(used.last_at, depth=1)}
 
 
 def _isolated(name: str) -> str:
-    # A stranger's text: isolated, it cannot turn the direction of ours (Unicode UAX 9, 2.4).
+    # A client chooses its name: isolated, it cannot change the direction of the sentence (Unicode
+    # UAX 9, 2.4).
     return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"

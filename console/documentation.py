@@ -1,6 +1,7 @@
-"""The documentation as its readers meet it: a page's file, and passages that answer a question."""
+"""The documentation in the console: the list of pages, the Markdown of a page, search results."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,26 +10,42 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
-from tools_registry.documentation import search
-from tools_registry.documentation.markdown import SLUG
+from documentation import search
+from documentation.addresses import localized
+from documentation.index import CONTENTS
+from documentation.markdown import SLUG, STAFF_FOLDERS
 
-MOST_PASSAGES: Final = 20
-LONGEST_QUERY: Final = 200  # characters
+MAX_PASSAGES: Final = 20
+MAX_QUERY_LENGTH: Final = 200  # characters
 MATCH: Final = "**"
+ENTRY: Final = re.compile(
+    rf"(?m)^- \[(?P<title>[^\]]+)\]\((?:(?P<folder>{'|'.join(sorted(STAFF_FOLDERS))})/)?"
+    rf"(?P<slug>{SLUG.pattern})\.md\): (?P<description>.+)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A page in a list of pages."""
 
-    slug: str
+    url: str
     title: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pages under one heading; the heading is empty if there is only one group."""
+
+    heading: str
+    links: Sequence[Link]
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a page that answers; `excerpt` is HTML with `mark` around what was asked for."""
+    """A matching part of a page; `excerpt` is HTML with `mark` around the matches."""
 
     url: str
     heading: str
@@ -36,39 +53,82 @@ class Passage:
     excerpt: SafeString
 
 
-def links() -> Sequence[Link]:
-    """Every published page, by title."""
-    return [Link(slug, title) for slug, title in search.pages()]
+def groups(*, staff: bool) -> Sequence[Group]:
+    """Returns the published pages, grouped and described as README.md in their folder does.
+
+    Pages that it does not list come last. Operator and developer pages are included for staff.
+    """
+    published = {url_of(slug): title for slug, title in search.pages()}
+    listed = [_readable(group, published, staff=staff) for group in _contents()]
+    seen = {link.url for group in listed for link in group.links}
+    rest = [Link(url, title) for url, title in published.items() if url not in seen]
+    others = Group(_("More pages") if seen else "", rest)
+    return [group for group in [*listed, others] if group.links]
 
 
-def source(slug: str) -> str | None:
-    """The Markdown of a page, or None if the slug names no file directly in the folder."""
-    folder: Path = settings.HALO_DOCS_SOURCE
+def url_of(slug: str, folder_name: str = "") -> str:
+    """Returns the address of a page; `folder_name` as in `source`."""
+    if folder_name:
+        return reverse("staff_documentation", args=(folder_name, slug))
+    return reverse("documentation", args=(slug,))
+
+
+def _contents() -> Iterator[Group]:
+    file: Path = settings.HALO_DOCS_SOURCE / CONTENTS
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    for part in text.split("\n## ")[1:]:
+        entries = ENTRY.finditer(part)
+        yield Group(part.partition("\n")[0].strip(), [_link(entry) for entry in entries])
+
+
+def _link(entry: re.Match[str]) -> Link:
+    folder_name = entry["folder"] or ""
+    return Link(url_of(entry["slug"], folder_name), entry["title"], entry["description"])
+
+
+def _readable(group: Group, published: Mapping[str, str], *, staff: bool) -> Group:
+    links = [one for one in group.links if one.url in published or (staff and _is_staff_page(one))]
+    return Group(group.heading, links)
+
+
+def _is_staff_page(link: Link) -> bool:
+    return any(
+        link.url.startswith(f"{reverse('documentation_index')}{name}/") for name in STAFF_FOLDERS
+    )
+
+
+def source(slug: str, folder_name: str = "") -> str | None:
+    """Returns the Markdown of a page, or None if the slug names no file directly in the folder.
+
+    Addresses in it are those of this deployment.
+    `folder_name` is empty for public pages, or one of `markdown.STAFF_FOLDERS`.
+    """
+    folder: Path = settings.HALO_DOCS_SOURCE / folder_name
     file = folder / f"{slug}.md"
-    # The slug's shape stops paths; the second look stops links that lead out of the folder.
+    # The format of the slug excludes paths; the second check excludes links out of the folder.
     if not SLUG.fullmatch(slug) or not file.is_file() or file.resolve().parent != folder:
         return None
-    return file.read_text(encoding="utf-8-sig")
+    return localized(file.read_text(encoding="utf-8-sig"))
 
 
 def asked(text: str) -> str:
-    """A question as it is looked up and shown: at most 200 characters, any characters."""
-    return text[:LONGEST_QUERY].strip()
+    """Returns a search text as it is used and shown: at most 200 characters, any characters."""
+    return text[:MAX_QUERY_LENGTH].strip()
 
 
 def passages(question: str) -> Sequence[Passage]:
-    """What the search finds, best first."""
-    return [_passage(hit) for hit in search.search(question, limit=MOST_PASSAGES)]
+    """Returns the search results, best first."""
+    return [_passage(hit) for hit in search.search(question, limit=MAX_PASSAGES)]
 
 
 def _passage(hit: search.Hit) -> Passage:
-    page = reverse("documentation", args=(hit.page,))
+    page = url_of(hit.page)
     url = f"{page}#{hit.anchor}" if hit.anchor else page
     return Passage(url, hit.heading, hit.title, _excerpt(hit.snippet))
 
 
 def _excerpt(snippet: str) -> SafeString:
-    # Matches stand between pairs of asterisks: every other piece is one.
+    # Matches are between pairs of asterisks, so every second piece is one.
     pieces = snippet.split(MATCH)
     return format_html_join(
         "", "{}", ((_piece(piece, place),) for place, piece in enumerate(pieces))

@@ -1,4 +1,4 @@
-"""What is answered where no view could: pages for people, JSON for programs."""
+"""Error responses of Django: pages for users, JSON for programs."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from audit import record
-from oauth import replies
+from oauth.endpoints import replies
 
 PROGRAM_PATHS: Final = ("/api/", "/.well-known/")
 ERRORS: Final = {
@@ -35,7 +35,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 without asking the session, the user or the database: any of them may be why."""
+    """Returns 500 without using the session, the user or the database, which may be the cause."""
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     if _is_program(request):
         return _json(status)
@@ -43,9 +43,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's signature
-    """Tell a person to go back and try again; the reason is for the log, which Django writes."""
+    """Shows a page that says to go back and try again; Django logs the reason."""
     if request.path == reverse("oauth_consent"):
-        # Somebody may be trying to approve a client in another person's name.
+        # This may be an attempt to approve a client in another user's name.
         record.security_event("consent_csrf", address=replies.address_of(request))
     return render(request, "403_csrf.html", status=HTTPStatus.FORBIDDEN)
 
@@ -53,15 +53,15 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 def method_not_allowed(
     answer: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Say in words what Django says by a status and an empty page."""
+    """Adds a body to Django's empty 405 response."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = answer(request)
         if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or response.content:
             return response
-        told = _answer(request, HTTPStatus.METHOD_NOT_ALLOWED)
-        told["Allow"] = response["Allow"]
-        return told
+        reply = _answer(request, HTTPStatus.METHOD_NOT_ALLOWED)
+        reply["Allow"] = response["Allow"]
+        return reply
 
     return middleware
 
@@ -73,7 +73,7 @@ def _answer(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
 
 
 def _is_program(request: HttpRequest) -> bool:
-    # Clients read a page under these paths as the document they asked for.
+    # Clients parse a page under these paths as the document they requested.
     return request.path.startswith(PROGRAM_PATHS)
 
 

@@ -1,16 +1,17 @@
-"""The pages of the console: the way in, and the documentation."""
+"""The home page and the documentation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from django.conf import settings
+from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from console import connect
 from console import documentation as docs
-from tools_registry.documentation import markdown
+from documentation import markdown
 from workspace.models import Membership
 
 MCP_PATH: Final = "/api/mcp"
@@ -18,7 +19,7 @@ MCP_PATH: Final = "/api/mcp"
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Say what this is and how to connect to it, and to whom it is known, where they belong."""
+    """Shows what this is and how to connect; signed-in users also see links to their pages."""
     mcp_url = settings.HALO_PUBLIC_URL + MCP_PATH
     context = {
         "mcp_url": mcp_url,
@@ -30,8 +31,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def documentation_index(request: HttpRequest) -> HttpResponse:
-    """List every page, or with `?q=` the passages that answer."""
-    context: dict[str, object] = {"pages": docs.links()}
+    """Lists every page, or the search results for `?q=`."""
+    context: dict[str, object] = {"groups": _groups(request)}
     question = docs.asked(request.GET.get("q", ""))
     if not question:
         return render(request, "console/documentation_index.html", context)
@@ -41,16 +42,36 @@ def documentation_index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def documentation(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one page. Raises Http404 for a slug that names none."""
-    source = docs.source(slug)
+    """Shows one public page. Raises Http404 for an unknown slug."""
+    return _page(request, slug, folder="")
+
+
+@require_safe
+def staff_documentation(request: HttpRequest, folder: str, slug: str) -> HttpResponse:
+    """Shows an operator or developer page to users who may open the admin.
+
+    Raises Http404 for all others, as for a page that does not exist.
+    """
+    if folder not in markdown.STAFF_FOLDERS or not admin.site.has_permission(request):
+        raise Http404
+    return _page(request, slug, folder)
+
+
+def _page(request: HttpRequest, slug: str, folder: str) -> HttpResponse:
+    source = docs.source(slug, folder)
     if source is None:
         raise Http404
     context = {
-        "pages": docs.links(),
+        "groups": _groups(request),
+        "here": docs.url_of(slug, folder),
         "page": markdown.read_page(slug, source),
-        "content": markdown.render_html(source),
+        "content": markdown.render_html(source, folder),
     }
     return render(request, "console/documentation_page.html", context)
+
+
+def _groups(request: HttpRequest) -> Sequence[docs.Group]:
+    return docs.groups(staff=admin.site.has_permission(request))
 
 
 def _memberships(request: HttpRequest) -> Iterable[Membership]:

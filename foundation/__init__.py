@@ -1,1 +1,1 @@
-"""The bottom floor: what every app stands on, knowing none of them."""
+"""The lowest layer: code that every app may import and that imports none of them."""

@@ -2,7 +2,7 @@ from django.apps import AppConfig
 
 
 class FoundationConfig(AppConfig):
-    """Carries the migration of the rate counters; the package has no models."""
+    """The Django app of the rate counter migrations; the package has no models."""
 
     name = "foundation"
     label = "foundation"

@@ -1,8 +1,8 @@
-"""Tasks of the background worker, each declared beside the work it does.
+"""Declares tasks of the background worker, in the module of the work that they run.
 
-The application that sends them is loaded with the first of them, so that no task ever goes to the
-broker that Celery would choose for itself. Web processes send none and load neither: a fifteenth of
-their memory.
+The Celery application is imported with the first task that is sent. A task therefore never goes to
+the broker that Celery would use by default, and web processes, which send none, save the memory: a
+fifteenth of the total.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ from celery import shared_task as task
 
 __all__ = ["task"]
 
-# By name: it stands above all that declare tasks.
+# By name: this layer may not import the application.
 APPLICATION: Final = "halo_mcp.celery"
 
 import_module(APPLICATION)

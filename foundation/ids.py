@@ -1,4 +1,4 @@
-"""Identifiers: time-ordered row keys, opaque secrets and what is stored of them."""
+"""Identifiers: time-ordered row keys, random secrets and their hashes."""
 
 import hashlib
 import os
@@ -7,7 +7,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
+from typing import Final
 
 TAIL_BITS = 74  # rand_a (12) and rand_b (62) taken as one number
 TAIL_BYTES = 10
@@ -18,17 +20,17 @@ RAND_B_BITS = 62
 RAND_B = (1 << RAND_B_BITS) - 1
 VERSION_7 = 0x7
 VARIANT_RFC = 0b10
-# What stands in every identifier, at its place (RFC 9562 §5.7).
+# The fixed bits of every identifier: version and variant (RFC 9562 §5.7).
 FIXED = VERSION_7 << 76 | VARIANT_RFC << RAND_B_BITS
-# Keys of which this process remembers how they are written: the same few come with every call.
-MOST_REMEMBERED = 1024
+# The number of keys whose text form is cached: most calls use the same few.
+MAX_CACHED = 1024
 
 
 class Sequence:
-    """UUIDv7 values that only ever grow within this process.
+    """Strictly increasing UUIDv7 values of this process.
 
-    `now` is milliseconds since the Unix epoch. Source: RFC 9562 §5.7 and §6.2, method 2: within
-    one millisecond the random tail is incremented by a random step instead of drawn anew.
+    `now` is milliseconds since the Unix epoch. Source: RFC 9562 §5.7 and §6.2, method 2: within one
+    millisecond the random tail is incremented by a random step.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -38,7 +40,7 @@ class Sequence:
         self._tail = 0
 
     def take(self) -> uuid.UUID:
-        """Return the next identifier of the sequence."""
+        """Returns the next identifier of the sequence."""
         with self._lock:
             moment = self._now()
             if moment > self._moment:
@@ -49,35 +51,42 @@ class Sequence:
             return _numbered(self._moment << 80 | FIXED | rand_a << 64 | rand_b)
 
     def _step(self) -> None:
-        # The same millisecond, or a clock set back: the last moment stays in use (RFC 9562 §6.2).
+        # The same millisecond, or a clock set back: the last timestamp is used again (RFC 9562
+        # §6.2).
         self._tail += 1 + int.from_bytes(os.urandom(STEP_BYTES))
         if self._tail >> TAIL_BITS:
             self._start(self._moment + 1)
 
     def _start(self, moment: int) -> None:
-        # The top bit starts at zero, which leaves room to count (RFC 9562 §6.2, rollover guard).
+        # The top bit starts at zero, so that increments do not overflow (RFC 9562 §6.2, rollover
+        # guard).
         self._moment = moment
         self._tail = int.from_bytes(os.urandom(TAIL_BYTES)) >> SPARE_BITS
 
 
 def _numbered(number: int) -> uuid.UUID:
-    # As copying and unpickling make one: UUID() spends most of its time on which of its seven
-    # parameters is there.
+    # Created as by copying and unpickling: UUID() spends most of its time on the check of its
+    # arguments.
     made = object.__new__(uuid.UUID)
     object.__setattr__(made, "int", number)
     object.__setattr__(made, "is_safe", NOT_SAID)
     return made
 
 
-@lru_cache(maxsize=MOST_REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED)
 def stored(written: str) -> uuid.UUID:
-    """A key as a database wrote it, in 32 hexadecimal digits with or without hyphens."""
+    """Returns the UUID of a key that a database returned as 32 digits, with or without hyphens."""
     return _numbered(int(written.replace("-", ""), 16))
 
 
-@lru_cache(maxsize=MOST_REMEMBERED)
-def text(key: uuid.UUID) -> str:
-    """A key in 32 hexadecimal digits with hyphens."""
+def from_row(value: object) -> uuid.UUID:
+    """Returns a primary key of raw SQL: a UUID from PostgreSQL, 32 hex digits from SQLite."""
+    return value if isinstance(value, uuid.UUID) else stored(str(value))
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def text(key: uuid.UUID | str) -> str:
+    """Returns the text form of a UUID, 32 hexadecimal digits with hyphens; text is not changed."""
     return str(key)
 
 
@@ -85,29 +94,48 @@ def _unix_milliseconds() -> int:
     return time.time_ns() // 1_000_000
 
 
-_sequence = Sequence(_unix_milliseconds)
+_sequence: Final = Sequence(_unix_milliseconds)
 
 
+# A function and no bound method: migrations name it as the default of a key.
 def uuid7() -> uuid.UUID:
-    """Return a time-ordered identifier, greater than every earlier one of this process.
+    """A time-ordered identifier, greater than every earlier one of this process.
 
-    48 bits of Unix milliseconds, then random bits. Source: RFC 9562 §5.7.
+    48 bits of Unix milliseconds, then random bits (RFC 9562 §5.7).
     """
     return _sequence.take()
 
 
-def opaque(prefix: str) -> str:
-    """Return `prefix` followed by 256 random bits, as 43 characters of base64url.
+def uuid7_hex() -> str:
+    """A time-ordered identifier in 32 hexadecimal digits."""
+    return uuid7().hex
 
-    Source: RFC 6749 §10.10 asks for a guessing chance of at most 2^-128.
+
+def first_key(moment: datetime) -> uuid.UUID:
+    """Returns the smallest time-ordered key that a row of this time can have (RFC 9562 5.7)."""
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
+
+
+def opaque(prefix: str) -> str:
+    """Returns `prefix` followed by 256 random bits, as 43 characters of base64url.
+
+    Source: RFC 6749 §10.10 requires a guessing probability of at most 2^-128.
     """
     return prefix + secrets.token_urlsafe(32)
 
 
-def sha256_hex(secret: str) -> str:
-    """Return the 64 hexadecimal digits under which a random secret is stored.
+def reference(prefix: str) -> str:
+    """Returns `prefix` followed by 128 random bits in 22 characters of base64url: an id of a row.
 
-    A plain hash is enough for 256 random bits; it is not for passwords. Any text is taken, lone
-    surrogates included, since the secret comes from a stranger.
+    It cannot be guessed, and is shorter than a secret, since models read it and send it back.
+    """
+    return prefix + secrets.token_urlsafe(16)
+
+
+def sha256_hex(secret: str) -> str:
+    """Returns the SHA-256 of a random secret in 64 hexadecimal digits, which is what is stored.
+
+    A plain hash is enough for 256 random bits; do not use it for passwords. Any text is accepted,
+    lone surrogates included, since clients send the secret.
     """
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,6 +1,6 @@
-"""Who is calling: the client's address behind trusted proxies, and keys made from it.
+"""The client's address behind trusted proxies, and the keys that are derived from it.
 
-Nothing here raises on what a stranger sends; what is no address becomes `"unknown"`.
+Nothing here raises an exception for what a client sends; an invalid address becomes `"unknown"`.
 """
 
 import functools
@@ -17,25 +17,25 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 UNKNOWN = "unknown"
 MAX_HOPS = 32
-LONGEST = 80  # an IPv6 address with a zone, in brackets, with a port and some space around it
-# Addresses of which this process remembers how they are read: the same few call all the time.
-MOST_REMEMBERED = 4096
+MAX_ADDRESS_LENGTH = 80  # an IPv6 address with zone, brackets, port and spaces
+# The number of addresses whose parsed form is cached: most calls come from the same few.
+MAX_CACHED = 4096
 
-# Some proxies append the port, and an IPv6 address then stands in brackets (RFC 7239 §6).
+# Some proxies append the port; an IPv6 address is then in brackets (RFC 7239 §6).
 WITH_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?")
 
 
 def client_address(remote: str, forwarded_for: str | None) -> str:
-    """Return the address of the client, believing only proxies of HALO_TRUSTED_PROXIES.
+    """Returns the address of the client; trusts only proxies of HALO_TRUSTED_PROXIES.
 
-    `remote` is the socket's peer, `forwarded_for` the X-Forwarded-For value (several headers
-    joined with commas). Raises ImproperlyConfigured if the setting holds no networks.
+    `remote` is the address of the socket, `forwarded_for` the X-Forwarded-For value (several
+    headers joined with commas). Raises ImproperlyConfigured if the setting holds no networks.
     """
     return peel(remote, forwarded_for, _trusted(tuple(settings.HALO_TRUSTED_PROXIES)))
 
 
 def is_trusted(remote: str) -> bool:
-    """Tell whether the socket's peer is a proxy of HALO_TRUSTED_PROXIES.
+    """Returns whether the socket's peer is a proxy of HALO_TRUSTED_PROXIES.
 
     Raises ImproperlyConfigured if the setting holds no networks.
     """
@@ -44,10 +44,10 @@ def is_trusted(remote: str) -> bool:
 
 
 def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
-    """Walk X-Forwarded-For from the right and return the first address no trusted proxy has.
+    """Returns the rightmost address of X-Forwarded-For that is no trusted proxy.
 
-    Each hop vouches only for the entry it appended, so the walk ends at the first untrusted
-    address, and at garbage with the last address known. Source: RFC 7239 §8.1.
+    A hop is only trusted for the entry that it appended, so the walk ends at the first untrusted
+    address; at an invalid entry it returns the last valid address. Source: RFC 7239 §8.1.
     """
     known = _parse(remote)
     if known is None:
@@ -60,22 +60,23 @@ def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> 
     return str(known)
 
 
+@functools.lru_cache(maxsize=MAX_CACHED)
 def rate_key(address: str) -> str:
-    """Return what one caller is counted under: an IPv4 address, or the /64 of an IPv6 one.
+    """Returns the key of a client for rate limits: an IPv4 address, or the /64 of an IPv6 one.
 
-    A subscriber is handed a whole /64 at the least (RFC 6177 §2), so counting single IPv6
-    addresses would count nobody.
+    A subscriber has at least a /64 (RFC 6177 §2), so a limit for a single IPv6 address would have
+    no effect.
     """
     return _widened(address, ipv4_bits=32, ipv6_bits=64)
 
 
 def prefix(address: str) -> str:
-    """Return the network that aggregated events are filed under: IPv4 /24, IPv6 /48."""
+    """Returns the network under which security events are counted: IPv4 /24, IPv6 /48."""
     return _widened(address, ipv4_bits=24, ipv6_bits=48)
 
 
 def networks(cidrs: Sequence[str]) -> tuple[Network, ...]:
-    """Parse CIDR strings; raises ValueError for a string that is no network."""
+    """Parses CIDR strings. Raises ValueError for a string that is no network."""
     return tuple(ipaddress.ip_network(cidr, strict=False) for cidr in cidrs)
 
 
@@ -88,11 +89,11 @@ def _trusted(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def _parse(text: str) -> Address | None:
-    # What is longer is no address, and strangers' texts are not worth remembering.
-    return _read(text) if len(text) <= LONGEST else None
+    # Longer text is no address and must not fill the cache.
+    return _read(text) if len(text) <= MAX_ADDRESS_LENGTH else None
 
 
-@functools.lru_cache(maxsize=MOST_REMEMBERED)
+@functools.lru_cache(maxsize=MAX_CACHED)
 def _read(text: str) -> Address | None:
     text = text.strip(" \t")
     with_port = WITH_PORT.fullmatch(text)
@@ -106,10 +107,10 @@ def _read(text: str) -> Address | None:
 
 
 def _canonical(address: Address) -> Address:
-    """Drop the zone of an IPv6 address and unwrap an IPv4 address mapped into IPv6.
+    """Drops the zone of an IPv6 address, and unwraps an IPv4 address mapped into IPv6.
 
-    A dual-stack socket reports IPv4 peers mapped (RFC 4291 §2.5.5.2); left so, they would all
-    share one IPv6 prefix.
+    A dual-stack socket reports IPv4 peers as mapped addresses (RFC 4291 §2.5.5.2); they would all
+    have the same IPv6 prefix.
     """
     if isinstance(address, ipaddress.IPv4Address):
         return address

@@ -1,7 +1,7 @@
-"""Sealing anew, under the first key, what an earlier one sealed, so that the earlier one can go.
+"""Encrypts values of earlier keys again with the first key, so that they can be removed.
 
-Row by row, each in a transaction of its own: it may be stopped and run again, beside another run
-and beside everybody's work. What is sealed under the first key already is passed over.
+Each row has a transaction of its own. The command may be stopped, repeated, and run at the same
+time as others and as normal operation. Values of the first key are skipped.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,9 +19,9 @@ BATCH: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """Where sealed values are kept. `rows` are those that hold one; `write` saves the new value.
+    """A column with sealed values. `rows` are the rows with a value; `write` saves the new one.
 
-    `context` is what a row's value is sealed for. `read` may raise SealBroken.
+    `context` returns the sealing context of a row's value. `read` may raise SealBroken.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a column's rows; `unreadable` are the keys of those that no key opens."""
+    """The counts of a column; `unreadable` are the keys of rows that no key can decrypt."""
 
     renewed: int = 0
     current: int = 0
@@ -41,7 +41,7 @@ class Tally:
 
 
 def renew(column: Column) -> Tally:
-    """Seal a column's values anew where an earlier key sealed them."""
+    """Seals the values of a column again that an earlier key sealed."""
     tally = Tally()
     for key in _keys(column):
         try:
@@ -67,7 +67,7 @@ def _keys(column: Column) -> Iterator[Any]:
 
 
 def _renew_one(column: Column, key: Any) -> bool:
-    """Whether there was something to do; a row that went meanwhile needs nothing."""
+    """Returns whether the row was changed; a row deleted in the meantime is skipped."""
     with transaction.atomic():
         row = column.rows().select_for_update().filter(pk=key).first()
         if row is None:

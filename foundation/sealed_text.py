@@ -1,6 +1,6 @@
-"""Sealed values that travel as text: unpadded base64url, with exactly one spelling for each value.
+"""Sealed values as text: unpadded base64url, with exactly one valid text for each value.
 
-A lenient decoder stops at padding and drops stray bits, so that a changed text would still open.
+A lenient decoder stops at padding and ignores stray bits, so that changed text would still decode.
 Source: RFC 4648, sections 3.5 and 5.
 """
 
@@ -15,12 +15,12 @@ _ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def seal(plaintext: bytes, *, context: bytes) -> str:
-    """Seal bytes under a context (see `sealing.seal`) and write them in visible ASCII."""
+    """Seals bytes under a context (see `sealing.seal`), as visible ASCII."""
     return _spelled(sealing.seal(plaintext, context=context))
 
 
 def unseal(text: str, *, context: bytes) -> bytes:
-    """Return what `seal` was given. Raises SealBroken for any other text, however alike."""
+    """Returns the bytes that `seal` was given. Raises SealBroken for any other text."""
     if not _ALPHABET.fullmatch(text) or len(text) % 4 == 1:
         raise SealBroken("This is no sealed text.")
     sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -37,7 +37,7 @@ SHORTEST = HEAD_BYTES + NONCE_BYTES + TAG_BYTES
 
 
 class SealBroken(Exception):
-    """The value was not sealed here, not with this context, or with a key since removed."""
+    """The value was not sealed by this deployment, or with another context or a removed key."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,11 @@ class _Key:
 
 
 def seal(plaintext: bytes, *, context: bytes) -> bytes:
-    """Encrypt `plaintext` so that it opens only under the same `context`.
+    """Encrypts `plaintext` so that it can be decrypted only with the same `context`.
 
-    `context` names the place the value is kept, such as b"workspace.organization:7:secret"; the
-    result is 37 bytes longer than the plaintext. Raises ImproperlyConfigured without usable keys.
+    `context` names the place where the value is kept, such as b"workspace.organization:7:secret".
+    The result is 37 bytes longer than the plaintext. Raises ImproperlyConfigured without usable
+    keys.
     """
     key = _ring()[0]
     nonce = secrets.token_bytes(NONCE_BYTES)
@@ -67,9 +68,9 @@ def seal(plaintext: bytes, *, context: bytes) -> bytes:
 
 
 def unseal(sealed: bytes, *, context: bytes) -> bytes:
-    """Return the plaintext of a value sealed under `context` with any configured key.
+    """Returns the plaintext of a value sealed under `context` with any configured key.
 
-    Raises SealBroken if it does not open, ImproperlyConfigured without usable keys.
+    Raises SealBroken if it cannot be decrypted, ImproperlyConfigured without usable keys.
     """
     key = _key_of(sealed)
     nonce, ciphertext = sealed[HEAD_BYTES:][:NONCE_BYTES], sealed[HEAD_BYTES + NONCE_BYTES :]
@@ -80,12 +81,12 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
 
 
 def is_current(sealed: bytes) -> bool:
-    """Whether the key that seals now has sealed this; it may be broken all the same."""
+    """Returns whether the value has the id of the current key; does not verify the value."""
     return sealed.startswith(_ring()[0].head)
 
 
 def new_key() -> str:
-    """Return a fresh key for HALO_SEALING_KEYS: 32 random bytes in base64, 44 characters."""
+    """Returns a fresh key for HALO_SEALING_KEYS: 32 random bytes in base64, 44 characters."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
@@ -116,6 +117,6 @@ def _decoded(text: str, place: int) -> bytes:
     except (binascii.Error, ValueError):
         raw = b""
     if len(raw) != KEY_BYTES:
-        # The key itself stays out of the message: it may be a good key with a slip in it.
+        # The message leaves out the key, which may be valid except for a typing error.
         raise ImproperlyConfigured(f"HALO_SEALING_KEYS[{place}] is not 32 bytes in base64.")
     return raw

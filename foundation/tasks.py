@@ -4,5 +4,5 @@ from foundation.background import task
 
 @task(name="foundation.prune_rate_counters")
 def prune_rate_counters() -> int:
-    """Delete counters whose windows have passed; nothing to do where PostgreSQL keeps none."""
+    """Deletes counters whose windows have passed; does nothing unless PostgreSQL holds them."""
     return limits.prune_counters()

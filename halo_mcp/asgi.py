@@ -1,11 +1,12 @@
-"""The application a server runs: /api/mcp ahead of Django, everything else through its WSGI side.
+"""The ASGI application that a server runs: MCP surfaces, and Django's WSGI handler for the rest.
 
-Django's ASGI handler costs about a millisecond a request and holds a thread per open stream
-(docs/decisions/0003-serving.md), so it stands in front of nothing.
+Django's ASGI handler is not used: it costs about a millisecond a request and holds a thread for
+each open stream (docs/decisions/0003-serving.md).
 """
 
 import asyncio
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -14,86 +15,94 @@ from types import FrameType
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
-from a2wsgi import WSGIMiddleware
 from django.conf import settings
 
 from halo_mcp import wsgi
 
 django_application = wsgi.application
 
-from halo_mcp import checks  # noqa: E402  apps first
-from halo_mcp.whole_requests import WholeRequests  # noqa: E402  apps first
-from tools_registry.asgi import McpApplication  # noqa: E402  apps first
-from tools_registry.asgi_types import Receive, Scope, Send  # noqa: E402  apps first
-
-MCP_PATH = "/api/mcp"
+from halo_mcp import checks, surfaces  # noqa: E402  apps first
+from halo_mcp.server.wsgi_bridge import WsgiBridge  # noqa: E402  apps first
+from halo_mcp.surfaces import SURFACES, Mounts  # noqa: E402  apps first
+from tools_registry.endpoint.asgi import McpApplication  # noqa: E402  apps first
+from tools_registry.endpoint.asgi_types import Receive, Scope, Send  # noqa: E402  apps first
+from tools_registry.endpoint.websocket.open_sockets import OpenSockets  # noqa: E402  apps first
 
 
 class Application:
-    """Routes by path; speaks the lifespan protocol so that its threads end with the server."""
+    """Routes by host and path.
 
-    def __init__(self, mcp: McpApplication) -> None:
+    It speaks the lifespan protocol so that its threads end with the server.
+    """
+
+    def __init__(self, mcp: McpApplication, mounts: Mounts = SURFACES) -> None:
         self._mcp = mcp
-        django = WSGIMiddleware(
-            django_application,  # type: ignore[arg-type]  # the stubs call its iterable a response
-            workers=settings.HALO_CORE_THREADS,
-        )
-        self._django = WholeRequests(
-            django,  # type: ignore[arg-type]  # its own names for the same types
-            most=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+        self._sockets = OpenSockets(mcp, surfaces.of_socket)
+        self._mounts = mounts
+        self._django = WsgiBridge(
+            django_application,
+            threads=settings.HALO_CORE_THREADS,
+            max_body=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+            uploads=settings.HALO_UPLOADS,
+            cross_origin=re.compile(settings.CORS_URLS_REGEX),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
-            case "http" if scope["path"] == MCP_PATH:
-                await self._mcp(scope, receive, send)
             case "http":
-                await self._django(scope, receive, send)
+                # Whether this host may be used at all is checked later.
+                host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+                surface = surfaces.find(self._mounts, host, scope["path"])
+                if surface is None:
+                    await self._django(scope, receive, send)
+                else:
+                    await self._mcp(scope, receive, send, surface)
             case "lifespan":
                 await self._live(receive, send)
             case "websocket":
-                # Nothing is served here yet; a refusal before accept is a 403 (ASGI websocket).
-                await send({"type": "websocket.close", "code": 1000})
+                await self._sockets(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        # A server that is started by itself would serve what `./run` refuses to.
+        # A server that is started without `./run` runs these checks too.
         if problems := await asyncio.to_thread(checks.problems):
             await receive()
             await send({"type": "lifespan.startup.failed", "message": "\n".join(problems)})
             return
         while (await receive())["type"] != "lifespan.shutdown":
-            self._hear_endings()
+            self._handle_stop_signals()
             await send({"type": "lifespan.startup.complete"})
         self._mcp.close()
+        self._django.close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _hear_endings(self) -> None:
-        """Have what is open end as soon as the process is told to.
+    def _handle_stop_signals(self) -> None:
+        """Ends open streams as soon as the process receives a stop signal.
 
-        The server says so to an application only once every answer is complete, which streams would
-        never be.
+        The server notifies an application only once every response is complete, which streams never
+        are.
         """
         if threading.current_thread() is not threading.main_thread():
             return
         loop = asyncio.get_running_loop()
         for ending in (signal.SIGINT, signal.SIGTERM):
-            _hear_as_well(ending, partial(loop.call_soon_threadsafe, self._end))
+            _handle_too(ending, partial(loop.call_soon_threadsafe, self._end))
 
     def _end(self) -> None:
+        self._sockets.end()
         self._mcp.end()
         self._django.end()
 
 
-def _hear_as_well(ending: signal.Signals, act: Callable[[], object]) -> None:
+def _handle_too(ending: signal.Signals, action: Callable[[], object]) -> None:
     before = signal.getsignal(ending)
     if not callable(before):
-        return  # nobody waits for answers then: the signal ends the process by itself
+        return  # no event loop then: the signal ends the process
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        act()
+    def handle(number: int, frame: FrameType | None) -> None:
+        action()
         before(number, frame)
 
-    signal.signal(ending, heard)
+    signal.signal(ending, handle)
 
 
 application = Application(McpApplication())

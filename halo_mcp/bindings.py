@@ -1,8 +1,30 @@
-"""Where lower floors' ports meet the upper floors that answer them; called once at start-up."""
+"""Binds the ports of lower layers to upper layers, and mounts the surfaces, once at start-up."""
 
+from approvals import deciders, delivery
+from approvals.privacy import ApprovalRequests
+from approvals.requests import Requests
+from audit.privacy import Calls, Recorder, SecurityEvents
+from console.ask import calling
+from gateway import decision_push
+from gateway import surface as gateway
+from gateway.policies import FAMILY, Approvers
+from gateway.resources import GatewayProjects
+from halo_mcp.surfaces import SURFACES
 from oauth import ports
-from tools_registry.explainer import GateExplainer
+from tools_registry.endpoint.surface import WORKSPACE_SURFACE
+from tools_registry.pipeline import approval_port, surface
+from tools_registry.pipeline.scope_explainer import GateExplainer
+from workspace.privacy import ports as privacy
 
 
 def bind() -> None:
-    ports.bind_scope_explainer(GateExplainer())
+    ports.bind_scope_explainer(GateExplainer(WORKSPACE_SURFACE))
+    ports.bind_projects(GatewayProjects())
+    approval_port.bind(Requests())
+    privacy.bind((ApprovalRequests(), Calls(), SecurityEvents()), Recorder())
+    delivery.bind(FAMILY, decision_push.deliver)
+    deciders.bind(FAMILY, Approvers())
+    for each in SURFACES.values():
+        surface.mount(each)
+    surface.mount(calling.SURFACE)
+    surface.mount_family(FAMILY, gateway.named)

@@ -1,7 +1,7 @@
-"""What has to be there before the first request: tables, a first organization, the search index.
+"""Prepares a deployment for its first request: tables, search index, a demo organization.
 
-Every step looks before it writes, so a second start changes nothing. What a setting names and
-cannot be reached or read ends the start with that setting's name.
+Every step checks before it writes, so a second start changes nothing. A setting that cannot be used
+stops the start; the message has the name of the setting.
 """
 
 import secrets
@@ -19,39 +19,49 @@ from django.core.validators import validate_email
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from documentation import index
 from foundation import limits, sealing
 from halo_mcp import broker, env
-from tools_registry.documentation import index
+from oauth.consent import obsolete_scopes
 from workspace import organizations
+from workspace.demo import progress, seeding
 from workspace.models import Organization, User
 
 DEMO_ORGANIZATION = "Demo organization"
+DEMO_TIME_ZONE, DEMO_CURRENCY = "Europe/Berlin", "EUR"
 REDIS_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FirstAdmin:
-    """The admin that a first start made; the password is set when it was drawn here."""
+    """The admin that a first start created; the password is None if a setting gave it."""
 
     email: str
     password: str | None
 
 
 def bootstrap() -> FirstAdmin | None:
-    """Bring the database up to date; returns the first admin when this call made one.
+    """Brings the database up to date; returns the first admin if this call created one.
 
-    Raises ImproperlyConfigured, with the name of the variable, for what cannot be worked with.
+    Raises ImproperlyConfigured, with the name of the variable, for a setting that cannot be used.
     """
     reach_what_settings_name()
     migrate()
+    # Before this version serves: a later one may add an integration under a name that this one does
+    # not know.
+    obsolete_scopes.remove()
     _index_documentation()
-    return None if settings.HALO_PRODUCTION else found_demo()
+    if settings.HALO_PRODUCTION:
+        return None
+    admin = found_demo()
+    _add_demo_data()
+    return admin
 
 
 def reach_what_settings_name() -> None:
-    """Try the data folder, the database, the counters and the keys before anything relies on them.
+    """Checks the data folder, the database, the counters and the keys.
 
-    Raises ImproperlyConfigured with the name of the first variable that does not hold.
+    Raises ImproperlyConfigured with the name of the first variable that cannot be used.
     """
     _try_data_folder()
     _try_redis()
@@ -61,7 +71,7 @@ def reach_what_settings_name() -> None:
 
 
 def migrate() -> bool:
-    """Apply what is missing; False when nothing was. A SQLite file is copied aside first."""
+    """Applies missing migrations, after a copy of a SQLite file; returns whether there were any."""
     if not missing_migrations():
         return False
     _copy_aside()
@@ -70,7 +80,7 @@ def migrate() -> bool:
 
 
 def missing_migrations() -> list[str]:
-    """What the database lacks of this version, in order, such as `audit.0001_initial`."""
+    """Returns the migrations that the database lacks, in order, such as `audit.0001_initial`."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
@@ -78,24 +88,35 @@ def missing_migrations() -> list[str]:
 
 @transaction.atomic
 def found_demo() -> FirstAdmin | None:
-    """The demo organization and its admin, on a database that holds neither person nor place."""
+    """Creates the demo organization and its admin in a database without users and organizations."""
     if User.objects.exists() or Organization.objects.exists():
         return None
     _try_admin_email()
     given = settings.HALO_ADMIN_PASSWORD
     password = given or secrets.token_urlsafe(12)
     admin = User.objects.create_superuser(settings.HALO_ADMIN_EMAIL, password, name="Demo Admin")
-    organizations.found(DEMO_ORGANIZATION, owner=admin)
+    organization = organizations.found(DEMO_ORGANIZATION, owner=admin)
+    organization.time_zone, organization.currency = DEMO_TIME_ZONE, DEMO_CURRENCY
+    organization.save(update_fields=["time_zone", "currency"])
+    if settings.HALO_DEMO_DATA != "off":
+        seeding.plan(organization, settings.HALO_DEMO_DATA)
     return FirstAdmin(admin.email, None if given else password)
 
 
+def _add_demo_data() -> None:
+    # Planned with the demo organization, and continued if the first start was interrupted.
+    if settings.HALO_DEMO_DATA != "off":
+        for seed in seeding.unfinished(settings.HALO_DEMO_DATA):
+            progress.show(seed)
+
+
 def _copy_aside() -> None:
-    # SQLite cannot undo a migration that was killed half-way.
+    # SQLite cannot roll back a migration that was killed.
     database = Path(str(settings.DATABASES["default"]["NAME"]))
     if connection.vendor != "sqlite" or not database.is_file() or not database.stat().st_size:
         return
     connection.ensure_connection()
-    # SQLite's own backup, not a file copy: opening and closing the file beside the connection
+    # SQLite's own backup, not a file copy: opening and closing the file besides the connection
     # would drop this process's locks on it (sqlite.org/howtocorrupt.html, section 2.2).
     with closing(sqlite3.connect(database.with_suffix(".before-migration"))) as copy:
         connection.connection.backup(copy)
@@ -132,7 +153,7 @@ def _try_redis() -> None:
 
 def _try_database() -> None:
     try:
-        # A transaction, not a connection: on SQLite it asks for the right to write.
+        # A transaction and not only a connection: on SQLite it takes the write lock.
         with transaction.atomic():
             pass
     except DatabaseError as error:

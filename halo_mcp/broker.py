@@ -1,4 +1,4 @@
-"""Where messages to the background worker wait when no Redis keeps them."""
+"""The folders for messages to the background worker, for deployments without Redis."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ FOLDERS: Final = ("data_folder_in", "data_folder_out", "control_folder")
 
 
 def make_folders() -> None:
-    """Without Redis, messages are files here; the transport makes only some of its folders."""
+    """Creates the folders in which messages are files; the transport creates only some of them."""
     for name in FOLDERS:
         folder = settings.CELERY_BROKER_TRANSPORT_OPTIONS.get(name)
         if folder:

@@ -1,4 +1,4 @@
-"""What production must not be started with, each with an id and a way to mend it."""
+"""Django system checks that refuse unsafe production settings, each with an id and a hint."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,20 +7,23 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
 from django.db import DEFAULT_DB_ALIAS
 
-# What has to hold before a process takes work, however it was started.
+from oauth import scopes
+from oauth.consent import grantable
+
+# The checks that every process runs before it starts, whichever command started it.
 BEFORE_SERVING = (Tags.security, Tags.database, "tools")
 DATABASES = (DEFAULT_DB_ALIAS,)
 
 
 def problems() -> list[str]:
-    """What forbids this process to serve, a line each; for starts that no command checks."""
+    """Returns the failed checks, one line each, for starts without a management command."""
     found = run_checks(tags=BEFORE_SERVING, databases=DATABASES)
     return [str(each) for each in found if each.is_serious() and not each.is_silenced()]
 
 
 @register(Tags.security)
 def production_is_safe(**_options: Any) -> Sequence[CheckMessage]:
-    """Refuse a start that only suits a laptop once HALO_ENV says production."""
+    """Refuses settings that are only for development if HALO_ENV is production."""
     if not settings.HALO_PRODUCTION:
         return []
     checks = (_debug, _keys, _counters, _issuer)
@@ -28,8 +31,23 @@ def production_is_safe(**_options: Any) -> Sequence[CheckMessage]:
 
 
 @register(Tags.security)
+def default_scope_can_be_granted(**_options: Any) -> Sequence[CheckMessage]:
+    """Refuses a default scope with parts that no request could be granted."""
+    default = scopes.parse(settings.HALO_DEFAULT_SCOPE)
+    if grantable.only(default) == default:
+        return []
+    return [
+        Error(
+            "HALO_DEFAULT_SCOPE names an integration or action that does not exist here.",
+            hint="Set HALO_DEFAULT_SCOPE to scopes that can be granted (docs/scopes.md).",
+            id="halo.E006",
+        )
+    ]
+
+
+@register(Tags.security)
 def counters_are_shared(**_options: Any) -> Sequence[CheckMessage]:
-    """More than one process with counters of its own would multiply every limit."""
+    """Refuses counters in memory for several processes, which would multiply every limit."""
     if settings.HALO_PROCESSES == 1 or settings.HALO_LIMIT_STORE != "memory":
         return []
     return [

@@ -1,7 +1,7 @@
-"""Typed reads of the environment that fail with the variable's name.
+"""Typed access to environment variables, with errors that name the variable.
 
-`settings.py` calls these and nothing else reads `os.environ`, so a wrong value stops the start
-with one sentence instead of surfacing as a strange default hours later.
+Only `settings.py` reads `os.environ`, through this module, so that a wrong value stops the start
+with one sentence.
 """
 
 import base64
@@ -17,7 +17,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from foundation.limits import Limit
-from oauth import redirects, scopes
+from oauth import scopes
+from oauth.clients import redirects
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
 TRUE = frozenset({"1", "true", "yes", "on"})
@@ -29,7 +30,7 @@ def refuse(name: str, why: str) -> ImproperlyConfigured:
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable, or `default` when it is unset or empty."""
+    """Returns the variable, or `default` if it is unset or empty."""
     return os.environ.get(name, "").strip() or default
 
 
@@ -93,7 +94,7 @@ def origin(name: str, default: str) -> str:
 
 
 def bracketed(host: str) -> str:
-    """A host as addresses hold it: IPv6 between brackets (RFC 3986 section 3.2.2)."""
+    """Returns a host as addresses spell it: IPv6 in brackets (RFC 3986 section 3.2.2)."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
@@ -106,14 +107,20 @@ def origins(name: str) -> list[str]:
     return found
 
 
-def places(name: str) -> dict[str, str]:
-    """Base URLs by a word each, as `hubspot=https://proxy.example.com/hubspot`."""
+def base_urls(name: str) -> dict[str, str]:
+    """Base URLs by name, such as `hubspot=https://proxy.example.com/hubspot`."""
     found = dict(_pair(name, word) for word in words(name))
     for value in found.values():
-        parts = urlsplit(value)
-        if not _is_origin(f"{parts.scheme}://{parts.netloc}") or parts.query or parts.fragment:
-            raise refuse(name, f"{value!r} is not the base of an address")
+        _check_base(name, value)
     return found
+
+
+def base_url(name: str) -> str:
+    """A base URL, or nothing if it is unset."""
+    value = text(name)
+    if value:
+        _check_base(name, value)
+    return value
 
 
 def scope(name: str, default: str) -> str:
@@ -134,13 +141,13 @@ def schemes(name: str, default: str) -> frozenset[str]:
 
 
 def database(name: str, default: str) -> dict[str, Any]:
-    """A database URL as Django's settings for it.
+    """Returns Django's settings for a database URL.
 
-    Only the two databases that the tests run on are let through, and none that lives in memory:
-    the worker is another process.
+    Only the databases that the tests run on are accepted, and none in memory: the worker is another
+    process.
     """
     url = text(name, default)
-    # Asked first: of a scheme that it does not know, the parser prints the password.
+    # Checked first: for an unknown scheme, the parser prints the password.
     if url.partition(":")[0] not in {"postgres", "postgresql", "sqlite"}:
         raise refuse(name, "expected a postgres:// or sqlite:// URL")
     try:
@@ -155,12 +162,12 @@ def database(name: str, default: str) -> dict[str, Any]:
 
 
 def sqlite_url(path: Path) -> str:
-    """The URL of a database file, whatever letters its folders' names hold."""
+    """Returns the URL of a database file; the path may have any characters."""
     return f"sqlite:///{quote(str(path))}"
 
 
 def kept_secret(path: Path) -> str:
-    """The secret in `path`, made on first use and readable by its owner only.
+    """Returns the secret in `path`, created on first use and readable by its owner only.
 
     For development: production names its keys in the environment (system check halo.E002).
     """
@@ -170,6 +177,12 @@ def kept_secret(path: Path) -> str:
         return _keep(path, base64.b64encode(secrets.token_bytes(32)).decode())
     except OSError as error:
         raise refuse("HALO_DATA_DIR", f"cannot read {path.name}: {error.strerror}") from error
+
+
+def _check_base(name: str, value: str) -> None:
+    parts = urlsplit(value)
+    if not _is_origin(f"{parts.scheme}://{parts.netloc}") or parts.query or parts.fragment:
+        raise refuse(name, f"{value!r} is not the base of an address")
 
 
 def _pair(name: str, word: str) -> tuple[str, str]:
@@ -182,7 +195,7 @@ def _pair(name: str, word: str) -> tuple[str, str]:
 def _is_origin(value: str) -> bool:
     try:
         parts = urlsplit(value)
-        # The port is read on access; one that is no number raises here.
+        # The port is parsed on access; an invalid one raises here.
         whole = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
@@ -191,7 +204,7 @@ def _is_origin(value: str) -> bool:
 
 
 def _keep(path: Path, secret: str) -> str:
-    # Written aside and linked into place: two processes that start together must agree on one key.
+    # Written to another file and linked: two processes that start together must use the same key.
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

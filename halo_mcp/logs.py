@@ -1,4 +1,4 @@
-"""Logs: one line a record, to standard error, with every secret of ours struck out."""
+"""Logging: one line for each record, on standard error, with all credentials removed."""
 
 import logging
 import re
@@ -8,46 +8,44 @@ from typing import Any
 import structlog
 from django.core.exceptions import ImproperlyConfigured
 
-# Access and refresh tokens, codes, client secrets and identity secrets carry these prefixes; one
-# that slips into a message, an argument or a traceback leaves this process as its prefix only.
-# No word boundary in front: an escaped line break or space (\nhalo_at_, %20halo_at_) ends in a
-# letter or a digit, and would hide the token behind it.
-PREFIXED = re.compile(r"(halo_(?:at|rt|ac|cs)_|ha_secret_)[A-Za-z0-9_%-]+")
-# A client's id and secret, or a stranger's credentials (RFC 7617, RFC 6750).
+# Tokens, codes, client secrets, server keys and identity secrets carry these prefixes; only
+# the prefix of one that is in a message, an argument or a traceback is logged. No word boundary in
+# front: an escaped line break or space (\nhalo_at_, %20halo_at_) ends in a letter or a digit.
+PREFIXED = re.compile(r"(halo_(?:at|rt|ac|cs|sk|mt)_|ha_secret_)[A-Za-z0-9_%-]+")
+# Credentials of a client, in any Authorization header (RFC 7617, RFC 6750).
 HEADER = re.compile(
     r"(Basic|Bearer)((?:\s|%20|\+)+)(?!halo_)[A-Za-z0-9._~+/-]{16,}=*", re.IGNORECASE
 )
 # The password in the URL of a database, a broker or a proxy (RFC 3986 section 3.2.1).
 IN_URL = re.compile(r"(://[^\s/:@?#]*:)[^\s/@]+(?=@)")
-# What a terminal or a log reader would take for a new line or a command.
+# What a terminal or a log reader would treat as a new line or a command.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def strike(text: str) -> str:
-    """The text with every credential cut down to what names its kind."""
+    """Returns the text with every credential cut to its prefix."""
     text = PREFIXED.sub(r"\1[struck]", text)
     text = HEADER.sub(r"\1\2[struck]", text)
     return IN_URL.sub(r"\1[struck]", text)
 
 
 class StruckFormatter(structlog.stdlib.ProcessorFormatter):
-    """The last step of every record, so that no path around it exists."""
+    """The formatter of every handler, so that no record bypasses it."""
 
     def format(self, record: logging.LogRecord) -> str:
         try:
             line = super().format(record)
         except (TypeError, ValueError, KeyError):
-            # Left to itself, logging would print the arguments of such a record as they are.
+            # For records with wrong arguments, logging would print the arguments unchanged.
             line = f"level=error event=unformattable_record place={record.name}:{record.lineno}"
         return CONTROL.sub(_escaped, strike(line))
 
 
 class Unreadable(logging.Filter):
-    """Makes one quiet line of a request that Django could not read.
+    """Reduces the record of a request that Django could not parse to one line.
 
-    Anybody can send such requests by the thousand, and where in Django each was given up on is
-    neither a fault of this server nor worth fifty lines.
+    Anybody can send such requests in large numbers; a traceback has no useful information.
     """
 
     def __init__(self, level: str) -> None:
@@ -68,9 +66,9 @@ class Unreadable(logging.Filter):
 
 
 def configuration(*, level: str) -> dict[str, Any]:
-    """A `LOGGING` dictionary; configures structlog as a side effect of being asked for.
+    """Returns a `LOGGING` dictionary; also configures structlog.
 
-    Raises ImproperlyConfigured for a level that is none.
+    Raises ImproperlyConfigured for an unknown level.
     """
     if level not in LEVELS:
         raise ImproperlyConfigured(f"HALO_LOG_LEVEL: expected one of {', '.join(LEVELS)}")
@@ -90,12 +88,12 @@ def configuration(*, level: str) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"level": level},
-            # Paths and queries of requests belong to the proxy's log, not to ours.
+            # The proxy logs the paths and queries of requests.
             "uvicorn": {"level": "WARNING"},
             "uvicorn.access": {"level": "WARNING"},
             "celery": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
-            # Which credential was used is in the database, under the person's name.
+            # The database records which credential was used, with the name of the user.
             "fido2": {"level": "WARNING"},
         },
     }

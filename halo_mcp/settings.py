@@ -1,7 +1,7 @@
-"""Every setting, read from the environment and from nowhere else.
+"""All settings, read from environment variables.
 
-`.env.example` lists the variables with their defaults; `docs/configuration.md` explains them.
-A wrong value stops the start and names its variable (`halo_mcp/env.py`).
+`.env.example` lists the variables with their defaults; `docs/operate/configuration.md` explains
+them. A wrong value stops the start and names its variable (`halo_mcp/env.py`).
 """
 
 from pathlib import Path
@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import env, logs, passkeys
+from halo_mcp import env, logs, passkeys, rest
+from halo_mcp.setting_groups import *  # noqa: F403  settings of one topic each
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HALO_DATA_DIR = Path(env.text("HALO_DATA_DIR", str(BASE_DIR / "var"))).resolve()
 
-# --- Where this deployment stands ---------------------------------------------------------------
+# --- Deployment ---------------------------------------------------------------------------------
 
 HALO_PRODUCTION = (
     env.choice("HALO_ENV", "development", ("development", "production")) == "production"
@@ -23,24 +24,24 @@ HALO_PRODUCTION = (
 DEBUG = env.flag("HALO_DEBUG", default=False)
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.integer("PORT", 8000, least=1, most=65_535)
-# The one address that tokens, metadata and links name (RFC 8414 issuer, RFC 9728 resource).
+# The one address in tokens, metadata and links (RFC 8414 issuer, RFC 9728 resource).
 HALO_PUBLIC_URL = env.origin("HALO_PUBLIC_URL", f"http://{env.bracketed(HOST)}:{PORT}")
 LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-# With its brackets, as the Host header carries it.
+# With brackets, as in the Host header.
 PUBLIC_HOST = env.bracketed(str(urlsplit(HALO_PUBLIC_URL).hostname))
 IS_LOOPBACK = PUBLIC_HOST in LOOPBACK_HOSTS
-# The name that passkeys are tied to; empty where browsers keep none.
+# The domain name of passkeys; empty if browsers support none for this address.
 HALO_PASSKEY_DOMAIN = passkeys.domain(HALO_PUBLIC_URL)
 IS_HTTPS = HALO_PUBLIC_URL.startswith("https://")
 ALLOWED_HOSTS = [
     *(LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]),
     *env.words("HALO_ALLOWED_HOSTS"),
 ]
-# Web processes that share the work; above one, nothing may be counted inside a process.
+# The number of web processes; with more than one, nothing may be counted in memory.
 HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
 HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
-# For calls that speak while they run. One connection has at most a quarter of them, one
-# organization half (tools_registry/places.py).
+# Threads of calls that stream. One connection has at most a quarter of them, one organization half
+# (tools_registry/endpoint/streams/conversation.py).
 HALO_STREAM_THREADS = env.integer("HALO_STREAM_THREADS", 16, least=4)
 HALO_TRUSTED_PROXIES = env.networks("HALO_TRUSTED_PROXIES")
 HALO_ALLOWED_ORIGINS = env.origins("HALO_ALLOWED_ORIGINS")
@@ -64,9 +65,10 @@ DATABASE = env.database("DATABASE_URL", env.sqlite_url(HALO_DATA_DIR / "halo.sql
 ON_SQLITE = DATABASE["ENGINE"] == "django.db.backends.sqlite3"
 # IMMEDIATE: a deferred transaction that reads and then writes fails at once under concurrency.
 # FULL: a revocation must survive a power cut.
+SQLITE_TIMEOUT_SECONDS = 20
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
-    "timeout": 20,
+    "timeout": SQLITE_TIMEOUT_SECONDS,
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000;",
 }
 # Statements are bound and prepared by the server: PostgreSQL's time per call halves.
@@ -74,26 +76,26 @@ POSTGRESQL_OPTIONS = {"server_side_binding": True, "prepare_threshold": 5}
 DATABASES = {
     "default": {
         **DATABASE,
-        # The address may carry its own, above all sslmode: dropped, a link would not be encrypted.
+        # The URL may set sslmode itself: without it, a connection would not be encrypted.
         "OPTIONS": DATABASE.get("OPTIONS", {})
         | (SQLITE_OPTIONS if ON_SQLITE else POSTGRESQL_OPTIONS),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": not ON_SQLITE,
-        # A file even in tests: in memory, SQLite locks differently from what is deployed.
+        # A file even in tests: in memory, SQLite locks differently from deployments.
         "TEST": {"NAME": str(HALO_DATA_DIR / "test.sqlite3")} if ON_SQLITE else {},
     }
 }
 HALO_LIMIT_STORE = env.text(
     "HALO_LIMIT_STORE", REDIS_URL or ("memory" if ON_SQLITE else "postgresql")
 )
-# How a process tells the others that something is different now (foundation/notices).
+# The transport of notifications between processes (foundation/pubsub).
 HALO_NOTICES = REDIS_URL or (str(HALO_DATA_DIR / "notices") if ON_SQLITE else "postgresql")
 CACHES = {
     "default": (
         {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": REDIS_URL,
-            # A Redis that hangs must not hang the pages.
+            # A Redis that hangs must not block the pages.
             "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
         }
         if REDIS_URL
@@ -108,6 +110,7 @@ CACHES = {
 # --- Limits and lifetimes, each with its documented default -------------------------------------
 
 HALO_RATE_REGISTER = env.rate("HALO_RATE_REGISTER", "10/h")
+HALO_RATE_REGISTER_ATTEMPTS = env.rate("HALO_RATE_REGISTER_ATTEMPTS", "60/h")
 HALO_RATE_TOOLS_LIST = env.rate("HALO_RATE_TOOLS_LIST", "60/m")
 HALO_RATE_TOOLS_CALL = env.rate("HALO_RATE_TOOLS_CALL", "120/m")
 HALO_RATE_OTHER = env.rate("HALO_RATE_OTHER", "60/m")
@@ -116,53 +119,59 @@ HALO_LISTENS_PER_CONNECTION = env.integer("HALO_LISTENS_PER_CONNECTION", 5, leas
 HALO_RATE_TOKEN = env.rate("HALO_RATE_TOKEN", "30/m")
 HALO_RATE_AUTHORIZE = env.rate("HALO_RATE_AUTHORIZE", "60/m")
 HALO_RATE_SIGNIN = env.rate("HALO_RATE_SIGNIN", "20/m")
+HALO_RATE_SDK = env.rate("HALO_RATE_SDK", "6000/m")
 HALO_RATE_IP = env.rate("HALO_RATE_IP", "1200/m")
 HALO_ACCESS_TOKEN_SECONDS = env.integer("HALO_ACCESS_TOKEN_SECONDS", 3600, least=1)
-# For clients that lose the reply to a refresh; 0 ends the chain of every spent token that returns.
+# A refresh token ends if it is not used for so long, its token family so long after the consent.
+HALO_REFRESH_IDLE_DAYS = env.integer("HALO_REFRESH_IDLE_DAYS", 90, least=1, most=3650)
+HALO_REFRESH_MAX_DAYS = env.integer("HALO_REFRESH_MAX_DAYS", 365, least=1, most=3650)
+# For clients that lose the response to a refresh; with 0, a replayed token always ends its family.
 HALO_REFRESH_REPLAY_SECONDS = env.integer("HALO_REFRESH_REPLAY_SECONDS", 0, most=60)
 HALO_CODE_SECONDS = env.integer("HALO_CODE_SECONDS", 300, least=1)
-# Consumed codes stay this long so that a replay is recognised (RFC 6749 4.1.2).
+# Consumed codes are kept this long so that a replay is recognised (RFC 6749 4.1.2).
 HALO_CODE_KEEP_SECONDS = env.integer("HALO_CODE_KEEP_SECONDS", 86_400, least=300)
 HALO_CONSENT_SECONDS = env.integer("HALO_CONSENT_SECONDS", 600, least=30)
-# How long “don't ask again” holds; 0: it is not offered, and what was remembered holds no longer.
+# How long “don't ask again” is valid; with 0 it is not offered, and earlier choices are ignored.
 HALO_REMEMBER_CONSENT_DAYS = env.integer("HALO_REMEMBER_CONSENT_DAYS", 30, most=365)
 HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1)
 HALO_AUDIT_INTERRUPTED_SECONDS = env.integer("HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60)
-# How long a person may take to answer what a tool asks.
+# How long a user may take to answer an elicitation.
 HALO_ASK_SECONDS = env.integer("HALO_ASK_SECONDS", 600, least=1, most=3600)
 # How long a billing request waits for an admin.
 HALO_BILLING_REQUEST_DAYS = env.integer("HALO_BILLING_REQUEST_DAYS", 7, least=1, most=90)
 HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)
 HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024)
 HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=1024)
+HALO_DATA_SECONDS = env.integer("HALO_DATA_SECONDS", 5, least=1, most=600)
 
 # --- Vendors ------------------------------------------------------------------------------------
 
-# Where an integration's vendor is reached instead of at its public address: a proxy of one's own,
-# or a stand-in. It may be in a private network and without https.
-HALO_VENDOR_URLS = env.places("HALO_VENDOR_URLS")
-# Calls that one process lets wait for vendors at once; an organization has a quarter of them.
+# Base URLs of vendors that replace the public ones, such as a proxy or a fake. They may be in a
+# private network and without https.
+HALO_VENDOR_URLS = env.base_urls("HALO_VENDOR_URLS")
+# Concurrent vendor calls in one process; an organization has at most a quarter of them.
 HALO_VENDOR_CALLS = env.integer("HALO_VENDOR_CALLS", 16, least=1)
 
 # --- The authorization server -------------------------------------------------------------------
 
-# What a client is told to ask for, and gets when it names nothing: reading, no acting.
+# The scope in the metadata, and of requests without a scope: read access only.
 HALO_DEFAULT_SCOPE = env.scope("HALO_DEFAULT_SCOPE", "docs:read setup:read data:read")
 HALO_APP_SCHEMES = env.schemes(
     "HALO_APP_SCHEMES",
     "cursor vscode vscode-insiders vscodium windsurf claude zed raycast warp jetbrains",
 )
-# Whether a client may be known by the https URL of its description (docs/sign-in-and-consent.md).
+# Whether a client may identify itself by the https URL of its metadata
+# (docs/sign-in-and-consent.md).
 HALO_CIMD = env.flag("HALO_CIMD", default=True)
-# Hosts inside a private network that may publish one: host, or host:port where it is not 443.
+# Hosts in a private network that may publish client metadata: host, or host:port if it is not 443.
 HALO_CIMD_PRIVATE_HOSTS = frozenset(word.lower() for word in env.words("HALO_CIMD_PRIVATE_HOSTS"))
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Grant"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105  a model's name
 OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oauth.RefreshToken"  # noqa: S105  a model's name
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oauth.IDToken"  # noqa: S105  a model's name
-# None of the toolkit's endpoints is mounted. Its switches stand on the strict side all the same,
-# so that nothing lax wakes up with a URL that somebody adds later.
+# None of the toolkit's endpoints is mounted. Its settings are strict all the same, in case a URL is
+# added later.
 OAUTH2_PROVIDER = {
     "PKCE_REQUIRED": True,
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
@@ -185,20 +194,22 @@ OAUTH2_PROVIDER = {
 # --- Tools --------------------------------------------------------------------------------------
 
 HALO_DOCS_SOURCE = Path(env.text("HALO_DOCS_SOURCE", str(BASE_DIR / "docs"))).resolve()
-# Where the customer's browser finds the chat widget that setup_get_install_snippet installs.
+# Where browsers load the script of setup_get_install_snippet from: here, or a delivery network.
 HALO_WIDGET_SCRIPT_URL = env.text(
-    "HALO_WIDGET_SCRIPT_URL", "https://cdn.haloagents.ai/sdk/latest/haloagents.umd.js"
+    "HALO_WIDGET_SCRIPT_URL", f"{HALO_PUBLIC_URL}/static/sdk/haloagents.umd.js"
 )
 
 # --- The first start ----------------------------------------------------------------------------
 
 HALO_ADMIN_EMAIL = env.text("HALO_ADMIN_EMAIL", "admin@example.com").lower()
 HALO_ADMIN_PASSWORD = env.text("HALO_ADMIN_PASSWORD")
+# What the demo organization is filled with.
+HALO_DEMO_DATA = env.choice("HALO_DEMO_DATA", "small", ("small", "off"))
 
 # --- Django -------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "workspace.administration.config.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -209,26 +220,30 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "corsheaders",
     "csp",
-    "rest_framework",
+    # Before the toolkit, whose management commands it replaces.
+    "oauth",
     "oauth2_provider",
     "foundation",
     "workspace",
     "audit",
-    "oauth",
+    "documentation",
     "tools_registry",
+    "approvals",
+    "gateway",
+    "ingestion",
     "console",
     "halo_mcp",
 ]
 MIDDLEWARE = [
-    "halo_mcp.edge.believed_scheme",
+    "halo_mcp.server.edge.trusted_scheme",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "halo_mcp.edge.private_unless_said",
+    "halo_mcp.server.edge.private_by_default",
     "corsheaders.middleware.CorsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "halo_mcp.edge.KnownHost",
+    "halo_mcp.server.edge.KnownHost",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -253,6 +268,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "workspace.administration.access.context",
             ]
         },
     }
@@ -263,17 +279,16 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Files are served straight from the source folders: no collect step stands between a clone
-# and its first page, and the set is small.
+# Files are served from the source folders, without a collect step; the set is small.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 300
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
-# The one file that a page takes, of customers, fits a body; nothing is ever spooled to the disk.
+# The only uploaded file, of customers, fits into a request body; nothing is spooled to disk.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
-# --- People signing in --------------------------------------------------------------------------
+# --- Sign-in ------------------------------------------------------------------------------------
 
 AUTH_USER_MODEL = "workspace.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -289,30 +304,31 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/signin"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
-ACCOUNT_ADAPTER = "console.accounts.AccountAdapter"
+ACCOUNT_ADAPTER = "console.account.accounts.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_ON_GET = False
-# How long a confirmation holds that it is you, and a password without its second step.
+# How long a reauthentication is valid, and a password without its second step.
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
 ACCOUNT_LOGIN_TIMEOUT = 900
-# Guesses are counted in console/guesses.py, pages in oauth/page_limits.py. allauth's own limits
-# would let a stranger lock an account, and forget counters when the cache is full.
+# Failed sign-ins are counted in console/account/guesses.py, pages in
+# oauth/endpoints/page_limits.py. allauth's own limits would let anybody lock an account, and lose
+# counters when the cache is full.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
-MFA_ADAPTER = "console.second_factors.SecondFactorAdapter"
+MFA_ADAPTER = "console.account.second_factors.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 # A phone's clock may be off by half a minute (RFC 6238 section 5.2).
 MFA_TOTP_TOLERANCE = 1
 MFA_RECOVERY_CODE_COUNT = 10
 MFA_RECOVERY_CODES_SHOW_ONCE = True
-# Addresses are given by administrators; nobody can claim one here.
+# Administrators enter the addresses; users cannot change them here.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 
-# --- What a browser is told ---------------------------------------------------------------------
+# --- Security headers ---------------------------------------------------------------------------
 
 SESSION_COOKIE_NAME = "halo_session"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
@@ -325,7 +341,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = False  # the proxy in front does this; /api/mcp must never redirect
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = IS_HTTPS
-# From others than HALO_TRUSTED_PROXIES it does not get this far (halo_mcp/edge.py).
+# halo_mcp/server/edge.py removes it from requests of others than HALO_TRUSTED_PROXIES.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
@@ -341,27 +357,27 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     }
 }
-# The endpoints that browser-based clients call; /api/mcp answers for itself, ahead of Django.
-CORS_URLS_REGEX = r"^/(\.well-known/|api/mcp/(\.well-known/|oauth/(register|token|revoke)$))"
+# The endpoints that browser-based clients call; /api/mcp sets its own headers, without Django.
+CORS_URLS_REGEX = (
+    r"^/(\.well-known/|api/sdk/|api/mcp/\.well-known/|(api/mcp/)?(oauth/)?(register|token|revoke)$)"
+)
 CORS_ALLOW_ALL_ORIGINS = True
 CORS_ALLOW_CREDENTIALS = False
 CORS_ALLOW_METHODS = ["GET", "HEAD", "POST", "OPTIONS"]
-CORS_ALLOW_HEADERS = ["authorization", "content-type", "accept", "mcp-protocol-version"]
-CORS_EXPOSE_HEADERS = [
-    "WWW-Authenticate",
-    "Retry-After",
-    "X-RateLimit-Limit",
-    "X-RateLimit-Remaining",
-    "X-RateLimit-Reset",
-]
+CORS_ALLOW_HEADERS = rest.REQUEST_HEADERS
+CORS_EXPOSE_HEADERS = rest.RESPONSE_HEADERS
 RATELIMIT_USE_CACHE = "default"
 SILENCED_SYSTEM_CHECKS = [
-    # halo.E003 and halo.E004 speak of the process-local cache where it matters.
+    # The checks halo.E003 and halo.E004 cover the process-local cache.
     "django_ratelimit.E003",
     "django_ratelimit.W001",
     # The proxy redirects to https: a redirect here would lose a client's POST.
     "security.W008",
 ]
+
+# --- The SDK API (docs/sdk-api.md) --------------------------------------------------------------
+REST_FRAMEWORK = rest.FRAMEWORK
+SPECTACULAR_SETTINGS = rest.contract(HALO_PUBLIC_URL)
 
 # --- Background work ----------------------------------------------------------------------------
 

@@ -1,27 +1,52 @@
-"""Every public path on one page.
+"""All public paths.
 
-The server answers /api/mcp ahead of Django (`halo_mcp/asgi.py`); the view below is the same
-endpoint for servers that speak only WSGI.
+The ASGI server answers surfaces without Django (`halo_mcp/asgi.py`); the view below is for servers
+that support only WSGI.
 """
 
 from allauth.account import views as account
-from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
-from django.urls import path, re_path
+from django.urls import path, re_path, register_converter
+from django.views.generic import RedirectView
 
-from console import connections, errors, passwords, security_page, views
-from console import sign_in_pages as pages
-from halo_mcp.health import health
-from oauth import authorize, consent, metadata, registration, token_endpoint
-from oauth.page_limits import limited
-from tools_registry.views import mcp
+from console import connections, errors, server_keys, views
+from console.account import passwords, security_page
+from console.account import sign_in_pages as pages
+from console.ask import pages as ask
+from console.gateway import policy, requests
+from console.gateway import tokens as project_tokens
+from console.gateway.paths import PATHS as PROJECT_PAGES
+from halo_mcp import surfaces
+from halo_mcp.server.health import health
+from ingestion.contract import PREFIX as SDK
+from ingestion.routes import ROUTES
+from ingestion.views import openapi
+from oauth.endpoints import authorize, consent, metadata, registration, token_endpoint
+from oauth.endpoints.page_limits import limited
+from oauth.scopes import PROJECT_ID
+
+
+class ProjectConverter:
+    """The id of a project in a path."""
+
+    regex = PROJECT_ID
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(ProjectConverter, "project")
 
 WELL_KNOWN = ".well-known"
+PROJECT = "<project:project_id>"
 SECURITY = "account/security"
 PASSKEYS = f"{SECURITY}/passkeys"
+SURFACE_PATHS = sorted({mounted_at for _host, mounted_at in surfaces.SURFACES})
 
-# The admin's own sign-in and change of password would bypass the limits on guessing passwords.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+# The admin's own page would bypass the limits on failed sign-ins.
 admin.site.password_change = passwords.change_own  # type: ignore[assignment, method-assign]  # Django has no other place for it
 
 confirm, own = limited("confirm"), limited("security")
@@ -29,7 +54,7 @@ unkept = security_page.for_its_person
 
 urlpatterns = [
     # --- MCP clients ---
-    path("api/mcp", mcp, name="mcp"),
+    *(path(mount[1:], surfaces.view, name="mcp") for mount in SURFACE_PATHS),
     path("api/mcp/oauth/register", registration.register, name="oauth_register"),
     path("api/mcp/oauth/authorize", authorize.authorize, name="oauth_authorize"),
     path("api/mcp/oauth/consent", consent.consent, name="oauth_consent"),
@@ -40,12 +65,30 @@ urlpatterns = [
     path(f"{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp", metadata.protected_resource),
     path(f"api/mcp/{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
+    # --- Projects of the gateway, and the paths of their document for the authorization server ---
+    path(PROJECT, surfaces.view, name="project_mcp"),
+    path(f"api/mcp/{PROJECT}", surfaces.view, name="project_mcp_alias"),
+    path("register", registration.register),
+    path("oauth/authorize", authorize.authorize),
+    path("oauth/token", token_endpoint.token),
+    path("oauth/revoke", token_endpoint.revoke),
+    path(f"{WELL_KNOWN}/oauth-protected-resource/{PROJECT}", metadata.project_resource),
+    path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp/{PROJECT}", metadata.project_resource),
     re_path(rf"^{WELL_KNOWN}/(.*)$", metadata.not_found),
+    # --- Servers and pages of organizations ---
+    *(path(SDK + where, view) for where, view in ROUTES.items()),
+    path(f"{SDK}openapi.json", openapi, name="sdk_openapi"),
     # --- People ---
     path("", views.home, name="home"),
+    path("docs", RedirectView.as_view(url="/docs/", query_string=True)),
     path("docs/", views.documentation_index, name="documentation_index"),
     path("docs/<slug:slug>", views.documentation, name="documentation"),
+    path("docs/<slug:folder>/<slug:slug>", views.staff_documentation, name="staff_documentation"),
+    path("ask", ask.index, name="ask"),
+    path("ask/<uuid:organization_id>", ask.tools, name="ask_tools"),
+    path("ask/<uuid:organization_id>/<str:name>", ask.tool, name="ask_tool"),
     path("connections", connections.index, name="connections"),
+    path("connections/", RedirectView.as_view(url="/connections", query_string=True)),
     path("connections/revoke", connections.revoke_all, name="connections_revoke"),
     path("connections/<uuid:connection_id>", connections.connection, name="connection"),
     path(
@@ -54,6 +97,34 @@ urlpatterns = [
         name="connection_ask_again",
     ),
     path("connections/<uuid:connection_id>/revoke", connections.revoke, name="connection_revoke"),
+    *PROJECT_PAGES,
+    path("projects/<str:project_id>/policy", policy.index, name="project_policy"),
+    path(
+        "projects/<str:project_id>/policy/defaults", policy.defaults, name="project_policy_defaults"
+    ),
+    path(
+        "projects/<str:project_id>/policy/<uuid:rule_id>", policy.rule, name="project_policy_rule"
+    ),
+    path(
+        "projects/<str:project_id>/policy/<uuid:rule_id>/move",
+        policy.move,
+        name="project_policy_move",
+    ),
+    path(
+        "projects/<str:project_id>/policy/<uuid:rule_id>/delete",
+        policy.delete,
+        name="project_policy_delete",
+    ),
+    path("requests", requests.index, name="approval_requests"),
+    path("requests/<uuid:request_id>", requests.one, name="approval_request"),
+    path("requests/<uuid:request_id>/approve", requests.approve, name="approval_request_approve"),
+    path("requests/<uuid:request_id>/reject", requests.reject, name="approval_request_reject"),
+    path("server-keys", server_keys.index, name="server_keys"),
+    path("server-keys/<uuid:key_id>/revoke", server_keys.revoke, name="server_key_revoke"),
+    path("projects-tokens", project_tokens.index, name="project_tokens"),
+    path(
+        "projects-tokens/<uuid:token_id>/revoke", project_tokens.revoke, name="project_token_revoke"
+    ),
     path("signin", limited("signin")(pages.sign_in), name="account_login"),
     path("signin/code", limited("second_step")(pages.second_step), name="mfa_authenticate"),
     path("signin/passkey", limited("passkey")(pages.passkey), name="mfa_login_webauthn"),
@@ -69,6 +140,7 @@ urlpatterns = [
     path(SECURITY, own(security_page.index), name="mfa_index"),
     path(f"{SECURITY}/app", own(security_page.add_app), name="mfa_activate_totp"),
     path(f"{SECURITY}/app/remove", own(security_page.remove_app), name="mfa_deactivate_totp"),
+    path(f"{SECURITY}/password", own(passwords.change), name="account_change_password"),
     path(f"{SECURITY}/codes", own(security_page.codes), name="mfa_view_recovery_codes"),
     path(f"{SECURITY}/codes/new", own(security_page.new_codes), name="mfa_generate_recovery_codes"),
     path(f"{PASSKEYS}/add", own(security_page.add_passkey), name="mfa_add_webauthn"),
@@ -78,6 +150,12 @@ urlpatterns = [
     path(
         f"{PASSKEYS}/<int:pk>/remove", own(security_page.remove_passkey), name="mfa_remove_webauthn"
     ),
+    # The former address of the requests for approval.
+    re_path(
+        r"^admin/tools_registry/billingrequest/(?P<rest>.*)$",
+        RedirectView.as_view(url="/admin/approvals/approvalrequest/%(rest)s", query_string=True),
+    ),
+    path("admin", RedirectView.as_view(url="/admin/", query_string=True)),
     path("admin/", admin.site.urls),
     # --- Operators ---
     path("health", health, name="health"),

@@ -1,4 +1,4 @@
-"""Django behind WSGI: everything but /api/mcp, and /api/mcp too where no ASGI server runs."""
+"""The WSGI application: everything except /api/mcp, and /api/mcp too without an ASGI server."""
 
 import os
 
@@ -8,6 +8,6 @@ import django
 
 django.setup(set_prefix=False)
 
-from halo_mcp.handler import Handler  # noqa: E402  apps first
+from halo_mcp.server.handler import Handler  # noqa: E402  apps first
 
 application = Handler()

@@ -1,1 +1,1 @@
-"""The wire of the Model Context Protocol: pure Python, no Django, no input or output."""
+"""The messages of the Model Context Protocol: pure Python, without Django or I/O."""

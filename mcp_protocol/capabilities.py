@@ -1,4 +1,4 @@
-"""What this server says it can do, and who it says it is, at each revision.
+"""The capabilities and the identity of this server, at each revision.
 
 Source: MCP schema of each revision, ServerCapabilities and Implementation.
 """
@@ -15,7 +15,7 @@ from mcp_protocol.strict_json import JsonObject
 SERVER_NAME: Final = "halo-agents"
 SERVER_VERSION: Final = "1.0.0"
 
-# Whether clients are told when the list of tools changes: on streams of subscriptions/listen.
+# Clients are notified of changes of the list of tools on streams of subscriptions/listen.
 _TOOLS_CHANGE: Final[Mapping[Revision, bool]] = dict.fromkeys(HANDSHAKE, False) | dict.fromkeys(
     MODERN, True
 )
@@ -35,7 +35,7 @@ def _tools(revision: Revision) -> JsonObject:
 
 _CAPABILITIES: Final = Description(
     ("tools", REVISIONS, _tools),
-    # Subscribing is answered and never advertised: nothing here tells of a changed resource.
+    # Subscriptions are accepted but not advertised: no resource changes.
     ("resources", HANDSHAKE, _unchanging),
     ("prompts", HANDSHAKE, _unchanging),
     ("resources", since(Revision.V2026_07_28), _there),
@@ -45,9 +45,19 @@ _CAPABILITIES: Final = Description(
 )
 
 
+# A server of nothing but tools.
+ONLY_TOOLS: Final = Description(
+    ("tools", (Revision.V2024_11_05,), _there),
+    ("tools", since(Revision.V2025_03_26), _tools),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a client may show of this server: its page, and icons as MCP shapes them."""
+    """What a client may show of this server: its page, and icons in the form of MCP.
+
+    `offers` are its capabilities.
+    """
 
     website_url: str = ""
     icons: Sequence[Mapping[str, Any]] = ()
@@ -55,6 +65,7 @@ class Server:
     version: str = SERVER_VERSION
     title: str = "Halo Agents"
     description: str = "The tools, documentation and prompts of one organization."
+    offers: Description = _CAPABILITIES
 
 
 _IMPLEMENTATION: Final = Description(
@@ -67,21 +78,21 @@ _IMPLEMENTATION: Final = Description(
 )
 
 
-def capabilities(revision: Revision) -> JsonObject:
-    """Return what the server can do at a revision."""
-    return _CAPABILITIES.of(revision, revision)
+def capabilities(server: Server, revision: Revision) -> JsonObject:
+    """Returns the server's capabilities at a revision."""
+    return server.offers.of(revision, revision)
 
 
 def bare_capabilities() -> JsonObject:
-    """Return what the transport document prints for `initialize` without params."""
+    """Returns the capabilities of the transport document for `initialize` without params."""
     return {"tools": {"listChanged": False}}
 
 
 def implementation(server: Server, revision: Revision) -> JsonObject:
-    """Return who the server is, in full."""
+    """Returns the server's Implementation with all members."""
     return _IMPLEMENTATION.of(server, revision)
 
 
 def bare_implementation() -> JsonObject:
-    """Return name and version alone, as the transport document prints them."""
+    """Returns name and version only, as in the transport document."""
     return {"name": SERVER_NAME, "version": SERVER_VERSION}

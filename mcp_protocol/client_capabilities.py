@@ -1,4 +1,4 @@
-"""What clients declare they can do, as far as this server ever asks it of them.
+"""The declared capabilities of clients, as far as this server uses them.
 
 Source: MCP schema of each revision, ClientCapabilities; client/elicitation, Capabilities.
 """
@@ -17,9 +17,9 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def known(declared: Mapping[str, object]) -> JsonObject:
-    """Return what this server understands of it: small, whatever a client wrote there.
+    """Returns the known part of the declared capabilities, which is small.
 
-    An elicitation capability without any mode means form mode, and is told so outright; one with
+    An elicitation capability without any mode means form mode, which is added explicitly; one with
     unknown modes only means nothing.
     """
     kept: JsonObject = {
@@ -35,13 +35,13 @@ def known(declared: Mapping[str, object]) -> JsonObject:
 
 
 def covers(declared: Mapping[str, object], required: Mapping[str, Mapping[str, object]]) -> bool:
-    """Tell whether everything required, in the shape of ClientCapabilities, was declared."""
+    """Returns whether all required capabilities (as ClientCapabilities) were declared."""
     has = known(declared)
     return all(name in has and set(inner) <= set(has[name]) for name, inner in required.items())
 
 
 def merged(several: list[JsonObject]) -> JsonObject:
-    """Return one requirement that stands for several."""
+    """Returns the combination of several requirements."""
     whole: JsonObject = {}
     for one in several:
         for name, inner in one.items():

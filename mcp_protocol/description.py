@@ -1,4 +1,7 @@
-"""How a thing is told at each revision: rows of key, revisions and teller; absence is the gate."""
+"""Serializes an object for each revision from a table of keys, revisions and encoders.
+
+A key that has no row for a revision is not part of that revision.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -6,33 +9,33 @@ from typing import Any, Final, TypeAlias
 from mcp_protocol.revisions import REVISIONS, Revision
 from mcp_protocol.strict_json import JsonObject
 
-Teller: TypeAlias = Callable[[Any], object]
-Row: TypeAlias = tuple[str, tuple[Revision, ...], Teller]
+Encoder: TypeAlias = Callable[[Any], object]
+Row: TypeAlias = tuple[str, tuple[Revision, ...], Encoder]
 
 
 class Description:
-    """One kind of thing as all revisions tell it, such as a tool or a resource."""
+    """The members of one kind of object at every revision, such as a tool or a resource."""
 
     def __init__(self, *rows: Row) -> None:
-        self._at: Final[Mapping[Revision, Sequence[tuple[str, Teller]]]] = {
-            revision: [(key, tell) for key, revisions, tell in rows if revision in revisions]
+        self._at: Final[Mapping[Revision, Sequence[tuple[str, Encoder]]]] = {
+            revision: [(key, encode) for key, revisions, encode in rows if revision in revisions]
             for revision in REVISIONS
         }
 
     def of(self, thing: object, revision: Revision) -> JsonObject:
-        """Return the members that the revision has, in order; facts that are None are left out."""
-        told = ((key, tell(thing)) for key, tell in self._at[revision])
-        return {key: value for key, value in told if value is not None}
+        """Returns the members of the revision, in order, without those that are None."""
+        members = ((key, encode(thing)) for key, encode in self._at[revision])
+        return {key: value for key, value in members if value is not None}
 
     def of_each(self, things: Iterable[object], revision: Revision) -> list[JsonObject]:
-        """Return the members of each, in the order given."""
+        """Returns the members of each object, in the given order."""
         return [self.of(thing, revision) for thing in things]
 
 
-def unless_empty(attribute: str) -> Teller:
-    """Tell an attribute, or nothing where it is empty."""
+def unless_empty(attribute: str) -> Encoder:
+    """Returns an encoder of an attribute that omits empty values."""
 
-    def tell(thing: Any) -> object:
+    def encode(thing: Any) -> object:
         return getattr(thing, attribute) or None
 
-    return tell
+    return encode

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages as MCP narrows them: what came in, typed, and what goes out.
+"""JSON-RPC 2.0 messages as restricted by MCP: typed incoming messages, and responses.
 
 Source: JSON-RPC 2.0, sections 4 to 6; MCP, basic, Messages (every revision).
 """
@@ -7,21 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from foundation.carrier import carrier
-from foundation.storable import has_unstorable_text
+from foundation.db.storable import has_unstorable_text
 from mcp_protocol.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError, invalid_request
 from mcp_protocol.strict_json import JsonObject
 
 RequestId: TypeAlias = int | str
 
 MAX_ID_CHARACTERS: Final = 1_000
-# Ids are echoed and recorded; a signed 64-bit integer survives both unchanged.
+# Ids are repeated and recorded; a signed 64-bit integer is not changed by either.
 _ID_RANGE: Final = range(-(2**63), 2**63)
 
 
-@carrier
+@dataclass(frozen=True, slots=True)
 class Request:
-    """A call that awaits an answer; absent params read as an empty object."""
+    """A call that expects a response; absent params become an empty object."""
 
     id: RequestId
     method: str
@@ -30,7 +29,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message that is never answered."""
+    """A message without a response."""
 
     method: str
     params: JsonObject = field(default_factory=dict)
@@ -38,7 +37,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A client's answer to a request of ours; exactly one of result and error is set."""
+    """A client's response to a request of this server, with either a result or an error."""
 
     id: RequestId | None
     result: object = None
@@ -47,7 +46,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A message that cannot be obeyed; the id to answer under is None if it had no valid one."""
+    """An invalid message; the id of the error response is None if it had no valid one."""
 
     id: RequestId | None
     error: ProtocolError
@@ -58,16 +57,16 @@ Message: TypeAlias = Request | Notification | Response | Malformed
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Several messages in one body (MCP 2025-03-26 only), each to be treated on its own."""
+    """Several messages in one body (MCP 2025-03-26 only), each processed separately."""
 
     members: tuple[Message, ...]
 
 
 def read(value: object, *, batch_limit: int) -> Message | Batch:
-    """Type a parsed body; what breaks the rules becomes Malformed, so this never raises.
+    """Converts a parsed body to a message; an invalid one becomes Malformed, so this never raises.
 
-    `batch_limit` is the most messages that one array may hold, 0 where batches do not exist
-    (see `negotiation.batch_limit`). Source: JSON-RPC 2.0, sections 4 and 6.
+    `batch_limit` is the maximum number of messages of an array, 0 if batches do not exist (see
+    `negotiation.batch_limit`). Source: JSON-RPC 2.0, sections 4 and 6.
     """
     return _read_batch(value, batch_limit) if isinstance(value, list) else _read_one(value)
 
@@ -84,7 +83,7 @@ def _read_batch(values: list[object], limit: int) -> Malformed | Batch:
 
 def _read_member(value: object) -> Message:
     message = _read_one(value)
-    # MCP 2025-03-26, basic/lifecycle: the handshake is no part of a batch.
+    # MCP 2025-03-26, basic/lifecycle: the handshake must not be in a batch.
     if isinstance(message, Request | Notification) and message.method == "initialize":
         return _malformed("A batch must not hold `initialize`.", getattr(message, "id", None))
     return message
@@ -115,7 +114,7 @@ def _typed(value: JsonObject) -> Request | Notification | Response:
 def _response(value: JsonObject) -> Response:
     if ("result" in value) == ("error" in value):
         raise invalid_request("A message needs a method, or exactly one of result and error.")
-    # An error may lack an id: the peer could not read the one it was sent (JSON-RPC 2.0, 5).
+    # An error may lack an id: the client could not read the one of the request (JSON-RPC 2.0, 5).
     answers_nothing = "error" in value and value.get("id") is None
     identifier = None if answers_nothing else _required_id(value)
     return Response(identifier, value.get("result"), value.get("error"))
@@ -131,21 +130,21 @@ def _params(value: JsonObject, code: int) -> JsonObject:
 def _required_id(value: JsonObject) -> RequestId:
     identifier = as_id(value.get("id"))
     if identifier is None:
-        raise invalid_request("The member `id` must be a string or an integer of sensible size.")
+        raise invalid_request("The member `id` must be a string or an integer of limited size.")
     return identifier
 
 
 def as_id(value: object) -> RequestId | None:
-    """Return a value that can serve as an id (or progress token) and be echoed as it came.
+    """Returns a value that is a valid id (or progress token), unchanged.
 
-    None for anything but strings of at most 1,000 characters and signed 64-bit integers.
+    Returns None for anything but strings of at most 1,000 characters and signed 64-bit integers.
     Source: MCP 2026-07-28, basic, Requests ("a string or integer ID", not null).
     """
-    # bool is an int to Python and not to JSON.
+    # In Python bool is a subclass of int, in JSON it is another type.
     if type(value) is int and value in _ID_RANGE:
         return value
     if isinstance(value, str) and len(value) <= MAX_ID_CHARACTERS:
-        # An id that cannot be written back as it came could never be matched by its sender.
+        # The sender could not match an id that is returned in another form.
         return None if has_unstorable_text(value) else value
     return None
 
@@ -155,12 +154,12 @@ def _malformed(why: str, identifier: RequestId | None = None) -> Malformed:
 
 
 def success(identifier: RequestId, result: Mapping[str, Any]) -> JsonObject:
-    """Return the response that carries a result."""
+    """Returns the response with a result."""
     return {"jsonrpc": "2.0", "id": identifier, "result": result}
 
 
 def failure(identifier: RequestId | None, error: ProtocolError) -> JsonObject:
-    """Return the response that carries an error; the id is null where none could be read.
+    """Returns the response with an error; the id is null if none could be read.
 
     Source: JSON-RPC 2.0, section 5.
     """

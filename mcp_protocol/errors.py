@@ -1,7 +1,8 @@
-"""Errors as the wire knows them: a JSON-RPC code, a sentence, and an HTTP status."""
+"""JSON-RPC errors: a code, a sentence, and an HTTP status."""
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_protocol.revisions import MODERN, REVISIONS, Revision
@@ -26,10 +27,52 @@ UNSUPPORTED_VERSION: Final = -32022
 
 _SHOWN_CHARACTERS: Final = 100
 
-_FORBIDDEN: Final[Mapping[Revision, int]] = {
-    **dict.fromkeys(REVISIONS, FORBIDDEN),
-    **dict.fromkeys(MODERN, FORBIDDEN_MODERN),
-}
+
+@dataclass(frozen=True, slots=True)
+class ErrorCodes:
+    """The JSON-RPC codes that a server chooses itself, by revision where they differ.
+
+    `forbidden` is the code of a refusal. Refusals for a reason in `without_data` have no `data`.
+    `invalid_params`, if set, is the message of all errors about arguments, whose `data` has the
+    details.
+    """
+
+    unauthorized: int
+    forbidden: Mapping[Revision, int]
+    unknown_tool: Mapping[Revision, int]
+    unknown_resource: Mapping[Revision, int]
+    without_data: frozenset[str] = frozenset()
+    invalid_params: str = ""
+
+
+HALO: Final = ErrorCodes(
+    unauthorized=UNAUTHORIZED,
+    forbidden={
+        **dict.fromkeys(REVISIONS, FORBIDDEN),
+        **dict.fromkeys(MODERN, FORBIDDEN_MODERN),
+    },
+    unknown_tool={
+        **dict.fromkeys(REVISIONS, METHOD_NOT_FOUND),
+        **dict.fromkeys(MODERN, INVALID_PARAMS),
+    },
+    # MCP used this code for "resource not found" and later withdrew it; Halo uses it for a refusal.
+    # `data` distinguishes them (MCP 2025-11-25 and 2026-07-28, server/resources).
+    unknown_resource={
+        **dict.fromkeys(REVISIONS, FORBIDDEN),
+        **dict.fromkeys(MODERN, INVALID_PARAMS),
+    },
+)
+
+# The gateway's document has the codes of JSON-RPC only ("Error Codes"), and prints the error of a
+# spent quota without data ("Rate Limiting").
+AIRLOCK: Final = ErrorCodes(
+    unauthorized=UNAUTHORIZED,
+    forbidden=dict.fromkeys(REVISIONS, INTERNAL_ERROR),
+    unknown_tool=HALO.unknown_tool,
+    unknown_resource=HALO.unknown_resource,
+    without_data=frozenset({"quota_exceeded"}),
+    invalid_params="Invalid params",
+)
 
 _STATUS: Final[Mapping[int, int]] = {
     PARSE_ERROR: 400,
@@ -39,30 +82,25 @@ _STATUS: Final[Mapping[int, int]] = {
     MISSING_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
 }
-# 404 tells a modern client that the method, not the endpoint, is absent
-# (MCP 2026-07-28, basic/transports/streamable-http, Protocol Version Header).
+# 404 means to a modern client that the method, not the endpoint, is missing (MCP 2026-07-28,
+# basic/transports/streamable-http, Protocol Version Header).
 _STATUS_AT: Final[Mapping[tuple[int, Revision], int]] = {
     (METHOD_NOT_FOUND, revision): 404 for revision in MODERN
 }
 
 
 def http_status(code: int, revision: Revision) -> int:
-    """Return the HTTP status that carries a JSON-RPC error code at a revision; 200 if none is set.
+    """Returns the HTTP status of a JSON-RPC error code at a revision; 200 if none is set.
 
-    Scope denials, the flag and rate limits share one code; they state their status themselves.
+    Refusals by scope, flag and rate limit have the same code; they set their status themselves.
     """
     return _STATUS_AT.get((code, revision)) or _STATUS.get(code, 200)
 
 
-def forbidden_code(revision: Revision) -> int:
-    """Return the JSON-RPC code of a refusal at a revision."""
-    return _FORBIDDEN[revision]
-
-
 class ProtocolError(Exception):
-    """A refusal ready for the wire: JSON-RPC code, one sentence, and optional data.
+    """A refusal: JSON-RPC code, one sentence, and optional data.
 
-    `http_status` is set where the code alone does not decide it; `headers` go out with the
+    `http_status` is set if the code alone does not determine it; `headers` are sent with the
     response (challenges, rate limits). Source: JSON-RPC 2.0, section 5.1.
     """
 
@@ -75,7 +113,7 @@ class ProtocolError(Exception):
         http_status: int | None = None,
         headers: Iterable[tuple[str, str]] = (),
     ) -> None:
-        # Both arguments reach Exception so that the error survives pickling between processes.
+        # Both arguments are passed to Exception so that the error can be pickled.
         super().__init__(code, message)
         self.code = code
         self.message = message
@@ -87,14 +125,14 @@ class ProtocolError(Exception):
         return self.message
 
     def status(self, revision: Revision) -> int:
-        """Return the HTTP status to send: the error's own, else the one its code has."""
+        """Returns the HTTP status to send: the error's own, else the one of its code."""
         return self.http_status or http_status(self.code, revision)
 
 
 def shown(text: str) -> str:
-    """Return a client's text in quotes for use in a message: ASCII, at most 100 characters of it.
+    """Returns a client's text in quotes for a message: ASCII, at most 100 characters of it.
 
-    What a client sends is never repeated raw: control characters and bidirectional marks would
+    Text of a client is never repeated unescaped: control characters and bidirectional marks would
     reach logs and terminals.
     """
     cut = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
@@ -102,17 +140,17 @@ def shown(text: str) -> str:
 
 
 def invalid_request(message: str) -> ProtocolError:
-    """Return the error for an envelope that is not JSON-RPC 2.0 as MCP narrows it."""
+    """Returns the error for an envelope that is not JSON-RPC 2.0 as restricted by MCP."""
     return ProtocolError(INVALID_REQUEST, message)
 
 
 def method_not_found(method: str) -> ProtocolError:
-    """Return the error for a method that this server does not answer at the revision in use."""
+    """Returns the error for a method that does not exist at the revision in use."""
     return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shown(method)}.")
 
 
 def header_mismatch(message: str) -> ProtocolError:
-    """Return the error for headers that are missing, malformed or differ from the body.
+    """Returns the error for headers that are missing, malformed or differ from the body.
 
     Source: MCP 2026-07-28, basic/transports/streamable-http, Server Validation.
     """
@@ -120,21 +158,21 @@ def header_mismatch(message: str) -> ProtocolError:
 
 
 def missing_capability(required: Mapping[str, Any]) -> ProtocolError:
-    """Return the error for a request that needs client capabilities which were not declared.
+    """Returns the error for a request that needs client capabilities which were not declared.
 
-    `required` has the shape of ClientCapabilities, such as {"elicitation": {"form": {}}}.
-    Source: MCP 2026-07-28, schema, MissingRequiredClientCapabilityError.
+    `required` has the form of ClientCapabilities, such as {"elicitation": {"form": {}}}. Source:
+    MCP 2026-07-28, schema, MissingRequiredClientCapabilityError.
     """
     return ProtocolError(
         MISSING_CAPABILITY,
-        "The request needs a client capability that was not declared.",
+        "The request requires a client capability that was not declared.",
         data={"requiredCapabilities": dict(required)},
         http_status=400,
     )
 
 
 def unsupported_version(requested: str) -> ProtocolError:
-    """Return the error for a revision that this server does not speak, newest supported first.
+    """Returns the error for an unsupported revision; lists the supported ones, newest first.
 
     Source: MCP 2026-07-28, basic/versioning, Protocol Version Negotiation.
     """

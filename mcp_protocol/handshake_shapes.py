@@ -1,4 +1,4 @@
-"""What a client reads before anything else: handshake, discovery and the descriptor.
+"""The responses that a client reads first: handshake, discovery and the descriptor.
 
 Source: transport document, Discovery URLs and JSON-RPC methods; MCP schema of each revision.
 """
@@ -21,13 +21,13 @@ from mcp_protocol.strict_json import JsonObject
 
 ENDPOINT_PATH: Final = "/api/mcp"
 
-# Nothing in a discovery answer depends on who asks, so anybody may keep it for an hour
-# (MCP 2026-07-28, server/utilities/caching).
+# A discovery response is the same for all clients, so it may be cached publicly for an hour (MCP
+# 2026-07-28, server/utilities/caching).
 _DISCOVER_CACHE: Final[JsonObject] = {"ttlMs": 3_600_000, "cacheScope": "public"}
 
 
 def bare_initialize_result() -> JsonObject:
-    """Return the answer to `initialize` without params, byte for byte as the document prints it."""
+    """Returns the response to `initialize` without params, byte for byte as in the document."""
     return {
         "protocolVersion": UNDECLARED.value,
         "serverInfo": bare_implementation(),
@@ -36,26 +36,26 @@ def bare_initialize_result() -> JsonObject:
 
 
 def initialize_result(revision: Revision, server: Server, instructions: str = "") -> JsonObject:
-    """Return the answer to `initialize` with params, for the revision agreed on."""
+    """Returns the response to `initialize` with params, for the negotiated revision."""
     return {
         "protocolVersion": revision.value,
+        "capabilities": capabilities(server, revision),
         "serverInfo": implementation(server, revision),
-        "capabilities": capabilities(revision),
         **({"instructions": instructions} if instructions else {}),
     }
 
 
 def discover_result(server: Server, instructions: str = "") -> JsonObject:
-    """Return the answer to server/discover, newest version first.
+    """Returns the response to server/discover, newest version first.
 
-    The answer is cached publicly: instructions must not depend on who asks. Only here is the
-    server told in full; every other result carries its name and version.
-    Source: MCP 2026-07-28, server/discover.
+    The response is cached publicly, so instructions must not depend on the client. Only this result
+    has the full Implementation of the server; every other one has its name and version. Source: MCP
+    2026-07-28, server/discover.
     """
     revision = MODERN[-1]
     result: JsonObject = {
         "supportedVersions": [revision.value for revision in reversed(REVISIONS)],
-        "capabilities": capabilities(revision),
+        "capabilities": capabilities(server, revision),
         **({"instructions": instructions} if instructions else {}),
         **_DISCOVER_CACHE,
     }
@@ -64,9 +64,9 @@ def discover_result(server: Server, instructions: str = "") -> JsonObject:
 
 
 def descriptor(public_url: str) -> JsonObject:
-    """Return the body of GET /api/mcp for a public origin such as https://app.haloagents.ai.
+    """Returns the body of GET /api/mcp for a public origin such as https://app.haloagents.ai.
 
-    Keys and their order are those the transport document prints (Discovery URLs).
+    The keys and their order are those of the transport document (Discovery URLs).
     """
     origin = public_url.rstrip("/")
     return {

@@ -1,7 +1,7 @@
 """Request headers that mirror the body at 2026-07-28, and the codec of their values.
 
-An intermediary routes on the headers and the server obeys the body, so the two must agree.
-Source: MCP 2026-07-28, basic/transports/streamable-http, Request Metadata.
+An intermediary routes by the headers and the server uses the body, so the two must agree. Source:
+MCP 2026-07-28, basic/transports/streamable-http, Request Metadata.
 """
 
 import base64
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
-from mcp_protocol import meta_keys
 from mcp_protocol.envelope import Request
 from mcp_protocol.errors import ProtocolError, header_mismatch
 
@@ -24,16 +23,16 @@ NAME_HEADER: Final = "Mcp-Name"
 PARAM_HEADER_PREFIX: Final = "Mcp-Param-"
 ANNOTATION: Final = "x-mcp-header"
 
-# Which member of params `Mcp-Name` repeats (Standard Request Headers).
+# The member of params that `Mcp-Name` repeats (Standard Request Headers).
 _NAME_SOURCE: Final[Mapping[str, str]] = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
 }
 
-# What a client can spell in a header (Value Encoding, type conversion); null counts as absent.
+# The types that a header can represent (Value Encoding, type conversion); null counts as absent.
 _MIRRORED_TYPES: Final = (str, int, float)
-# Beyond it a client that counts in doubles spells another number (server/tools, x-mcp-header).
+# Above it, a client that uses doubles writes another number (server/tools, x-mcp-header).
 _BEYOND_SAFE: Final = 2**53
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=")
@@ -45,7 +44,7 @@ _DECIMAL: Final = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 
 
 def encode_header_value(text: str) -> str:
-    """Write text as a header value: plain where it is safe, else base64 of its UTF-8.
+    """Encodes text as a header value: plain if it is safe, else base64 of its UTF-8.
 
     Raises UnicodeEncodeError for lone surrogates. Source: Value Encoding.
     """
@@ -56,17 +55,17 @@ def encode_header_value(text: str) -> str:
 
 
 def decode_header_value(value: str) -> str:
-    """Read a header value written by `encode_header_value`, spaces around it ignored.
+    """Decodes a header value of `encode_header_value`, ignoring spaces around it.
 
-    Raises ProtocolError HEADER_MISMATCH (400) for bad base64, text that is not UTF-8 and
-    characters that no header may hold. Source: Value Encoding.
+    Raises ProtocolError HEADER_MISMATCH (400) for bad base64, text that is not UTF-8 and characters
+    that no header may hold. Source: Value Encoding.
     """
     plain = value.strip(" \t")
     encoded = _SENTINEL.fullmatch(plain)
     if encoded:
         return _decoded(encoded[1])
     if not _PLAIN.fullmatch(plain):
-        raise header_mismatch("a value holds characters that must be encoded.")
+        raise header_mismatch("a value contains characters that must be encoded.")
     return plain
 
 
@@ -78,23 +77,18 @@ def _decoded(encoded: str) -> str:
 
 
 def check_mirror(headers: HeaderLookup, request: Request) -> None:
-    """Check that version, method and name stand in the headers as they do in the body.
+    """Checks that method and name are the same in the headers and the body.
 
-    For requests at 2026-07-28; header names are looked up case-insensitively by the caller.
-    Raises ProtocolError HEADER_MISMATCH (400). Source: Server Validation.
+    For requests at 2026-07-28, whose version `negotiation.negotiate` has compared; the caller looks
+    header names up case-insensitively. Raises ProtocolError HEADER_MISMATCH (400). Source: Server
+    Validation.
     """
-    declared = _value_at(request.params, (meta_keys.META, meta_keys.PROTOCOL_VERSION))
-    _check_equal(headers, VERSION_HEADER, declared)
-    _check_equal(headers, METHOD_HEADER, request.method)
+    if _required(headers, METHOD_HEADER) != request.method:
+        raise _differs(METHOD_HEADER)
     name = request.params.get(_NAME_SOURCE.get(request.method, ""))
-    # A name that is no string is refused as such by its method: there is nothing to compare.
+    # The method refuses a name that is no string: there is nothing to compare.
     if isinstance(name, str) and decode_header_value(_required(headers, NAME_HEADER)) != name:
         raise _differs(NAME_HEADER)
-
-
-def _check_equal(headers: HeaderLookup, header: str, expected: object) -> None:
-    if _required(headers, header) != expected:
-        raise _differs(header)
 
 
 def _required(headers: HeaderLookup, header: str) -> str:
@@ -106,7 +100,7 @@ def _required(headers: HeaderLookup, header: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ParamHeader:
-    """A tool parameter mirrored into a header: the header's full name and the path of keys."""
+    """A tool parameter that is mirrored into a header: the header's name and the path of keys."""
 
     header: str
     path: tuple[str, ...]
@@ -114,7 +108,7 @@ class ParamHeader:
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """A property of a schema that asks for a header: its path of keys, and its own schema."""
+    """A property of a schema with a header annotation: its path of keys, and its own schema."""
 
     path: tuple[str, ...]
     schema: Mapping[str, Any]
@@ -125,12 +119,12 @@ class Annotated:
 
     @property
     def is_token(self) -> bool:
-        """Whether the name can be the end of a header's name (RFC 9110, section 5.6.2)."""
+        """Returns whether the name can be the end of a header's name (RFC 9110, section 5.6.2)."""
         return isinstance(self.name, str) and _TOKEN.fullmatch(self.name) is not None
 
 
 def annotated(input_schema: Mapping[str, Any]) -> Iterator[Annotated]:
-    """Find the `x-mcp-header` annotations reached through nothing but `properties` keys."""
+    """Yields the `x-mcp-header` annotations that are reached through `properties` keys only."""
     waiting: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), input_schema)]
     while waiting:
         path, schema = waiting.pop()
@@ -140,10 +134,10 @@ def annotated(input_schema: Mapping[str, Any]) -> Iterator[Annotated]:
 
 
 def param_headers(input_schema: Mapping[str, Any]) -> Iterator[ParamHeader]:
-    """Find the parameters that are mirrored into headers.
+    """Returns the parameters that are mirrored into headers.
 
-    Annotations elsewhere, or with a value that is no header token, are invalid and ignored.
-    Source: MCP 2026-07-28, server/tools, x-mcp-header.
+    Annotations elsewhere, or with a value that is no header token, are invalid and ignored. Source:
+    MCP 2026-07-28, server/tools, x-mcp-header.
     """
     for one in annotated(input_schema):
         if one.is_token:
@@ -163,7 +157,7 @@ def check_param_headers(
     arguments: Mapping[str, Any],
     params: Iterable[ParamHeader],
 ) -> None:
-    """Check that each annotated argument stands in its `Mcp-Param-*` header, and no other does.
+    """Checks that each annotated argument, and no other, is in its `Mcp-Param-*` header.
 
     Raises ProtocolError HEADER_MISMATCH (400). Source: Server Behavior for Custom Headers.
     """
@@ -173,8 +167,8 @@ def check_param_headers(
 
 def _check_param(value: str | None, argument: object, header: str) -> None:
     if not isinstance(argument, _MIRRORED_TYPES):
-        # A conforming client leaves the header out; one that routes on a value the tool
-        # never sees is what the whole check is against. The schema judges the argument itself.
+        # A conforming client omits the header. This check prevents routing by a value that the tool
+        # never receives. The schema validates the argument itself.
         if value is not None:
             raise _differs(header)
         return
@@ -196,7 +190,7 @@ def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> object:
 
 
 def _is_spelled_alike(argument: str | float) -> bool:
-    """Whether every client writes this value as the same text: a string or a safe integer."""
+    """Returns whether every client writes this value the same: a string or a safe integer."""
     if isinstance(argument, str):
         return True
     return abs(argument) < _BEYOND_SAFE and argument == int(argument)
@@ -206,7 +200,7 @@ def _says(text: str, argument: object) -> bool:
     if isinstance(argument, bool):
         return text == ("true" if argument else "false")
     if isinstance(argument, int | float):
-        # Numerically, so that 42.0 and 42 are equal (Server Validation).
+        # As numbers, so that 42.0 and 42 are equal (Server Validation).
         return _DECIMAL.fullmatch(text) is not None and Decimal(text) == argument
     return text == argument
 

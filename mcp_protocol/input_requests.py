@@ -1,7 +1,7 @@
-"""What a server asks of a client in the middle of a call, and how each revision words it.
+"""Requests of the server to a client during a call, in the form of each revision.
 
-One request is `{"method": ..., "params": {...}}`, as MCP 2026-07-28 shapes it (schema,
-InputRequest). Source: client/elicitation, client/sampling and client/roots of each revision.
+One request is `{"method": ..., "params": {...}}`, as in MCP 2026-07-28 (schema, InputRequest).
+Source: client/elicitation, client/sampling and client/roots of each revision.
 """
 
 import secrets
@@ -20,8 +20,8 @@ LIST_ROOTS: Final = "roots/list"
 InputRequest: TypeAlias = Mapping[str, Any]
 Params: TypeAlias = Mapping[str, Any]
 
-# What may stand in a field of a form at 2025-06-18, by its type; later revisions took in defaults,
-# titled choices and choices of several (schema, PrimitiveSchemaDefinition).
+# The members of a form field at 2025-06-18, by its type; later revisions added defaults, titled
+# choices and multiple choices (schema, PrimitiveSchemaDefinition).
 _ONCE_IN_A_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "string": ("minLength", "maxLength", "format", "enum", "enumNames"),
     "number": ("minimum", "maximum"),
@@ -31,8 +31,8 @@ _ONCE_IN_A_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
 _IN_EVERY_FIELD: Final = ("type", "title", "description")
 
 
-class Unspeakable(Exception):
-    """The revision has no words for this request."""
+class UnsupportedAtRevision(Exception):
+    """The revision has no form of this request."""
 
 
 def _as_it_is(params: Params) -> JsonObject:
@@ -54,7 +54,7 @@ def _plain_field(field: Mapping[str, Any]) -> JsonObject:
         field = {**field, "enum": choices, "enumNames": titles}
     kept = _ONCE_IN_A_FIELD.get(field["type"])
     if kept is None:
-        raise Unspeakable(f"a field of type {field['type']}")
+        raise UnsupportedAtRevision(f"a field of type {field['type']}")
     return {key: value for key, value in field.items() if key in (*_IN_EVERY_FIELD, *kept)}
 
 
@@ -66,18 +66,18 @@ def _without_an_id(params: Params) -> JsonObject:
     return {key: value for key, value in params.items() if key != "elicitationId"}
 
 
-_Words: TypeAlias = Mapping[Revision, Callable[[Params], JsonObject]]
+_Encoders: TypeAlias = Mapping[Revision, Callable[[Params], JsonObject]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of request: the capability it needs, and its words; a revision absent has none."""
+    """One kind of request: the capability it needs, and its serialization by revision, if any."""
 
     needs: JsonObject
-    words: _Words
+    encoders: _Encoders
 
 
-def _unchanged(revisions: tuple[Revision, ...]) -> _Words:
+def _unchanged(revisions: tuple[Revision, ...]) -> _Encoders:
     return dict.fromkeys(revisions, _as_it_is)
 
 
@@ -112,28 +112,28 @@ def _kind(request: InputRequest) -> _Kind:
 
 
 def needed(requests: Mapping[str, InputRequest]) -> JsonObject:
-    """Return the capabilities that requests need, in the shape of ClientCapabilities.
+    """Returns the capabilities that requests need, in the form of ClientCapabilities.
 
     Raises ValueError for a method that is no request to a client.
     """
     return client_capabilities.merged([_kind(request).needs for request in requests.values()])
 
 
-def worded(requests: Mapping[str, InputRequest], revision: Revision) -> dict[str, JsonObject]:
-    """Return requests as a revision shapes them. Raises Unspeakable where it cannot."""
-    return {key: _worded(request, revision) for key, request in requests.items()}
+def serialized(requests: Mapping[str, InputRequest], revision: Revision) -> dict[str, JsonObject]:
+    """Returns requests in the form of a revision. Raises UnsupportedAtRevision."""
+    return {key: _serialized(request, revision) for key, request in requests.items()}
 
 
-def _worded(request: InputRequest, revision: Revision) -> JsonObject:
-    word = _kind(request).words.get(revision)
-    if word is None:
-        raise Unspeakable(f"{request['method']} at {revision}")
-    params = word(request.get("params", {}))
+def _serialized(request: InputRequest, revision: Revision) -> JsonObject:
+    encode = _kind(request).encoders.get(revision)
+    if encode is None:
+        raise UnsupportedAtRevision(f"{request['method']} at {revision}")
+    params = encode(request.get("params", {}))
     return {"method": request["method"], **({"params": params} if params else {})}
 
 
 def is_result(request: InputRequest, value: object) -> bool:
-    """Tell whether a client's value has the shape of a result of this request."""
+    """Returns whether a client's value has the form of a result of this request."""
     return isinstance(value, dict) and _SHAPES[request["method"]](value)
 
 
@@ -164,5 +164,5 @@ _SHAPES: Final[Mapping[str, Callable[[JsonObject], bool]]] = {
 
 
 def server_request(identifier: str, request: Mapping[str, Any]) -> JsonObject:
-    """Return a worded request as the message that goes out on a stream."""
+    """Returns a serialized request as a JSON-RPC request of the server."""
     return {"jsonrpc": "2.0", "id": identifier, **request}

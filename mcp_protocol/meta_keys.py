@@ -1,4 +1,4 @@
-"""Names that the specification reserves inside `_meta` (MCP 2026-07-28, basic, `_meta`)."""
+"""The keys that the specification reserves inside `_meta` (MCP 2026-07-28, basic, `_meta`)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The methods of each revision: a pair that is absent from the table is unknown. That is the gate.
+"""The methods of each revision: a pair that is absent from the table is unknown.
 
 Source: MCP schema of each revision, ClientRequest and ClientNotification.
 """
@@ -13,7 +13,7 @@ RateBucket: TypeAlias = Literal["tools_list", "tools_call", "other"]
 
 
 class MethodKind(Enum):
-    """Whether a method is answered (a request) or accepted in silence (a notification)."""
+    """Whether a method has a response (a request) or not (a notification)."""
 
     REQUEST = "request"
     NOTIFICATION = "notification"
@@ -57,17 +57,16 @@ METHODS: Final[Mapping[tuple[str, Revision], MethodKind]] = {
 }
 
 # Caps are per token and method (transport document, Rate limits).
-_BUCKETS: Final[Mapping[str, RateBucket]] = {
+RATE_BUCKETS: Final[Mapping[str, RateBucket]] = {
     "tools/list": "tools_list",
     "tools/call": "tools_call",
 }
 
 
+# Unknown methods are charged too.
+OTHER: Final[RateBucket] = "other"
+
+
 def known(method: str, revision: Revision) -> bool:
-    """Tell whether a request of this method is answered at a revision."""
+    """Returns whether a request of this method exists at a revision."""
     return METHODS.get((method, revision)) is MethodKind.REQUEST
-
-
-def rate_bucket(method: str) -> RateBucket:
-    """Return the name of the bucket a message is charged to; unknown methods are charged too."""
-    return _BUCKETS.get(method, "other")

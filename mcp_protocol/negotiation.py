@@ -1,18 +1,17 @@
-"""Which revision a message speaks, and what its client says about itself.
+"""Determines the revision of a message and the declarations of its client.
 
 Source: MCP 2026-07-28, basic/versioning and basic, `_meta`; MCP 2025-06-18, basic/transports.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from foundation.carrier import carrier
 from mcp_protocol import meta_keys
 from mcp_protocol.envelope import Notification, Request, RequestId, as_id
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError, header_mismatch, unsupported_version
 from mcp_protocol.headers import VERSION_HEADER
-from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, answer_to_initialize, find
+from mcp_protocol.revisions import BY_TEXT, MODERN, UNDECLARED, Revision, answer_to_initialize, find
 from mcp_protocol.strict_json import JsonObject
 
 # RFC 5424, section 6.2.1, as the specification spells them, least severe first.
@@ -27,16 +26,16 @@ LOG_LEVELS: Final = (
     "emergency",
 )
 
-# The one revision that has batches; the most messages of one of them.
+# The one revision that has batches, and the maximum number of messages in one.
 _BATCH_LIMITS: Final[Mapping[Revision, int]] = {Revision.V2025_03_26: 100}
 
 
-@carrier
+@dataclass(frozen=True, slots=True)
 class Terms:
-    """What one message is served under: its revision, and what its client declared with it.
+    """The terms of one message: its revision, and what its client declared with it.
 
     Legacy clients declare capabilities in `initialize` alone; `session` names the session that
-    remembers them, if one does.
+    stores them, if there is one.
     """
 
     revision: Revision
@@ -48,13 +47,13 @@ class Terms:
 
 
 def batch_limit(header: str | None, undeclared: Revision = UNDECLARED) -> int:
-    """Return the most messages an array may hold under this version header; 0 for no arrays."""
+    """Returns the maximum number of messages in an array at this version; 0 for no arrays."""
     revision = undeclared if header is None else find(header)
     return 0 if revision is None else _BATCH_LIMITS.get(revision, 0)
 
 
 def accepts_forms(client_capabilities: Mapping[str, object]) -> bool:
-    """Tell whether a client can show a form: an empty elicitation capability means form mode.
+    """Returns whether a client can show a form: an empty elicitation capability means form mode.
 
     Source: MCP 2025-11-25 and 2026-07-28, client/elicitation, Capabilities.
     """
@@ -65,13 +64,13 @@ def accepts_forms(client_capabilities: Mapping[str, object]) -> bool:
 def negotiate(
     header: str | None, message: Request | Notification, undeclared: Revision = UNDECLARED
 ) -> Terms:
-    """Return the terms of one message from its MCP-Protocol-Version header and its body.
+    """Returns the terms of one message from its MCP-Protocol-Version header and its body.
 
-    `undeclared` is what a message without either speaks: the server may know by other means, "for
+    `undeclared` is the revision of a message with neither: the server may know by other means, "for
     example, by relying on the protocol version negotiated during initialization" (MCP 2025-06-18,
-    basic/transports, Protocol Version Header).
-    Raises ProtocolError, mostly with HTTP 400: HEADER_MISMATCH where header and `_meta` disagree,
-    UNSUPPORTED_VERSION for an unknown revision, INVALID_PARAMS for missing or mistyped fields.
+    basic/transports, Protocol Version Header). Raises ProtocolError, mostly with HTTP 400:
+    HEADER_MISMATCH if header and `_meta` disagree, UNSUPPORTED_VERSION for an unknown revision,
+    INVALID_PARAMS for missing or mistyped fields.
     """
     meta = _meta(header, message)
     declared = _declared_version(meta)
@@ -104,13 +103,14 @@ def _check_agreement(header: str | None, declared: str, message: Request | Notif
     if header is not None and header != declared:
         raise header_mismatch(f"{VERSION_HEADER} differs from `_meta`.")
     _known(declared)
-    # What a notification must carry is not defined (streamable-http, Sending Messages, note).
+    # The specification does not define the metadata of a notification (streamable-http, Sending
+    # Messages, note).
     if header is None and isinstance(message, Request):
         raise header_mismatch(f"the {VERSION_HEADER} header is missing.")
 
 
 def _known(text: str) -> Revision:
-    revision = find(text)
+    revision = BY_TEXT.get(text)
     if revision is None:
         raise unsupported_version(text)
     return revision
@@ -118,7 +118,10 @@ def _known(text: str) -> Revision:
 
 def _modern_terms(message: Request | Notification, meta: JsonObject, declared: str | None) -> Terms:
     if isinstance(message, Request):
-        _check_required(meta, declared)
+        if declared is None:
+            raise _bad_field(meta_keys.PROTOCOL_VERSION, "is required")
+        if meta_keys.CLIENT_CAPABILITIES not in meta:
+            raise _bad_field(meta_keys.CLIENT_CAPABILITIES, "is required")
     return Terms(
         revision=MODERN[-1],
         client_capabilities=_object(meta, meta_keys.CLIENT_CAPABILITIES) or {},
@@ -126,13 +129,6 @@ def _modern_terms(message: Request | Notification, meta: JsonObject, declared: s
         log_level=_log_level(meta),
         progress_token=_progress_token(meta),
     )
-
-
-def _check_required(meta: JsonObject, declared: str | None) -> None:
-    if declared is None:
-        raise _bad_field(meta_keys.PROTOCOL_VERSION, "is required")
-    if meta_keys.CLIENT_CAPABILITIES not in meta:
-        raise _bad_field(meta_keys.CLIENT_CAPABILITIES, "is required")
 
 
 def _object(meta: JsonObject, key: str) -> JsonObject | None:
@@ -157,7 +153,7 @@ def _bad_field(key: str, why: str) -> ProtocolError:
 
 
 def _handshake_terms(params: JsonObject, meta: JsonObject) -> Terms:
-    # The handshake names its revision in the body; a header of an earlier one means nothing yet.
+    # The handshake names its revision in the body; an earlier one in the header is ignored.
     asked = params.get("protocolVersion")
     if asked is not None and not isinstance(asked, str):
         raise ProtocolError(INVALID_PARAMS, "`protocolVersion` must be a string.")
@@ -177,5 +173,5 @@ def _declared_object(params: JsonObject, key: str) -> JsonObject | None:
 
 
 def _progress_token(meta: JsonObject) -> RequestId | None:
-    # Progress is a favour: a token of another type is passed over, not refused.
+    # Progress is optional: a token of another type is ignored, not refused.
     return as_id(meta.get(meta_keys.PROGRESS_TOKEN))

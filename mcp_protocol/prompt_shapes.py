@@ -1,4 +1,4 @@
-"""Prompts and completions as each revision tells them.
+"""Serializes prompts and completions for each revision.
 
 Source: MCP schema of each revision, Prompt, GetPromptResult and CompleteResult.
 """
@@ -13,12 +13,13 @@ from mcp_protocol.revisions import REVISIONS, Revision, since
 from mcp_protocol.shapes import DECORATION, carried, complete, page_result
 from mcp_protocol.strict_json import JsonObject
 
-# The most values of one answer (MCP, server/utilities/completion, Completion Results).
-MOST_COMPLETIONS: Final = 100
+# The maximum number of values in one response (MCP, server/utilities/completion, Completion
+# Results).
+MAX_COMPLETIONS: Final = 100
 
 
 class ArgumentFacts(Protocol):
-    """What a list tells about an argument of a prompt."""
+    """The attributes of a prompt's argument that a list contains."""
 
     @property
     def name(self) -> str: ...
@@ -31,14 +32,14 @@ class ArgumentFacts(Protocol):
 
 
 class PromptFacts(OfferFacts, Protocol):
-    """What a list tells about a prompt."""
+    """The attributes of a prompt that a list contains."""
 
     @property
     def arguments(self) -> Sequence[ArgumentFacts]: ...
 
 
 class MessageFacts(Protocol):
-    """One message of a prompt: who says it, `user` or `assistant`, and one content block."""
+    """One message of a prompt: its role, `user` or `assistant`, and one content block."""
 
     @property
     def role(self) -> str: ...
@@ -61,7 +62,7 @@ _PROMPT: Final = Description(
 
 
 def prompt_descriptor(prompt: PromptFacts, revision: Revision) -> JsonObject:
-    """Return a prompt as prompts/list describes it."""
+    """Returns a prompt as prompts/list describes it."""
     arguments = _ARGUMENT.of_each(prompt.arguments, revision)
     return _PROMPT.of(prompt, revision) | ({"arguments": arguments} if arguments else {})
 
@@ -69,24 +70,24 @@ def prompt_descriptor(prompt: PromptFacts, revision: Revision) -> JsonObject:
 def prompts_list_result(
     prompts: Iterable[PromptFacts], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
-    """Return one page of prompts in the order given."""
-    told = [prompt_descriptor(prompt, revision) for prompt in prompts]
-    return page_result("prompts", told, revision, next_cursor)
+    """Returns one page of prompts in the given order."""
+    listed = [prompt_descriptor(prompt, revision) for prompt in prompts]
+    return page_result("prompts", listed, revision, next_cursor)
 
 
 def prompt_result(
     description: str, messages: Iterable[MessageFacts], revision: Revision
 ) -> JsonObject:
-    """Return what a prompt says; blocks that the revision cannot carry become text."""
-    told = [
+    """Returns the messages of a prompt; blocks that the revision does not support become text."""
+    serialized = [
         {"role": message.role, "content": carried(message.content, revision)}
         for message in messages
     ]
-    return complete({"description": description, "messages": told}, revision)
+    return complete({"description": description, "messages": serialized}, revision)
 
 
 def completion_result(values: Sequence[str], revision: Revision) -> JsonObject:
-    """Return the first values of all that match, and how many there are."""
-    first = list(values[:MOST_COMPLETIONS])
+    """Returns the first matching values, and how many there are."""
+    first = list(values[:MAX_COMPLETIONS])
     completion = {"values": first, "total": len(values), "hasMore": len(values) > len(first)}
     return complete({"completion": completion}, revision)

@@ -1,4 +1,4 @@
-"""Resources, their templates and what they hold, as each revision tells them.
+"""Serializes resources, their templates and their contents for each revision.
 
 Source: MCP schema of each revision, Resource, ResourceTemplate and ReadResourceResult.
 """
@@ -14,7 +14,7 @@ from mcp_protocol.revisions import REVISIONS, Revision, since
 from mcp_protocol.shapes import DECORATION, page_result, uncached
 from mcp_protocol.strict_json import JsonObject
 
-# Which annotations a revision knows; what it does not know is left out.
+# The annotations that each revision supports; others are left out.
 _ANNOTATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {
     "audience": REVISIONS,
     "priority": REVISIONS,
@@ -23,7 +23,7 @@ _ANNOTATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {
 
 
 class OfferFacts(Protocol):
-    """What the wire tells about everything that is offered beside tools."""
+    """The attributes that resources and templates have in common."""
 
     @property
     def name(self) -> str: ...
@@ -45,7 +45,7 @@ class _ContentFacts(OfferFacts, Protocol):
 
 
 class ResourceFacts(_ContentFacts, Protocol):
-    """What a list tells about a resource; `size` in bytes."""
+    """The attributes of a resource that a list contains; `size` in bytes."""
 
     @property
     def uri(self) -> str: ...
@@ -54,7 +54,7 @@ class ResourceFacts(_ContentFacts, Protocol):
 
 
 class TemplateFacts(_ContentFacts, Protocol):
-    """What a list tells about a family of resources."""
+    """The attributes of a resource template that a list contains."""
 
     @property
     def uri_template(self) -> str: ...
@@ -62,7 +62,7 @@ class TemplateFacts(_ContentFacts, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What reading a resource gives: text, or bytes."""
+    """The contents of a resource: text, or bytes."""
 
     uri: str
     mime_type: str
@@ -81,11 +81,11 @@ def _blob(contents: Contents) -> str | None:
 def _annotations_of(revision: Revision) -> Row:
     known = [name for name, revisions in _ANNOTATIONS.items() if revision in revisions]
 
-    def tell(thing: _ContentFacts) -> JsonObject | None:
-        told = thing.annotations
-        return {name: told[name] for name in known if name in told} or None
+    def read_annotations(thing: _ContentFacts) -> JsonObject | None:
+        annotations = thing.annotations
+        return {name: annotations[name] for name in known if name in annotations} or None
 
-    return ("annotations", (revision,), tell)
+    return ("annotations", (revision,), read_annotations)
 
 
 _NAMES: Final[tuple[Row, ...]] = (
@@ -116,18 +116,18 @@ _CONTENTS: Final = Description(
 def resources_list_result(
     resources: Iterable[ResourceFacts], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
-    """Return one page of resources in the order given."""
+    """Returns one page of resources in the given order."""
     return page_result("resources", _RESOURCE.of_each(resources, revision), revision, next_cursor)
 
 
 def templates_list_result(
     templates: Iterable[TemplateFacts], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
-    """Return one page of resource templates in the order given."""
-    told = _TEMPLATE.of_each(templates, revision)
-    return page_result("resourceTemplates", told, revision, next_cursor)
+    """Returns one page of resource templates in the given order."""
+    serialized = _TEMPLATE.of_each(templates, revision)
+    return page_result("resourceTemplates", serialized, revision, next_cursor)
 
 
 def read_result(contents: Contents, revision: Revision) -> JsonObject:
-    """Return what a resource holds; bytes become base64."""
+    """Returns the contents of a resource; bytes become base64."""
     return uncached({"contents": [_CONTENTS.of(contents, revision)]}, revision)

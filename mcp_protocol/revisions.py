@@ -1,11 +1,11 @@
-"""The revisions of the protocol that this server speaks, oldest first."""
+"""The revisions of the protocol that this server supports, oldest first."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Revision(StrEnum):
-    """A dated revision of the Model Context Protocol; the value is its spelling on the wire."""
+    """A dated revision of the Model Context Protocol; the value is its version string."""
 
     V2024_11_05 = "2024-11-05"
     V2025_03_26 = "2025-03-26"
@@ -26,34 +26,34 @@ HANDSHAKE: Final[tuple[Revision, ...]] = (
 )
 MODERN: Final[tuple[Revision, ...]] = (Revision.V2026_07_28,)
 
-# What a request without a version header speaks (MCP 2025-06-18, basic/transports,
-# Protocol Version Header).
+# The revision of a request without a version header (MCP 2025-06-18, basic/transports, Protocol
+# Version Header).
 UNDECLARED: Final = Revision.V2025_03_26
 
 _POSITION: Final = {revision: position for position, revision in enumerate(REVISIONS)}
-_BY_TEXT: Final[dict[str, Revision]] = {revision.value: revision for revision in REVISIONS}
+BY_TEXT: Final[dict[str, Revision]] = {revision.value: revision for revision in REVISIONS}
 
 
 def find(text: str) -> Revision | None:
-    """Return the revision spelled exactly so, or None where this server knows no such one."""
-    return _BY_TEXT.get(text)
+    """Returns the revision with exactly this version string, or None if it is not supported."""
+    return BY_TEXT.get(text)
 
 
 def at_least(revision: Revision, minimum: Revision) -> bool:
-    """Tell whether a revision is the named one or came after it."""
+    """Returns whether a revision is the named one or a later one."""
     return _POSITION[revision] >= _POSITION[minimum]
 
 
 def since(minimum: Revision) -> tuple[Revision, ...]:
-    """Return the named revision and all that came after it, oldest first."""
+    """Returns the named revision and all later ones, oldest first."""
     return REVISIONS[_POSITION[minimum] :]
 
 
 def answer_to_initialize(asked: str) -> Revision:
-    """Return the revision to answer `initialize` with: the one asked for, else the newest legacy.
+    """Returns the revision of the response to `initialize`: the requested or the newest legacy one.
 
-    A modern revision has no handshake, so asking for one in a handshake cannot be granted.
-    Source: MCP 2025-11-25, basic/lifecycle, Version Negotiation.
+    A modern revision has no handshake, so it cannot be negotiated in one. Source: MCP 2025-11-25,
+    basic/lifecycle, Version Negotiation.
     """
     revision = find(asked)
     return revision if revision in HANDSHAKE else HANDSHAKE[-1]

@@ -1,6 +1,6 @@
-"""What results of every kind share: their members, their pages and their content blocks.
+"""The common parts of all results: their members, their pages and their content blocks.
 
-What differs between revisions stands in tables. Source: MCP schema of each revision.
+Differences between revisions are in tables. Source: MCP schema of each revision.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,23 +9,24 @@ from typing import Any, Final
 from mcp_protocol import meta_keys
 from mcp_protocol.capabilities import bare_implementation
 from mcp_protocol.description import Row, unless_empty
+from mcp_protocol.json_writer import Written
 from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
-from mcp_protocol.strict_json import JsonObject, Written
+from mcp_protocol.strict_json import JsonObject
 
-# What a list holds and a resource says depends on who asks, and must show a switched-off action
-# gone at once (MCP 2026-07-28, server/utilities/caching).
+# Lists and resources depend on the client, and must reflect a disabled action at once (MCP
+# 2026-07-28, server/utilities/caching).
 _UNCACHED: Final[Mapping[Revision, JsonObject]] = {
     revision: {"ttlMs": 0, "cacheScope": "private"} for revision in MODERN
 }
 
-# What `structuredContent` may be; a revision that is absent has no such member.
+# The type of `structuredContent`; a revision that is absent does not have this member.
 _STRUCTURED_TYPE: Final[Mapping[Revision, type]] = {
     Revision.V2025_06_18: dict,
     Revision.V2025_11_25: dict,
     Revision.V2026_07_28: object,
 }
 
-# Which content blocks a revision can carry (ContentBlock in its schema).
+# The content blocks that a revision supports (ContentBlock in its schema).
 _BLOCK_TYPES: Final[Mapping[str, tuple[Revision, ...]]] = {
     "text": REVISIONS,
     "image": REVISIONS,
@@ -34,7 +35,10 @@ _BLOCK_TYPES: Final[Mapping[str, tuple[Revision, ...]]] = {
     "resource_link": since(Revision.V2025_06_18),
 }
 
-# The last members of everything that a list holds.
+# What every result at 2026-07-28 says of the server.
+_SERVER: Final = bare_implementation()
+
+# The last members of every listed object.
 DECORATION: Final[tuple[Row, ...]] = (
     ("icons", since(Revision.V2025_11_25), unless_empty("icons")),
     ("_meta", since(Revision.V2025_06_18), unless_empty("meta")),
@@ -42,42 +46,42 @@ DECORATION: Final[tuple[Row, ...]] = (
 
 
 def complete(result: JsonObject, revision: Revision) -> JsonObject:
-    """Return a result with what the revision asks of every one.
+    """Returns a result with the members that the revision requires of every one.
 
     Source: MCP 2026-07-28, basic, ResultType and Per-response protocol fields.
     """
     if revision in HANDSHAKE:
         return result
-    meta = {meta_keys.SERVER_INFO: bare_implementation()}
+    meta = {meta_keys.SERVER_INFO: {**_SERVER}}
     return {"resultType": "complete", **result, meta_keys.META: meta}
 
 
 def uncached(result: JsonObject, revision: Revision) -> JsonObject:
-    """Return a complete result that nobody may keep, for the methods that have to say so."""
+    """Returns a complete result that must not be cached, for the methods that have to say so."""
     return complete(result | _UNCACHED.get(revision, {}), revision)
 
 
 def page_result(
     member: str, things: Sequence[JsonObject | Written], revision: Revision, next_cursor: str | None
 ) -> JsonObject:
-    """Return one page of a list; a cursor says that more follow."""
+    """Returns one page of a list; a cursor means that more follow."""
     more = {} if next_cursor is None else {"nextCursor": next_cursor}
     return uncached({member: things} | more, revision)
 
 
 def empty_result(revision: Revision) -> JsonObject:
-    """Return the result of a method that has nothing to say, such as ping."""
+    """Returns an empty result, as of ping."""
     return complete({}, revision)
 
 
 def input_required_result(requests: Mapping[str, JsonObject], state: str) -> JsonObject:
-    """Return the result that asks for answers; it is never kept (MCP 2026-07-28, patterns/mrtr)."""
+    """Returns the result that requests input; it is not cached (MCP 2026-07-28, patterns/mrtr)."""
     asked: JsonObject = {"inputRequests": dict(requests), "requestState": state}
     return complete(asked, MODERN[-1]) | {"resultType": "input_required"}
 
 
 def text_block(text: str) -> JsonObject:
-    """Return one block of text content."""
+    """Returns one block of text content."""
     return {"type": "text", "text": text}
 
 
@@ -88,9 +92,9 @@ def call_result(
     structured: object = None,
     is_error: bool = False,
 ) -> JsonObject:
-    """Return the result of tools/call from content blocks and, where the revision has it, a value.
+    """Returns the result of tools/call from content blocks and, if the revision has it, a value.
 
-    Blocks that the revision cannot carry become text; None means no structured content.
+    Blocks that the revision does not support become text; None means no structured content.
     """
     result: JsonObject = {"content": [carried(block, revision) for block in content]}
     structured_type = _STRUCTURED_TYPE.get(revision)
@@ -100,7 +104,7 @@ def call_result(
 
 
 def carried(block: Mapping[str, Any], revision: Revision) -> JsonObject:
-    """Return a content block as the revision can carry it: as it is, or as text."""
+    """Returns a content block if the revision supports it, else the block as text."""
     kind = str(block.get("type"))
     if revision in _BLOCK_TYPES.get(kind, ()):
         return dict(block)

@@ -1,4 +1,4 @@
-"""subscriptions/listen on the wire: what a client asks to hear, and each message it is sent.
+"""The messages of subscriptions/listen: the request's filter and the notifications.
 
 Source: MCP 2026-07-28, basic/patterns/subscriptions.
 """
@@ -14,19 +14,19 @@ from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import JsonObject
 
 TOOLS: Final = "toolsListChanged"
-# What may be asked for, and the type that it is asked with.
+# The members of the filter, and their types.
 _FILTER: Final[Mapping[str, str]] = {
     TOOLS: "a boolean",
     "promptsListChanged": "a boolean",
     "resourcesListChanged": "a boolean",
     "resourceSubscriptions": "an array of strings",
 }
-# What can change here while a client listens; the rest is left out of the acknowledgement.
+# The changes that this server notifies of; the acknowledgement leaves out the rest.
 _HONOURED: Final = (TOOLS,)
 
 
 def honoured(params: Mapping[str, Any]) -> JsonObject:
-    """Return the part of a request's filter that will be heard of. Raises ProtocolError."""
+    """Returns the supported part of a request's filter. Raises ProtocolError."""
     asked = params.get("notifications")
     if not isinstance(asked, dict):
         raise _invalid("notifications", "an object")
@@ -37,19 +37,19 @@ def honoured(params: Mapping[str, Any]) -> JsonObject:
 
 
 def acknowledged(identifier: RequestId, notifications: JsonObject) -> JsonObject:
-    """Return the first message of a stream: what the client will hear of."""
+    """Returns the first message of a stream, with the accepted filter."""
     return _notification(
         "notifications/subscriptions/acknowledged", identifier, notifications=notifications
     )
 
 
 def tools_changed(identifier: RequestId) -> JsonObject:
-    """Return the message that has the client list its tools again."""
+    """Returns the notification that the list of tools has changed."""
     return _notification("notifications/tools/list_changed", identifier)
 
 
 def ended(identifier: RequestId) -> JsonObject:
-    """Return the last message of a stream that the server ends: the response to the request."""
+    """Returns the last message of a stream that the server ends: the response to the request."""
     result = shapes.empty_result(MODERN[-1])
     result[META] = {SUBSCRIPTION_ID: identifier, **result[META]}
     return envelope.success(identifier, result)

@@ -1,4 +1,4 @@
-"""Tools as each revision tells them.
+"""Serializes tools for each revision.
 
 Source: transport document, tools/list; MCP schema of each revision, Tool.
 """
@@ -8,15 +8,16 @@ from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from mcp_protocol.description import Description
+from mcp_protocol.json_writer import Written
 from mcp_protocol.revisions import MODERN, REVISIONS, Revision, since
 from mcp_protocol.shapes import DECORATION, page_result
-from mcp_protocol.strict_json import JsonObject, Written
+from mcp_protocol.strict_json import JsonObject
 
 
 class ToolFacts(Protocol):
-    """What the wire tells about a tool; any object with these attributes will do.
+    """The attributes of a tool that a list contains.
 
-    `mutates` says that a call changes state somewhere, `open_world` that it reaches outside.
+    `mutates` means that a call changes state somewhere, `open_world` that it uses external systems.
     """
 
     @property
@@ -45,7 +46,7 @@ def _annotations(tool: ToolFacts) -> JsonObject:
 
 
 def _object_output(tool: ToolFacts) -> Mapping[str, Any] | None:
-    # Before 2026-07-28 an output schema describes an object or cannot be told at all.
+    # Before 2026-07-28 an output schema that does not describe an object is left out.
     schema = tool.output_schema
     return schema if schema and schema.get("type") == "object" else None
 
@@ -63,10 +64,10 @@ _TOOL: Final = Description(
 
 
 def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
-    """Return a tool as tools/list describes it; facts that are None are left out.
+    """Returns a tool as tools/list describes it; attributes that are None are left out.
 
-    `destructiveHint` marks tools that change state (transport document, tools/list), which is
-    not the registry's `destructive`: those tools never reach a list.
+    `destructiveHint` marks tools that change state (transport document, tools/list), which is not
+    the registry's `destructive`: those tools are never listed.
     """
     return _TOOL.of(tool, revision)
 
@@ -74,5 +75,5 @@ def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
 def tools_list_result(
     descriptors: Sequence[JsonObject | Written], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
-    """Return one page of tools in the order given; a cursor says that more follow."""
+    """Returns one page of tools in the given order; a cursor means that more follow."""
     return page_result("tools", descriptors, revision, next_cursor)

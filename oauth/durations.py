@@ -1,4 +1,4 @@
-"""Spans of time in words, as the pages and their settings have them."""
+"""Durations in words, for pages and settings."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ DAY: Final = 24 * HOUR
 
 
 def in_words(seconds: int) -> str:
-    """Return the span in the largest unit that measures it without a rest."""
+    """Returns the duration in the largest unit that divides it."""
     if seconds % DAY == 0:
         return _counted(seconds // DAY, ngettext("%(n)d day", "%(n)d days", seconds // DAY))
     if seconds % HOUR == 0:

@@ -1,6 +1,6 @@
-"""The error tree of the authorization server, named as the RFCs name their error codes.
+"""The errors of the authorization server, one class for each error code of the RFCs.
 
-Raise the member that carries the meaning; one place per endpoint turns it into JSON or a redirect.
+Each endpoint converts them to JSON or to a redirect in one place.
 """
 
 import re
@@ -8,14 +8,15 @@ from typing import ClassVar
 
 # RFC 6749 5.2 allows %x20-21 / %x23-5B / %x5D-7E in a description: printable ASCII without " and \.
 _UNPRINTABLE = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]")
-_SHOWN_URI = 120  # characters of a refused URI that an error repeats
+_SHOWN_URI = 120  # characters of an invalid URI that the error message repeats
 
 
 class OAuthError(Exception):
-    """An error that a client or a person may be told about.
+    """An error that is reported to the client or shown to the user.
 
-    `code` is the registered error code, `status` the HTTP status of a JSON answer, `hint` the
-    public description, `debug` what only the log may hold. Source: RFC 6749 4.1.2.1 and 5.2.
+    `code` is the registered error code, `status` the HTTP status of a JSON response, `hint` the
+    public description and `debug` a detail for the log only.
+    Source: RFC 6749 sections 4.1.2.1 and 5.2.
     """
 
     code: ClassVar[str] = "server_error"
@@ -27,14 +28,15 @@ class OAuthError(Exception):
         self.debug = debug
 
     def body(self) -> dict[str, str]:
-        """Return the members of the JSON answer, which are also the parameters of a redirect.
+        """Return the members of the JSON response, which are also the parameters of a redirect.
 
-        The description holds only the characters RFC 6749 5.2 allows; without a hint it is absent.
+        The description contains only the characters that RFC 6749 section 5.2 allows, and is
+        absent without a hint.
         """
-        told = {"error": self.code}
+        members = {"error": self.code}
         if self.hint:
-            told["error_description"] = _UNPRINTABLE.sub("?", self.hint.replace('"', "'"))
-        return told
+            members["error_description"] = _UNPRINTABLE.sub("?", self.hint.replace('"', "'"))
+        return members
 
 
 class InvalidRequest(OAuthError):
@@ -48,6 +50,14 @@ class InvalidClient(OAuthError):
     status = 401
 
 
+class UnreachableClient(InvalidClient):
+    """The host of a client's metadata document cannot be reached from this server."""
+
+    def __init__(self, hint: str, *, host: str, debug: str = "") -> None:
+        super().__init__(hint, debug=debug)
+        self.host = host
+
+
 class InvalidGrant(OAuthError):
     code = "invalid_grant"
 
@@ -57,7 +67,7 @@ class InvalidScope(OAuthError):
 
 
 class InvalidTarget(OAuthError):
-    """The `resource` is not one this server issues tokens for (RFC 8707 2)."""
+    """This server issues no tokens for the `resource` (RFC 8707 section 2)."""
 
     code = "invalid_target"
 
@@ -77,8 +87,8 @@ class AccessDenied(OAuthError):
 class InteractionRequired(OAuthError):
     """`prompt=none` cannot be honoured (OpenID Connect Core 3.1.2.6).
 
-    Never `login_required` or `consent_required`: anybody may register a client, and the difference
-    would tell any web site whether its visitor is signed in here.
+    Never `login_required` or `consent_required`: registration is open, so the difference would tell
+    any web site whether its visitor is signed in here.
     """
 
     code = "interaction_required"
@@ -97,27 +107,27 @@ class RequestUriNotSupported(OAuthError):
 
 
 class InvalidClientMetadata(OAuthError):
-    """A member of a client's metadata cannot be accepted (RFC 7591 3.2.2)."""
+    """A member of the client metadata is invalid (RFC 7591 section 3.2.2)."""
 
     code = "invalid_client_metadata"
 
 
 class InvalidRedirectUri(OAuthError):
-    """A redirect URI cannot be accepted; `uri` is empty where there is none to name.
+    """A redirect URI is invalid; `uri` is empty if the list itself is.
 
-    Source: RFC 7591 3.2.2.
+    Source: RFC 7591 section 3.2.2.
     """
 
     code = "invalid_redirect_uri"
 
     def __init__(self, uri: str, why: str, *, debug: str = "") -> None:
-        super().__init__(f"{why} Refused: {uri[:_SHOWN_URI]}" if uri else why, debug=debug)
+        super().__init__(f"{why} Redirect URI: {uri[:_SHOWN_URI]}" if uri else why, debug=debug)
         self.uri = uri
         self.why = why
 
 
 class MethodNotAllowed(InvalidRequest):
-    """The endpoint does not answer this method (RFC 9110 15.5.6)."""
+    """The endpoint does not support this method (RFC 9110 section 15.5.6)."""
 
     status = 405
 
@@ -135,8 +145,9 @@ class ServerBusy(OAuthError):
 class TooManyRequests(OAuthError):
     """A rate limit refused the request.
 
-    No registered code fits: `slow_down` belongs to the polling of RFC 8628 3.5. RFC 6749 4.1.2.1
-    has `temporarily_unavailable`, and the status tells a limit from an outage (RFC 6585 4).
+    No registered code fits: `slow_down` is for the polling of RFC 8628 section 3.5. RFC 6749
+    section 4.1.2.1 has `temporarily_unavailable`; the status 429 distinguishes a rate limit from
+    an outage (RFC 6585 section 4).
     """
 
     code = "temporarily_unavailable"

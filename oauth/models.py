@@ -1,8 +1,8 @@
-"""Clients, authorizations and the credentials under them.
+"""Clients, authorizations and their credentials.
 
-The five models of django-oauth-toolkit, swapped, with everything removed that would hold a
-secret in clear text or say a fact twice; and `Authorization`, the root of every chain: one row a
-consent, and one UPDATE of it kills all that was ever issued under it.
+The five models of django-oauth-toolkit, swapped, without the columns that would hold a secret in
+clear text or redundant data. `Authorization` is the root of a token family: one row for each
+consent, and one UPDATE of it revokes everything that was issued under it.
 """
 
 from django.conf import settings
@@ -23,7 +23,7 @@ from workspace.models import Membership, Organization
 
 
 class AuthMethod(models.TextChoices):
-    """How a client proves itself at the token endpoint (RFC 7591 section 2)."""
+    """How a client authenticates at the token endpoint (RFC 7591 section 2)."""
 
     NONE = "none", _("public, no secret")
     BASIC = "client_secret_basic", _("secret in the Authorization header")
@@ -31,10 +31,10 @@ class AuthMethod(models.TextChoices):
 
 
 class Client(AbstractApplication):
-    """A program that asks for access, however it came to be known here."""
+    """A program that requests access, however it was registered."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    # One space-separated string of URIs lets a second one be smuggled in: a JSON list cannot.
+    # A JSON list: in a space-separated string, a second URI could be smuggled in.
     redirect_uris = models.JSONField(_("redirect URIs"), default=list)
     auth_method = models.CharField(
         _("authentication"), max_length=30, choices=AuthMethod.choices, default=AuthMethod.NONE
@@ -53,8 +53,8 @@ class Client(AbstractApplication):
     )
     first_token_at = models.DateTimeField(_("first token"), null=True, editable=False)
 
-    # The toolkit's columns that nothing here may read: a plaintext-capable secret, grants and
-    # algorithms this server does not speak, a switch that skips consent.
+    # Columns of the toolkit that are not used: a secret that may be in clear text, grants and
+    # algorithms that this server does not support, a switch that skips consent.
     client_secret = None
     hash_client_secret = None
     post_logout_redirect_uris = None
@@ -76,13 +76,16 @@ class Client(AbstractApplication):
             ),
         ]
 
+    def clean(self) -> None:
+        """Checks nothing: the toolkit expects URIs as text, and `ClientMetadata` validates them."""
+
     def get_absolute_url(self) -> str:
-        """Where an admin reads of it: the toolkit's own page is not mounted here."""
+        """Returns the URL of the admin page: the toolkit's own page is not served here."""
         return reverse("admin:oauth_client_change", args=[self.pk])
 
 
 class Authorization(models.Model):
-    """One consent: who lets which client do what in which organization."""
+    """One consent of a user: the client, the organization and the scope."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     client = models.ForeignKey(Client, models.CASCADE, related_name="authorizations")
@@ -90,7 +93,7 @@ class Authorization(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="authorizations"
     )
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="authorizations")
-    # Null once the person has left: a later membership is another row and revives nothing.
+    # Null once the user has left: a later membership is another row and does not restore it.
     membership = models.ForeignKey(
         Membership, models.SET_NULL, null=True, related_name="authorizations"
     )
@@ -110,16 +113,16 @@ class Authorization(models.Model):
 
 
 class RememberedConsent(models.Model):
-    """“Don't ask again for exactly this”, said when an authorization was given."""
+    """“Don't ask again for exactly this”, chosen when an authorization was created."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     authorization = models.OneToOneField(
         Authorization, models.CASCADE, related_name="remembered", editable=False
     )
-    # What was asked, not what was left ticked: the next request has to ask for the same again.
+    # The requested scope, not the selected one: the next request has to be the same.
     redirect_uri = models.TextField(editable=False)
     scope = models.TextField(editable=False)
-    # SHA-256 of all that must be as it was then: the client, the person's password, the scope.
+    # SHA-256 of all that must not change: the client, the user's password, the scope.
     circumstances_sha256 = models.CharField(max_length=64, editable=False)
     expires_at = models.DateTimeField(editable=False)
 
@@ -133,12 +136,18 @@ class RememberedConsent(models.Model):
 
 
 class AuthorizationRequest(models.Model):
-    """What a client asked for, kept here while the person decides: the form can only narrow it."""
+    """What a client requested, stored while the user decides: the form can only narrow it."""
+
+    class Outcome(models.TextChoices):
+        """What the user decided; empty while the request is open or if the client changed."""
+
+        APPROVED = "approved", _("approved")
+        CANCELLED = "cancelled", _("cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     client = models.ForeignKey(Client, models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    # SHA-256 of the session's key: the decision must come from the browser that was asked.
+    # SHA-256 of the session's key: the decision must come from the same browser.
     session_sha256 = models.CharField(max_length=64)
     redirect_uri = models.TextField()
     state = models.TextField(null=True)  # noqa: DJ001  absent and empty differ: it is echoed
@@ -148,18 +157,29 @@ class AuthorizationRequest(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True)
+    # The approval, and its code for a minute, to repeat the redirect (oauth/consent/decisions.py).
+    authorization = models.ForeignKey(Authorization, models.SET_NULL, null=True, related_name="+")
+    sealed_code = models.BinaryField(null=True, editable=False)
 
     class Meta:
         verbose_name = _("authorization request")
         verbose_name_plural = _("authorization requests")
-        indexes = [models.Index(fields=("expires_at",), name="oauth_request_expiry")]
+        indexes = [
+            models.Index(fields=("expires_at",), name="oauth_request_expiry"),
+            models.Index(
+                fields=("decided_at",),
+                condition=models.Q(sealed_code__isnull=False),
+                name="oauth_request_sealed",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"request {self.pk}"
 
 
 class Grant(AbstractGrant):
-    """An authorization code: its SHA-256 only. Spent rows stay a day, to recognise a replay."""
+    """An authorization code: its SHA-256. Used rows are kept a day, to recognise a replay."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     code = models.CharField(max_length=64, unique=True, editable=False)
@@ -183,7 +203,7 @@ class Grant(AbstractGrant):
 
 
 class AccessToken(AbstractAccessToken):
-    """A bearer token: its SHA-256, its own scope and its hour. It is revoked with its chain."""
+    """A bearer token: its SHA-256, its own scope and its expiry. It is revoked with its family."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     token_checksum = models.CharField(max_length=64, unique=True, editable=False)
@@ -204,14 +224,14 @@ class AccessToken(AbstractAccessToken):
 
 
 class RefreshToken(AbstractRefreshToken):
-    """A refresh token: its SHA-256. Used rows stay: deleted, a replay would not be recognised."""
+    """A refresh token: its SHA-256. Used rows are kept: without them a replay is not recognised."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     token_checksum = models.CharField(max_length=64, unique=True, editable=False)
     authorization = models.ForeignKey(Authorization, models.CASCADE, related_name="refresh_tokens")
     scope = models.TextField(_("scope"))
     used_at = models.DateTimeField(_("used"), null=True, editable=False)
-    # The pair it was spent for, while the replay window keeps it (`oauth/replay_window.py`).
+    # The pair that replaced it, stored during the replay window (`oauth/grants/replay_window.py`).
     sealed_reply = models.BinaryField(null=True, editable=False)
 
     token = None
@@ -235,8 +255,75 @@ class RefreshToken(AbstractRefreshToken):
         ]
 
 
+class ServerKey(models.Model):
+    """A key with which an organization's own servers call the SDK API: its SHA-256.
+
+    `oauth.server_keys` creates, verifies and revokes keys.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="server_keys")
+    name = models.CharField(_("name"), max_length=100)
+    checksum = models.CharField(max_length=64, unique=True, editable=False)
+    # The last characters of the secret, by which people recognize a key.
+    ending = models.CharField(_("ends with"), max_length=4, editable=False)
+    scope = models.CharField(_("scope"), max_length=200)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        verbose_name=_("created by"),
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    # Written at most once in `expiry.USE_SECONDS`.
+    last_used_at = models.DateTimeField(_("last used"), null=True, editable=False)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("server key")
+        verbose_name_plural = _("server keys")
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class McpToken(models.Model):
+    """A token of a user for one project of the gateway: its SHA-256.
+
+    `oauth.mcp_tokens` creates, verifies and revokes tokens.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="mcp_tokens")
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="mcp_tokens")
+    # Null once the user has left: a later membership is another row and does not restore it.
+    membership = models.ForeignKey(Membership, models.SET_NULL, null=True, related_name="+")
+    # The path of the resource under HALO_PUBLIC_URL, as `/prj_...`.
+    resource_path = models.CharField(_("resource"), max_length=100, editable=False)
+    name = models.CharField(_("name"), max_length=100)
+    checksum = models.CharField(max_length=64, unique=True, editable=False)
+    # The last characters of the secret, by which people recognize a token.
+    ending = models.CharField(_("ends with"), max_length=4, editable=False)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    # Written at most once in `expiry.USE_SECONDS`.
+    last_used_at = models.DateTimeField(_("last used"), null=True, editable=False)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("MCP token")
+        verbose_name_plural = _("MCP tokens")
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class IDToken(AbstractIDToken):
-    """Swapped with the rest so that the toolkit owns no table; this server issues none."""
+    """Swapped like the others, so that the toolkit creates no table; this server issues none."""
 
     class Meta(AbstractIDToken.Meta):
         verbose_name = _("ID token")

@@ -1,4 +1,4 @@
-"""What this floor asks of the floors above, bound once at start-up (`halo_mcp/bindings.py`)."""
+"""Ports to upper layers, bound once at start-up (`halo_mcp/bindings.py`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from oauth.scopes import Scope
 
 @dataclass(frozen=True, slots=True)
 class UnlockedTool:
-    """A tool as a person reads of it."""
+    """A tool as users see it."""
 
     name: str
     title: str
@@ -18,20 +18,60 @@ class UnlockedTool:
 
 
 class ScopeExplainer(Protocol):
-    """Says what scopes would unlock in an organization at this moment."""
+    """Describes what scopes permit in an organization now."""
 
     def tools(
         self, scopes: Iterable[Scope], organization_id: UUID
     ) -> Mapping[Scope, Sequence[UnlockedTool]]:
-        """For each scope the tools that a token with it alone could call today; maybe none."""
+        """Returns, by scope, the tools that a token with it alone could call now; maybe none."""
         ...
 
     def integration_names(self) -> dict[str, str]:
-        """Display names of the integrations, by id."""
+        """Returns the display names of the integrations, by id."""
+        ...
+
+    def grantable_actions(self, integration: str) -> frozenset[str] | None:
+        """Returns the actions of an integration that may be granted, connected or not.
+
+        Destructive actions are not among them. Returns None if there is no such integration.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectTool:
+    """A tool of a project as users see it."""
+
+    name: str
+    title: str
+    description: str
+    is_read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project of the gateway, and its tools that a token could call now."""
+
+    id: str
+    name: str
+    organization_id: UUID
+    tools: Sequence[ProjectTool]
+
+
+class Projects(Protocol):
+    """Describes the projects of the gateway, each of which is a resource of its own."""
+
+    def find(self, project_id: str) -> Project | None:
+        """Returns a project of any organization."""
+        ...
+
+    def names(self, project_ids: Iterable[str]) -> dict[str, str]:
+        """Returns the names of those of these projects that exist, by id."""
         ...
 
 
 _bound: list[ScopeExplainer] = []
+_projects: list[Projects] = []
 
 
 def bind_scope_explainer(explainer: ScopeExplainer) -> None:
@@ -40,3 +80,11 @@ def bind_scope_explainer(explainer: ScopeExplainer) -> None:
 
 def scope_explainer() -> ScopeExplainer:
     return _bound[0]
+
+
+def bind_projects(projects_of_gateway: Projects) -> None:
+    _projects[:] = [projects_of_gateway]
+
+
+def projects() -> Projects:
+    return _projects[0]

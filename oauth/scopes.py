@@ -1,4 +1,4 @@
-"""The scope grammar: what a token may do, compared by meaning and never by text.
+"""The scope grammar; scopes are compared by meaning and not by text.
 
 Source: the scopes document, "The scope grammar"; in plain words in docs/scopes.md.
 """
@@ -14,18 +14,22 @@ from oauth.errors import InvalidScope
 MAX_TEXT: Final = 8_192  # characters of a `scope` parameter
 MAX_REMEMBERED_TEXT: Final = 1_024
 
-# An allow-list: what does not match in full is no scope. The tools of an external server
-# (`mcp.<slug>`) carry the names that server chose, within the alphabet MCP gives tool names.
+# Of a project of the gateway: 128 random bits in base64url (`foundation.ids.reference`).
+PROJECT_ID: Final = r"prj_[A-Za-z0-9_-]{22}"
+
+# An allow-list: text that does not match in full is no scope. The tools of an external server
+# (`mcp.<slug>`) have the names of that server, in the alphabet of MCP tool names.
 _GRAMMAR = re.compile(
     r"docs:read|setup:read|data:read|actions:\*"
     r"|actions:[a-z][a-z0-9_]{0,63}:(?:\*|[a-z][a-z0-9_]{0,63})"
     r"|actions:mcp\.[a-z][a-z0-9_]{0,31}:(?:\*|[A-Za-z0-9_.-]{1,128})"
+    rf"|projects:{PROJECT_ID}:(?:\*|[A-Za-z0-9_.-]{{1,64}})"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One recognised scope, split at its colons; made by `parse` and `for_action` only."""
+    """One recognised scope, split at its colons; created by `parse` and `for_action` only."""
 
     parts: tuple[str, ...]
 
@@ -34,21 +38,33 @@ class Scope:
 
     @property
     def integration(self) -> str | None:
-        """The integration id of an `actions:<integration>:...` scope."""
-        return self.parts[1] if self.parts[2:] else None
+        """The integration id of an `actions:<integration>:...` scope; None for any other scope."""
+        return self.parts[1] if self.parts[0] == "actions" and self.parts[2:] else None
+
+    @property
+    def project(self) -> str | None:
+        """The project id of a `projects:<projectId>:...` scope; None for any other scope."""
+        return self.parts[1] if self.parts[0] == "projects" else None
 
     def granted_by(self) -> frozenset["Scope"]:
-        """Return every scope that grants this one, itself among them.
+        """Return every scope that grants this one, including itself.
 
-        Only `actions:*` reaches past its own kind: `actions:<integration>:*` grants nothing but
-        that integration's actions. Source: the scopes document, "The scope grammar".
+        `actions:<integration>:*` grants only that integration's actions. `actions:*` grants all
+        actions and IMPLIED_BY_ALL_ACTIONS. `projects:<projectId>:*` grants only that project's
+        tools, and nothing else grants them. Source: the scopes document, "The scope grammar".
         """
-        if self.integration is None:
-            return frozenset((self, ALL_ACTIONS))
-        return frozenset((self, Scope((*self.parts[:2], "*")), ALL_ACTIONS))
+        if self.project is not None:
+            return frozenset((self, Scope((*self.parts[:2], "*"))))
+        if self.integration is not None:
+            return frozenset((self, Scope((*self.parts[:2], "*")), ALL_ACTIONS))
+        return frozenset((self, ALL_ACTIONS) if self in IMPLIED_BY_ALL_ACTIONS else (self,))
 
 
 ALL_ACTIONS: Final = Scope(("actions", "*"))
+# A list and not "everything": a scope added to the grammar later is not implied by old tokens.
+IMPLIED_BY_ALL_ACTIONS: Final = frozenset(
+    (Scope(("docs", "read")), Scope(("setup", "read")), Scope(("data", "read")))
+)
 
 
 class ScopeTooLong(InvalidScope):
@@ -56,16 +72,16 @@ class ScopeTooLong(InvalidScope):
 
 
 class ScopeNotCovered(InvalidScope):
-    """A scope was asked for that the grant does not hold; `scope` names it."""
+    """A requested scope is not part of the grant; `scope` names it."""
 
     def __init__(self, scope: Scope) -> None:
-        super().__init__(f"The scope {scope} goes beyond what was granted.")
+        super().__init__(f"The scope {scope} was not granted.")
         self.scope = scope
 
 
 @dataclass(frozen=True)
 class ScopeSet:
-    """Recognised scopes in the order they were asked for, each once."""
+    """Recognised scopes in the order of the request, each once."""
 
     members: tuple[Scope, ...] = ()
 
@@ -83,23 +99,23 @@ class ScopeSet:
         return frozenset(self.members)
 
     def covers(self, required: Scope | str) -> bool:
-        """Tell whether these scopes grant the required one; an unknown text is never granted."""
+        """Returns whether these scopes grant the required one; an unknown text is never granted."""
         if isinstance(required, str):
             return not self._lookup.isdisjoint(_granting(required))
         return not self._lookup.isdisjoint(required.granted_by())
 
     def intersect(self, other: "ScopeSet") -> "ScopeSet":
-        """Return the scopes that both sets grant.
+        """Returns the scopes that both sets grant.
 
-        The result covers a scope exactly where both sides do: two scopes either contain one
-        another or share nothing, so the narrower member of every overlap stands for it.
+        The result covers a scope exactly if both sets do: of two scopes, one includes the other or
+        they are disjoint, so the narrower member of every overlap is enough.
         """
         mine = (scope for scope in self if other.covers(scope))
         theirs = (scope for scope in other if self.covers(scope))
         return ScopeSet(tuple(dict.fromkeys((*mine, *theirs))))
 
     def narrow(self, requested: "ScopeSet") -> "ScopeSet":
-        """Return the requested scopes once every one of them is covered.
+        """Returns the requested scopes if all of them are covered.
 
         Raises ScopeNotCovered for the first that is not, and InvalidScope for an empty request: a
         token without scopes could do nothing. Source: RFC 6749 6; the scopes document, "Downscope".
@@ -113,9 +129,9 @@ class ScopeSet:
 
 
 def parse(text: str) -> ScopeSet:
-    """Read a `scope` parameter; what the grammar does not know is dropped without an error.
+    """Parses a `scope` parameter; unknown scopes are dropped without an error.
 
-    Order is kept and repetition is not. Only the ASCII space separates (RFC 6749 3.3). Raises
+    Keeps the order and drops repetitions. Only the ASCII space separates (RFC 6749 3.3). Raises
     ScopeTooLong over MAX_TEXT characters. Source: the scopes document, "The scope grammar".
     """
     if len(text) > MAX_TEXT:
@@ -125,8 +141,8 @@ def parse(text: str) -> ScopeSet:
 
 
 def effective(token: str, consent: str) -> ScopeSet:
-    """Return what a token grants under a consent: the scopes that both texts hold."""
-    # Texts of many scopes are rare, and would fill the memory.
+    """Returns what a token grants under a consent: the scopes that both texts grant."""
+    # Texts of many scopes are rare, and would fill the cache.
     is_short = len(token) + len(consent) <= MAX_REMEMBERED_TEXT
     return _remembered(token, consent) if is_short else _shared(token, consent)
 
@@ -135,12 +151,12 @@ def _shared(token: str, consent: str) -> ScopeSet:
     return parse(token).intersect(parse(consent))
 
 
-# What texts mean never changes; who may use them is asked anew with every request.
+# The meaning of a text never changes; authorization is checked with every request.
 _remembered: Final = lru_cache(maxsize=1_024)(_shared)
 
 
 def for_action(integration: str, action: str) -> Scope:
-    """Return the scope that one action requires.
+    """Returns the scope that one action requires.
 
     Raises ValueError for names outside the grammar: no token could ever hold such a scope.
     """
@@ -150,21 +166,32 @@ def for_action(integration: str, action: str) -> Scope:
     return scope
 
 
-def scope_allows_destructive(_scopes: ScopeSet) -> bool:
-    """Answer whether the scopes permit destructive actions: no, whatever they are.
+def for_project(project_id: str, tool: str = "*") -> Scope:
+    """Returns the scope of one tool of a project, or of all.
 
-    The one chokepoint through which refunds, deletions and irreversible writes would have to pass.
-    A client on somebody's laptop stands further from the operator than the dashboard does, so the
-    way is closed instead of being left to judgement at consent time.
-    Source: the scopes document, "Destructive actions are not exposed via MCP".
+    Raises ValueError for names outside the grammar: no token could ever hold such a scope.
+    """
+    scope = _recognise(f"projects:{project_id}:{tool}")
+    if scope is None:
+        raise ValueError(f"no scope can name {project_id!r} {tool!r}")
+    return scope
+
+
+def scope_allows_destructive(_scopes: ScopeSet) -> bool:
+    """Returns False: no scope permits destructive actions.
+
+    The one function that refunds, deletions and irreversible writes would have to pass. An MCP
+    client is less under the operator's control than the dashboard, so these actions are always
+    refused instead of offered for consent. Source: the scopes document, "Destructive actions are
+    not exposed via MCP".
     """
     return False
 
 
-# A list asks for the scope of every tool: a few thousand texts, all from the code.
+# A list of tools needs the scope of every tool: a few thousand texts, all from the code.
 @lru_cache(maxsize=4_096)
 def _granting(required: str) -> frozenset[Scope]:
-    """Every scope that grants the one of this text; none for an unknown text."""
+    """Returns every scope that grants the one of this text; none for an unknown text."""
     scope = _recognise(required)
     return frozenset() if scope is None else scope.granted_by()
 
@@ -173,8 +200,14 @@ def _recognise(token: str) -> Scope | None:
     return Scope(tuple(token.split(":"))) if _GRAMMAR.fullmatch(token) else None
 
 
+# Scopes of OpenID Connect, which clients request out of habit: accepted and dropped.
+IDENTITY: Final = frozenset({"openid", "profile", "email", "offline_access"})
+
 SUPPORTED: Final = parse("docs:read setup:read data:read actions:*")
 """The scopes that discovery advertises; those of single integrations depend on the workspace."""
+
+FIXED: Final = frozenset(SUPPORTED)
+"""The scopes that exist in every deployment, whichever integrations it has."""
 
 
 class SmallestSet(NamedTuple):
@@ -194,7 +227,7 @@ SMALLEST_SETS: Final = (
 
 
 class Description(NamedTuple):
-    """What a consent page says of a scope; `kind` tells looking from acting."""
+    """The text of the consent page for a scope; `kind` is "read" or "act"."""
 
     title: str
     sentence: str
@@ -225,10 +258,13 @@ _FIXED_DESCRIPTIONS: Final[Mapping[str, Description]] = {
 
 
 def describe(scope: Scope, names: Mapping[str, str] | None = None) -> Description:
-    """Put a scope into plain words for the person who is asked to grant it.
+    """Returns the description of a scope for the user who is asked to grant it.
 
-    `names` maps integration ids to display names; without one the id is spelled out.
+    `names` maps integration and project ids to display names; without one the id of an integration
+    is spelled out.
     """
+    if scope.project is not None:
+        return _of_project(scope, (names or {}).get(scope.project) or scope.project)
     if scope.integration is None:
         return _FIXED_DESCRIPTIONS[str(scope)]
     name = (names or {}).get(scope.integration) or _spelled_out(scope.integration)
@@ -239,6 +275,14 @@ def describe(scope: Scope, names: Mapping[str, str] | None = None) -> Descriptio
         )
     plain = action.replace("_", " ")
     return Description(f"{name}: {plain}", f"Run the one action “{plain}” in {name}.", "act")
+
+
+def _of_project(scope: Scope, name: str) -> Description:
+    tool = scope.parts[2]
+    if tool == "*":
+        sentence = f"Call every tool of {name}, as its policy allows."
+        return Description(f"Use all tools of {name}", sentence, "act")
+    return Description(f"{name}: {tool}", f"Call the one tool “{tool}” of {name}.", "act")
 
 
 def _spelled_out(integration: str) -> str:

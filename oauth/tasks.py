@@ -1,5 +1,6 @@
 from foundation.background import task
-from oauth import cleanup
+from oauth.consent import obsolete_scopes
+from oauth.grants import cleanup
 
 
 @task(name="oauth.prune_unused_clients")
@@ -15,3 +16,8 @@ def prune_spent_credentials() -> int:
 @task(name="oauth.forget_replies")
 def forget_replies() -> int:
     return cleanup.forget_replies()
+
+
+@task(name="oauth.remove_obsolete_scopes")
+def remove_obsolete_scopes() -> int:
+    return obsolete_scopes.remove()

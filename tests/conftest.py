@@ -14,8 +14,8 @@ import django
 import hypothesis
 import pytest
 
-# Where Python is told to keep no compiled modules, each of the many processes that are started here
-# would compile all of Django for itself, which takes it twice as long as all that follows.
+# Without compiled modules each of the many processes that are started here would compile all of
+# Django for itself, which takes it twice as long as all that follows.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -28,9 +28,10 @@ for name in [name for name in os.environ if name.startswith("HALO_") and "TEST" 
 os.environ["HALO_DATA_DIR"] = str(DATA_DIR)
 os.environ["HOST"], os.environ["PORT"] = "127.0.0.1", "8000"
 if redis_url := os.environ.get("REDIS_URL"):
-    # A Redis database for each test process, away from 0, where somebody's own data may be. The
-    # path is replaced, for workers inherit the address that their parent has changed already.
-    own = urlsplit(redis_url)._replace(path=f"/{1 + int(WORKER) % 15}")
+    # A Redis database for each test process, away from 0, where somebody's own data may be, and
+    # from 8 on, which the servers that tests start use. The path is replaced, for workers inherit
+    # the address that their parent has changed already.
+    own = urlsplit(redis_url)._replace(path=f"/{1 + int(WORKER) % 7}")
     os.environ["REDIS_URL"] = own.geturl()
 # Named here and not in pyproject.toml, and not left to the worker processes either: where it finds
 # the name, pytest-django reads the settings before this file has set the environment.
@@ -61,12 +62,57 @@ def _fresh_counters() -> Iterator[None]:
 
         with redis.Redis.from_url(os.environ["REDIS_URL"]) as store:
             store.flushdb()
+    from oauth.endpoints import page_limits  # noqa: PLC0415  settings first
+
     cache.clear()
     limits.reset_store()
     limits.reset_shares()
+    page_limits.outage.forget()
     yield
     limits.reset_store()
     limits.reset_shares()
+    page_limits.outage.forget()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001  it creates the database
+    """The threads of the application in process work on the connection of a test."""
+    from tests.drivers import in_process_server  # noqa: PLC0415  settings first
+    from tests.drivers.shared_connection import SharedConnection  # noqa: PLC0415  settings first
+
+    shared = SharedConnection()
+    with shared.in_place(), pytest.MonkeyPatch.context() as patched:
+        _empty_tables_by_delete(patched)
+        yield
+        # Before the database is dropped, which nobody may use then.
+        in_process_server.close()
+        shared.close_others()
+
+
+def _empty_tables_by_delete(patched: pytest.MonkeyPatch) -> None:
+    """PostgreSQL makes new files for a table and each of its indexes to truncate it.
+
+    That takes longer than most tests; to delete a few rows does not. References are checked at the
+    end of the transaction, so the order does not matter.
+    """
+    from django.db.backends.postgresql.operations import (  # noqa: PLC0415  settings first
+        DatabaseOperations,
+    )
+
+    def sql_flush(operations: Any, _style: Any, tables: Any, **_options: Any) -> list[str]:
+        names = (operations.quote_name(table) for table in tables)
+        return [f"DELETE FROM {name}" for name in names]  # noqa: S608  names of tables
+
+    patched.setattr(DatabaseOperations, "sql_flush", sql_flush)
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_the_application_start_again() -> Iterator[None]:
+    """A test that may not use the database meets no connection that another test has opened."""
+    from tests.drivers import shared_connection  # noqa: PLC0415  settings first
+
+    yield
+    shared_connection.close_others()
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +123,7 @@ def _cheap_passwords(settings: Any) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _static_files_found_once() -> Iterator[None]:
-    """Every test client builds the middleware anew; its files on disk stay what they are."""
+    """Every test client builds the middleware again; its files on disk do not change."""
     from whitenoise.middleware import WhiteNoiseMiddleware  # noqa: PLC0415  settings first
 
     found: dict[str, Any] = {}

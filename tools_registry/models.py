@@ -1,17 +1,12 @@
-"""The switches that an admin turns: one a connected integration, one an action of an agent."""
+"""The switches that an admin turns: one row for each integration, one for each agent action."""
 
 from django.conf import settings
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation.ids import uuid7
-from tools_registry.billing.models import BillingRequest
 from workspace import caps
 from workspace.models import Agent, Organization
-
-# Django looks for models here; what else there is stands in the package of its own.
-__all__ = ["BillingRequest"]
 
 
 class ConnectionState(models.TextChoices):
@@ -21,7 +16,7 @@ class ConnectionState(models.TextChoices):
 
 
 class IntegrationMode(models.Model):
-    """An organization's integration: its Actions mode (layer 1) and its connection.
+    """An organization's integration: its Actions mode and its connection.
 
     No row means: mode on by default, not connected, hence hidden and refused.
     """
@@ -76,7 +71,7 @@ class Credential(models.Model):
 
 
 class ActionToggle(models.Model):
-    """Whether an agent may use an action (layer 2). No row means off."""
+    """Whether an agent may use an action. No row means off."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="toggles")
@@ -122,6 +117,19 @@ class Question(models.Model):
         return "answered" if self.sealed_answer else "open"
 
 
+class PushedMessage(models.Model):
+    """A notification for the open WebSockets of an authorization, kept for a minute."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    authorization_id = models.CharField(max_length=64, db_index=True)
+    # Sealed: it may hold the result of a call.
+    sealed = models.BinaryField()
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"for {self.authorization_id}"
+
+
 class SpentState(models.Model):
     """A `requestState` that a change was made under: no other change may be."""
 
@@ -143,28 +151,3 @@ class SessionLevel(models.Model):
 
     def __str__(self) -> str:
         return self.level
-
-
-class DocumentationSection(models.Model):
-    """A page of the public documentation under one heading: the unit that search ranks."""
-
-    id = models.BigAutoField(primary_key=True)
-    page = models.CharField(_("page"), max_length=120)
-    page_title = models.CharField(_("page title"), max_length=200)
-    position = models.PositiveIntegerField(_("position"))
-    anchor = models.CharField(_("anchor"), max_length=200, blank=True)
-    heading = models.CharField(_("heading"), max_length=200)
-    text = models.TextField(_("text"))
-    # Of the whole page's source, so that indexing again is a comparison.
-    digest = models.CharField(max_length=64)
-    indexed_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        verbose_name = _("documentation section")
-        verbose_name_plural = _("documentation sections")
-        constraints = [
-            models.UniqueConstraint(fields=("page", "position"), name="tools_one_section_a_place"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.page}#{self.anchor}"

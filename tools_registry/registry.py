@@ -7,9 +7,10 @@ and external servers (later) are not. Another organization's tool is an unknown 
 import importlib
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from operator import attrgetter
 from types import ModuleType
 from typing import Final, Protocol
@@ -18,14 +19,25 @@ from uuid import UUID
 from django.core.exceptions import ImproperlyConfigured
 
 from tools_registry import integrations, sources
-from tools_registry.types import Connection, Prompt, Resource, ResourceTemplate, Tool, Toolset
+from tools_registry.api import (
+    Connection,
+    Guarded,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Tool,
+    Toolset,
+)
+
+# Far above what toolsets hold; a bound on what sources bring later.
+MAX_CACHED_ALIASES: Final = 8_192
 
 
 class Source(Protocol):
     """Where tools, resources and prompts come from. A tool is found by its alias too.
 
-    A tool that has not changed is the same object each time: by it stands what lists say of it
-    (`tools_registry/descriptors.py`).
+    A tool that has not changed is the same object each time: its descriptor is cached by the object
+    (`tools_registry/endpoint/descriptors.py`).
     """
 
     def find(self, name: str, organization_id: UUID) -> Tool | None: ...
@@ -86,47 +98,56 @@ def alias(name: str) -> str:
     return name.replace(".", "_")
 
 
-def find(name: str, organization_id: UUID) -> Tool | None:
-    """The tool of this name, or of this alias, as one organization sees it."""
-    for source in _sources():
-        if (tool := source.find(name, organization_id)) is not None:
-            return tool
-    return None
+@lru_cache(maxsize=MAX_CACHED_ALIASES)
+def under_alias(tool: Tool) -> Tool:
+    """The same tool under its alias; the same object each time."""
+    return replace(tool, name=alias(tool.name))
 
 
-def tools(organization_id: UUID) -> list[Tool]:
-    """Every tool of an organization, before the gate, in an order that never changes by itself.
+class Catalogue:
+    """What sources offer together: the tools, resources and prompts of one surface.
 
-    Clients cache prompts by it, so integrations and names sort, and built-in tools come first.
+    `sources` returns them in the order in which they are asked.
     """
-    found = (tool for source in _sources() for tool in source.tools(organization_id))
-    return sorted(found, key=_PLACE)
 
+    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+        self._sources = sources
 
-def find_resource(uri: str, organization_id: UUID) -> Resource | None:
-    """The resource at this URI as one organization sees it: a declared one, or a template's."""
-    found = (source.find_resource(uri, organization_id) for source in _sources())
-    return next((resource for resource in found if resource is not None), None)
+    def find(self, name: str, organization_id: UUID) -> Tool | None:
+        """The tool of this name, or of this alias, as one organization sees it."""
+        for source in self._sources():
+            if (tool := source.find(name, organization_id)) is not None:
+                return tool
+        return None
 
+    def tools(self, organization_id: UUID) -> list[Tool]:
+        """Every tool of an organization, before the gate, in an order that never changes by itself.
 
-def resources(organization_id: UUID) -> list[Resource]:
-    """Every declared resource, before the gate; those of templates are not among them."""
-    return [one for source in _sources() for one in source.resources(organization_id)]
+        Clients cache prompts by it, so integrations and names sort, and built-in tools come first.
+        """
+        found = (tool for source in self._sources() for tool in source.tools(organization_id))
+        return sorted(found, key=_PLACE)
 
+    def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:
+        """The resource at this URI as one organization sees it: a declared one, or a template's."""
+        found = (source.find_resource(uri, organization_id) for source in self._sources())
+        return next((resource for resource in found if resource is not None), None)
 
-def templates(organization_id: UUID) -> list[ResourceTemplate]:
-    """Every resource template, before the gate."""
-    return [one for source in _sources() for one in source.templates(organization_id)]
+    def resources(self, organization_id: UUID) -> list[Resource]:
+        """Every declared resource, before the gate; those of templates are not among them."""
+        return [one for source in self._sources() for one in source.resources(organization_id)]
 
+    def templates(self, organization_id: UUID) -> list[ResourceTemplate]:
+        """Every resource template, before the gate."""
+        return [one for source in self._sources() for one in source.templates(organization_id)]
 
-def prompts(organization_id: UUID) -> list[Prompt]:
-    """Every prompt, before the gate."""
-    return [one for source in _sources() for one in source.prompts(organization_id)]
+    def prompts(self, organization_id: UUID) -> list[Prompt]:
+        """Every prompt, before the gate."""
+        return [one for source in self._sources() for one in source.prompts(organization_id)]
 
-
-def find_prompt(name: str, organization_id: UUID) -> Prompt | None:
-    """The prompt of this name as one organization sees it."""
-    return next((one for one in prompts(organization_id) if one.name == name), None)
+    def find_prompt(self, name: str, organization_id: UUID) -> Prompt | None:
+        """The prompt of this name as one organization sees it."""
+        return next((one for one in self.prompts(organization_id) if one.name == name), None)
 
 
 def native_toolsets() -> tuple[Toolset, ...]:
@@ -144,6 +165,14 @@ def integration_toolsets() -> list[Toolset]:
     found = (toolset for source in _toolset_sources() for toolset in source.toolsets)
     named = (toolset for toolset in found if toolset.integration)
     return sorted(named, key=lambda toolset: toolset.integration)
+
+
+def offers_of(integration: str) -> list[Guarded] | None:
+    """Every tool, resource, template and prompt of an integration; None for an unknown id."""
+    found = [one for one in integration_toolsets() if one.integration == integration]
+    if not found:
+        return None
+    return [offer for toolset in found for offer in _offers(toolset)]
 
 
 def connection(integration: str) -> Connection | None:
@@ -171,6 +200,13 @@ def including(*toolsets: Toolset) -> Iterator[None]:
         _extra.remove(extra)
 
 
+def _offers(toolset: Toolset) -> Iterator[Guarded]:
+    yield from toolset.tools
+    yield from toolset.resources
+    yield from toolset.templates
+    yield from toolset.prompts
+
+
 def _aliased(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
     # An alias that two tools share names neither: a guess could write to the wrong place.
     shared = Counter(alias(name) for name in tools)
@@ -182,16 +218,16 @@ _PLACE: Final = attrgetter("integration", "name")
 _extra: list[ToolsetSource] = []
 
 
-def _sources() -> tuple[Source, ...]:
-    return _toolset_sources()
-
-
 def _toolsets() -> Iterator[Toolset]:
     return (one for source in _toolset_sources() for one in source.toolsets)
 
 
 def _toolset_sources() -> tuple[ToolsetSource, ...]:
     return (_native(), *_extra)
+
+
+# What the workspace server offers, and with it every page about its tools.
+WORKSPACE_CATALOGUE: Final = Catalogue(_toolset_sources)
 
 
 @cache

@@ -1,27 +1,59 @@
-"""People, organizations and what is switched on for them."""
+"""The admin pages of users, organizations, memberships and feature flags."""
 
-from typing import Any, ClassVar, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final, cast
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AdminSplitDateTime
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
-from django.db.models import Model
+from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from workspace import flags, organizations
-from workspace.customer_admin import CustomerAdmin
-from workspace.models import Agent, Customer, FeatureFlag, Membership, Organization, User
-from workspace.publishing_admin import PublishingAdmin
+from workspace.administration.access import grantable_roles
+from workspace.administration.customers import CustomerAdmin
+from workspace.administration.imports import DataImportAdmin
+from workspace.administration.knowledge import KnowledgeSourceAdmin
+from workspace.administration.publishing import PublishingAdmin
+from workspace.administration.records.companies import CompanyAdmin, LeadAdmin
+from workspace.administration.records.conversations import ConversationAdmin, FeedbackAdmin
+from workspace.administration.records.events import EventAdmin
+from workspace.administration.records.tickets import TicketAdmin
+from workspace.administration.scoped import ScopedAdmin, ScopedInline
+from workspace.models import (
+    Agent,
+    Company,
+    Conversation,
+    Customer,
+    DataImport,
+    Event,
+    FeatureFlag,
+    Feedback,
+    KnowledgeSource,
+    Lead,
+    Membership,
+    Organization,
+    Role,
+    Ticket,
+    User,
+)
 
-# Only superusers hand out rights: whoever may change people could else give them to themselves.
+# Only superusers change rights; otherwise a permission to change users would grant every other.
 GRANTS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
+PLATFORM_FIELDS: Final = ("slug", "calls_per_minute", "suspended_at")
 
 
 class LowerCaseEmail:
-    """Addresses are stored in lower case, whatever an admin types: sign-in looks them up so."""
+    """Stores addresses in lower case, as sign-in looks them up."""
 
     cleaned_data: dict[str, Any]
 
@@ -42,17 +74,27 @@ class NewUserForm(LowerCaseEmail, AdminUserCreationForm):  # type: ignore[type-a
 
 
 def may_touch(request: HttpRequest, person: User) -> bool:
-    """Whether somebody may change how this person signs in, beside the permission for it.
+    """Returns whether the visitor may change how this user signs in, in addition to the permission.
 
-    Else staff with few permissions could take over an account that has more.
+    Without it, staff with few permissions could take over an account that has more.
     """
     return bool(request.user.is_superuser) or not (person.is_staff or person.is_superuser)
 
 
-class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]
+class MembershipInline(ScopedInline):
+    """Memberships on the page of a person or an organization; superusers change them here.
+
+    Others change a role on the membership's own page, which knows the roles that they may give.
+    """
+
     model = Membership
     extra = 0
     autocomplete_fields = ("user", "organization")
+
+    def _may(self, request: HttpRequest, obj: Any, *verbs: str) -> bool:
+        if not request.user.is_superuser and "view" not in verbs:
+            return False
+        return super()._may(request, obj, *verbs)
 
 
 @admin.register(User)
@@ -84,6 +126,29 @@ class UserAdmin(PublishingAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         return fields if request.user.is_superuser else (*fields, *GRANTS)
 
 
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(ScopedAdmin, DjangoGroupAdmin):  # type: ignore[misc]  # signatures as Django has them
+    """Groups grant permissions, so they are open to superusers only."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002  Django's signature
+        return bool(request.user.is_superuser)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        return bool(request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        return bool(request.user.is_superuser)
+
+
 def _is_open(request: HttpRequest, person: User | None) -> bool:
     return person is None or may_touch(request, person)
 
@@ -92,14 +157,14 @@ class FlagForm(forms.ModelForm):  # type: ignore[type-arg]
     name = forms.ChoiceField(choices=flags.CHOICES, label=_("Flag"))
 
 
-class FlagInline(admin.TabularInline):  # type: ignore[type-arg]
+class FlagInline(ScopedInline):
     model = FeatureFlag
     form = FlagForm
     extra = 0
     max_num = len(flags.CHOICES)
 
 
-class AgentInline(admin.TabularInline):  # type: ignore[type-arg]
+class AgentInline(ScopedInline):
     model = Agent
     extra = 0
     can_delete = False
@@ -110,7 +175,7 @@ class AgentInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 class SuspendedWidget(AdminSplitDateTime):
-    """Django's two boxes, each with a name of its own for those who cannot see the words beside."""
+    """Django's two inputs, each with a label for screen readers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,6 +201,12 @@ class OrganizationAdmin(PublishingAdmin):
     readonly_fields = ("widget_key", "created_at")
     inlines: ClassVar[Any] = [FlagInline, AgentInline, MembershipInline]
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Makes fields that only the platform sets read-only for an organization's own admins."""
+        fields = tuple(super().get_readonly_fields(request, obj))
+        is_platform = self.reach(request, "add", "change").everywhere
+        return fields if is_platform else (*fields, *PLATFORM_FIELDS)
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         if change:
             super().save_model(request, obj, form, change)
@@ -152,8 +223,94 @@ class MembershipAdmin(PublishingAdmin):
     search_fields = ("user__email", "organization__name")
     autocomplete_fields = ("user", "organization")
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        # With another user, an old membership would keep its authorizations.
+        fixed = () if obj is None or request.user.is_superuser else ("user", "organization")
+        return (*super().get_readonly_fields(request, obj), *fixed)
 
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_regrade(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_regrade(request, obj)
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Any = None,
+        change: bool = False,  # noqa: FBT001, FBT002  Django's signature
+        **kwargs: Any,
+    ) -> Any:
+        """Offers the roles that the visitor may give: only superusers may give all."""
+        form = super().get_form(request, obj, change, **kwargs)
+        if "role" in form.base_fields and not request.user.is_superuser:
+            place = obj.organization_id if obj else None
+            roles = grantable_roles(request.user, place) if place else (Role.MEMBER,)
+            chosen = cast("forms.ChoiceField", form.base_fields["role"])
+            chosen.choices = [(role.value, role.label) for role in roles]
+        return form
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        with _keeping_a_super_admin(request, {obj.organization_id}):
+            super().save_model(request, obj, form, change)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with _keeping_a_super_admin(request, {obj.organization_id}):
+            super().delete_model(request, obj)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        # Django logs the deletions of an action before it makes them.
+        with transaction.atomic():
+            return super().changelist_view(request, extra_context)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        with _keeping_a_super_admin(request, self._organizations(queryset)):
+            super().delete_queryset(request, queryset)
+
+
+@contextmanager
+def _keeping_a_super_admin(request: HttpRequest, organization_ids: set[UUID]) -> Iterator[None]:
+    """Raises PermissionDenied, and rolls back, if the block removes the last super admin.
+
+    Each visitor may remove one super admin of two, so both together, or one of them who selects
+    both, could remove all. Superusers may.
+    """
+    if request.user.is_superuser:
+        yield
+        return
+    rows = Membership.objects.filter(role=Role.SUPER_ADMIN, organization__in=organization_ids)
+    with transaction.atomic():
+        # Concurrent changes of the same organization's memberships wait here until this commits.
+        rows_to_lock = Organization.objects.select_for_update().order_by("pk")
+        list(rows_to_lock.filter(pk__in=organization_ids))
+        before = set(rows.values_list("organization", flat=True))
+        yield
+        if before - set(rows.values_list("organization", flat=True)):
+            raise PermissionDenied(_("An organization keeps at least one super admin."))
+
+
+def _may_regrade(request: HttpRequest, membership: Membership | None) -> bool:
+    """Returns whether the visitor may change or end a membership, given its role.
+
+    Only a superuser may change the last super admin of an organization.
+    """
+    if membership is None or request.user.is_superuser:
+        return True
+    if membership.role not in grantable_roles(request.user, membership.organization_id):
+        return False
+    rest = Membership.objects.filter(organization=membership.organization_id).exclude(
+        pk=membership.pk
+    )
+    return membership.role != Role.SUPER_ADMIN or rest.filter(role=Role.SUPER_ADMIN).exists()
+
+
+admin.site.register(Company, CompanyAdmin)
 admin.site.register(Customer, CustomerAdmin)
-admin.site.site_header = "Halo MCP"
-admin.site.site_title = "Halo MCP"
+admin.site.register(Lead, LeadAdmin)
+admin.site.register(Ticket, TicketAdmin)
+admin.site.register(Conversation, ConversationAdmin)
+admin.site.register(Feedback, FeedbackAdmin)
+admin.site.register(Event, EventAdmin)
+admin.site.register(DataImport, DataImportAdmin)
+admin.site.register(KnowledgeSource, KnowledgeSourceAdmin)
 admin.site.index_title = _("Administration")

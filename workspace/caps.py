@@ -1,4 +1,4 @@
-"""How many calls a minute an admin allows: a column that is empty where there is no cap."""
+"""Columns for the number of calls per minute that an admin allows; empty means no cap."""
 
 from typing import Any, Final
 
@@ -7,13 +7,13 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from foundation.limits import Limit
-from foundation.limits.limit import MAX_COUNT
+from foundation.limits.window import MAX_COUNT
 
 SECONDS: Final = 60
 
 
 def field(help_text: Any) -> "models.PositiveIntegerField[int | None, int | None]":
-    """A column for a cap; `constraint` keeps out of it what no limit can be."""
+    """Returns a column for a cap; `constraint` excludes invalid limits."""
     return models.PositiveIntegerField(
         _("calls a minute"),
         null=True,
@@ -24,7 +24,7 @@ def field(help_text: Any) -> "models.PositiveIntegerField[int | None, int | None
 
 
 def constraint(name: str) -> models.CheckConstraint:
-    """Hold every writer to what the admin's form asks for; the hot path trusts the column."""
+    """Returns the constraint that the admin's form also checks; the hot path trusts the column."""
     return models.CheckConstraint(
         condition=models.Q(calls_per_minute__isnull=True)
         | models.Q(calls_per_minute__gte=1, calls_per_minute__lte=MAX_COUNT),

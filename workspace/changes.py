@@ -1,21 +1,21 @@
-"""Word that what the tokens of an organization may see or do is different now.
+"""Notifies open streams that the permissions of an organization's tokens have changed.
 
-Whoever changes that publishes it, on every floor: switches, flags, memberships, clients and
-authorizations. Streams that listen then find out themselves what is new to them, if anything.
+Every change of switches, flags, memberships, clients and authorizations is published. The streams
+then compute whether the change concerns them.
 """
 
 from collections.abc import Iterable
 from uuid import UUID
 
-from foundation import notices
+from foundation import pubsub
 
 
 def topic(organization_id: UUID) -> str:
-    """The topic to wait for; its notices say nothing but when to look."""
+    """Returns the topic of an organization's changes."""
     return f"tools:{organization_id}"
 
 
 def publish(organizations: Iterable[UUID]) -> None:
-    """Wake everybody who listens in these organizations, once the transaction is committed."""
+    """Notifies the streams of these organizations, once the transaction is committed."""
     for organization_id in {*organizations}:
-        notices.post(topic(organization_id))
+        pubsub.publish(topic(organization_id))

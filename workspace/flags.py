@@ -1,4 +1,4 @@
-"""Feature flags: the names there are and what holds until an organization says otherwise."""
+"""The feature flags and their defaults."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,7 +7,18 @@ from typing import Final
 from django.utils.translation import gettext_lazy as _
 
 MCP_SERVER: Final = "mcp_server"
+IDENTITY_VERIFICATION: Final = "identity_verification"
 
-DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType({MCP_SERVER: True})
-CHOICES: Final = [(MCP_SERVER, _("MCP server: off answers every MCP request with 403"))]
-TITLES: Final[Mapping[str, object]] = MappingProxyType({MCP_SERVER: _("The MCP server")})
+DEFAULTS: Final[Mapping[str, bool]] = MappingProxyType(
+    {MCP_SERVER: True, IDENTITY_VERIFICATION: True}
+)
+CHOICES: Final = [
+    (MCP_SERVER, _("MCP server: off answers every MCP request with 403")),
+    (
+        IDENTITY_VERIFICATION,
+        _("Identity verification: off lets any page name your customers without a token"),
+    ),
+]
+TITLES: Final[Mapping[str, object]] = MappingProxyType(
+    {MCP_SERVER: _("MCP server"), IDENTITY_VERIFICATION: _("Identity verification")}
+)

@@ -1,4 +1,4 @@
-"""What is done to organizations and memberships, a function each."""
+"""Operations on organizations and memberships."""
 
 from typing import Final
 from uuid import UUID
@@ -14,7 +14,7 @@ from workspace.models import Agent, AgentKind, FeatureFlag, Membership, Organiza
 
 @transaction.atomic
 def found(name: str, *, owner: User) -> Organization:
-    """A new organization with its keys, its Ask AI agent and `owner` as its super admin."""
+    """Creates an organization with its keys, its Ask AI agent and `owner` as its super admin."""
     organization = establish(Organization(name=name, slug=_free_slug(name)))
     join(organization, owner, role=Role.SUPER_ADMIN)
     return organization
@@ -22,7 +22,7 @@ def found(name: str, *, owner: User) -> Organization:
 
 @transaction.atomic
 def establish(organization: Organization) -> Organization:
-    """Save a new organization together with what every organization has: keys and an agent."""
+    """Saves a new organization with its keys and its Ask AI agent."""
     organization.widget_key = ids.opaque("ab_live_")
     organization.identity_secret = _sealed(organization, ids.opaque("ha_secret_"))
     organization.save(force_insert=True)
@@ -35,16 +35,16 @@ def join(organization: Organization, user: User, *, role: Role = Role.MEMBER) ->
 
 
 def flag(organization_id: UUID, name: str) -> bool:
-    """Whether a feature is on: the organization's own word, else the flag's default."""
+    """Returns whether a feature is on: the organization's choice, or the flag's default."""
     chosen = FeatureFlag.objects.filter(organization=organization_id, name=name)
     enabled = chosen.values_list("enabled", flat=True).first()
     return flags.DEFAULTS[name] if enabled is None else enabled
 
 
 def identity_secret(organization: Organization) -> str | None:
-    """What signs the organization's identity tokens; None where none was made.
+    """Returns the secret that signs the organization's identity tokens, or None.
 
-    Raises SealBroken if no configured key opens it, or it belongs to another row.
+    Raises SealBroken if no configured key decrypts it, or it belongs to another row.
     """
     sealed = organization.identity_secret
     if sealed is None:
@@ -53,7 +53,7 @@ def identity_secret(organization: Organization) -> str | None:
 
 
 def rotate_identity_secret(organization: Organization) -> str:
-    """Put a new secret in the place of the old one, which signs nothing from now on."""
+    """Replaces the identity secret; tokens signed with the old one are no longer valid."""
     secret = ids.opaque("ha_secret_")
     organization.identity_secret = _sealed(organization, secret)
     organization.save(update_fields=["identity_secret"])
@@ -65,7 +65,7 @@ def _sealed(organization: Organization, secret: str) -> bytes:
 
 
 def _place(organization: Organization) -> bytes:
-    # Moved to another row, the secret does not open.
+    # The context is the row, so the secret cannot be decrypted in another row.
     return f"workspace.organization:{organization.id}:identity_secret".encode()
 
 

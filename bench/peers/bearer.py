@@ -1,4 +1,4 @@
-"""A bearer check ahead of an ASGI application; lean, so that it costs its server nothing more."""
+"""A bearer check in front of an ASGI application, with the least cost."""
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -8,7 +8,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-# Who calls, from a token; None for nobody.
+# The principal of a token; None for an unknown token.
 Verify: TypeAlias = Callable[[str], Awaitable[Any]]
 
 BEARER: Final = b"bearer "
@@ -22,9 +22,9 @@ HEADERS: Final = [
 
 
 class Bearer:
-    """Lets through who has a token that stands, as `scope["caller"]`; 401 for everybody else.
+    """Passes requests with an active token on, with `scope["caller"]`; 401 for all others.
 
-    `lives` answers the lifespan, `serves` the requests.
+    `lives` handles the lifespan, `serves` the requests.
     """
 
     def __init__(self, verify: Verify, *, lives: Application, serves: Application) -> None:
@@ -44,7 +44,7 @@ class Bearer:
 
 
 def in_memory(*tokens: str) -> Verify:
-    """A check that asks nobody."""
+    """A check without a database."""
     known = frozenset(tokens)
 
     async def verify(token: str) -> str | None:

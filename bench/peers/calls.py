@@ -1,7 +1,7 @@
-"""Equal work: what our server does around a tool, by hand and with as little as it takes.
+"""Equal work: what our server does around a tool, written by hand with the least code.
 
-The token with all that stands behind it, the limits, the gate, and the audit row, in that order,
-with every call and with nothing kept from one to the next.
+The token with all rows that must be active, the limits, the gate, and the audit row, in that order,
+for every call and without caching.
 """
 
 import hashlib
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import databases
-import limits
-from order import Order, Values
+import tools
+from databases import Database
+from limits import Limits
+from order import Order, Statement, ToolOrder, Values
 
 OFF: Final = "not_connected"
 
@@ -43,74 +45,76 @@ class Refusal(Exception):
 @dataclass(frozen=True, slots=True)
 class Call:
     caller: Caller
-    tool: str
     arguments: Mapping[str, Any]
     revision: str
     address: str
 
 
-class Work:
-    """The hot path of one server process."""
+class Authentication:
+    """The token with everything that its validity depends on."""
 
-    def __init__(self, order: Order) -> None:
-        self._database = databases.build(order.database)
-        self._limits = limits.build(order)
-        self._resource = order.work["resource"]
-        self._integration, self._action = order.work["integration"], order.work["action"]
-        kinds = ("*", f"{self._integration}:*", f"{self._integration}:{self._action}")
-        self._needed = frozenset(f"actions:{kind}" for kind in kinds)
-        self._authenticate = order.statement("authenticate")
-        self._gate = order.statement("gate")
-        self._audit = order.statement("audit")
+    def __init__(self, statement: Statement, resource: str, database: Database) -> None:
+        self._asked, self._resource, self._database = statement, resource, database
 
-    async def open(self) -> None:
-        await self._database.open()
-
-    async def close(self) -> None:
-        await self._database.close()
-        await self._limits.close()
-
-    async def authenticate(self, token: str) -> Caller | None:
-        """Who stands behind a token now; None for nobody."""
-        asked = self._authenticate
+    def caller(self, token: str) -> Caller | None:
+        """The principal of a token now; None for an unknown token."""
+        asked = self._asked
         known = {"token": hashlib.sha256(token.encode()).hexdigest(), "now": self._database.now()}
-        rows = await self._database.rows(asked.text, asked.values(known))
+        rows = self._database.rows(asked.text, asked.values(known))
         if not rows or rows[0][asked.columns["a.resource"]] != self._resource:
             return None
         return _caller(rows[0], asked.columns)
 
-    async def charge(self, call: Call) -> None:
+
+class Work:
+    """One tool with all that our server does around it; blocks, for a thread."""
+
+    def __init__(self, tool: ToolOrder, order: Order, database: Database, counted: Limits) -> None:
+        self._tool, self._database, self._limits = tool, database, counted
+        self._answer = tools.build(tool, order, database)
+
+    def run(self, call: Call) -> Any:
+        """Limits, gate, tool and audit row. Raises Refusal, once that is recorded."""
+        clock = time.perf_counter()
+        try:
+            self._charge(call)
+            self._admit(call)
+            value = self._answer(call.caller.known, call.arguments)
+        except Refusal as refusal:
+            self._record(call, clock, refusal)
+            raise
+        self._record(call, clock)
+        return value
+
+    def _charge(self, call: Call) -> None:
         """Raises Refusal once a bucket is spent."""
-        if not await self._limits.charge({**call.caller.named, "address": call.address}):
+        if not self._limits.charge({**call.caller.named, "address": call.address}):
             raise Refusal("rate_limited", "rate_limit", "Too many requests. Try again later.")
 
-    async def admit(self, call: Call) -> None:
+    def _admit(self, call: Call) -> None:
         """Ask every layer of the gate. Raises Refusal."""
-        asked = self._gate
-        rows = await self._database.rows(asked.text, asked.values(call.caller.known))
-        refusal = self._refusal(call.caller, rows)
-        if refusal is not None:
-            raise refusal
+        if not call.caller.mcp_server_on:
+            raise Refusal("feature_disabled", "flag", "The MCP server is switched off.")
+        if self._tool.gate is not None:
+            self._require_switches(self._tool.gate, call.caller)
+        if call.caller.scopes.isdisjoint(self._tool.scopes):
+            raise Refusal("scope_denied", "scope", "This token does not carry the scope.")
 
-    async def record(self, call: Call, clock: float, refusal: Refusal | None = None) -> None:
+    def _require_switches(self, asked: Statement, caller: Caller) -> None:
+        rows = self._database.rows(asked.text, asked.values(caller.known))
+        at = asked.columns
+        if not rows or rows[0][at["i.connection"]] == OFF:
+            raise Refusal("not_connected", "connection", "The integration is not connected.")
+        if not rows[0][at["i.actions_on"]]:
+            raise Refusal("integration_disabled", "integration", "Actions are switched off.")
+        if all(row[at["t.action"]] != self._tool.action for row in rows):
+            raise Refusal("agent_disabled", "agent", "The action is not enabled.")
+
+    def _record(self, call: Call, clock: float, refusal: Refusal | None = None) -> None:
         """Write the row of a call that is over."""
         written = self._row(call, clock, refusal)
-        values = [written[column] for column in self._audit.columns]
-        await self._database.write(self._audit.text, values)
-
-    def _refusal(self, caller: Caller, rows: list[databases.Row]) -> Refusal | None:
-        at = self._gate.columns
-        if not caller.mcp_server_on:
-            return Refusal("feature_disabled", "flag", "The MCP server is switched off.")
-        if not rows or rows[0][at["i.connection"]] == OFF:
-            return Refusal("not_connected", "connection", "The integration is not connected.")
-        if not rows[0][at["i.actions_on"]]:
-            return Refusal("integration_disabled", "integration", "Actions are switched off.")
-        if all(row[at["t.action"]] != self._action for row in rows):
-            return Refusal("agent_disabled", "agent", "The action is not enabled.")
-        if caller.scopes.isdisjoint(self._needed):
-            return Refusal("scope_denied", "scope", "This token does not carry the scope.")
-        return None
+        values = [written[column] for column in self._tool.audit.columns]
+        self._database.write(self._tool.audit.text, values)
 
     def _row(self, call: Call, clock: float, refusal: Refusal | None) -> Values:
         caller = call.caller
@@ -120,6 +124,7 @@ class Work:
             "duration_us": int((time.perf_counter() - clock) * 1_000_000),
             "organization_id": caller.named["organization"],
             "actor_kind": "mcp_client",
+            "surface": "workspace",
             "client_id": caller.client_id,
             "client_name": caller.client_name,
             "user_id": caller.named["user"],
@@ -128,16 +133,16 @@ class Work:
             "token_id": caller.named["token_id"],
             "bound_customer_id": "",
             "method": "tools/call",
-            "tool": call.tool,
-            "integration": self._integration,
-            "action": self._action,
+            "tool": self._tool.name,
+            "integration": self._tool.integration,
+            "action": self._tool.action,
             "arguments": self._database.json(call.arguments),
             "outcome": "refused" if refusal else "success",
             "reason": refusal.reason if refusal else "",
             "layer": refusal.layer if refusal else "",
             "detail": "",
             "upstream_status": None,
-            "row_count": None,
+            "row_count": None if refusal else self._tool.row_count,
             "request_id": _time_ordered().hex,
             "revision": call.revision,
             "address": call.address,
@@ -154,23 +159,18 @@ def _caller(row: databases.Row, at: Mapping[str, int]) -> Caller:
     enabled = row[at["f.enabled"]]
     return Caller(
         known=known,
-        named={name: _text(key) for name, key in known.items()},
+        named={name: databases.text(key) for name, key in known.items()},
         email=row[at["u.email"]],
         client_id=row[at["c.client_id"]],
         client_name=row[at["c.name"]],
-        # Both are `actions:*` here; what grants what is compared as far as this tool needs it.
+        # Both are the same here; what grants what is compared as far as these tools need it.
         scopes=frozenset(row[at["t.scope"]].split()).intersection(row[at["a.scope"]].split()),
         mcp_server_on=enabled is None or bool(enabled),
     )
 
 
-def _text(key: uuid.UUID | str) -> str:
-    # SQLite keeps the digits alone.
-    return str(uuid.UUID(key) if isinstance(key, str) else key)
-
-
 def _time_ordered() -> uuid.UUID:
-    """A UUIDv7 (RFC 9562 section 5.7), drawn anew each time."""
+    """Return a new UUIDv7 (RFC 9562 section 5.7)."""
     moment = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10)) & ~(0xF << 76) & ~(0b11 << 62)
     return uuid.UUID(int=moment << 80 | random | 0x7 << 76 | 0b10 << 62)

@@ -14,13 +14,14 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 def empty() -> Application:
-    told = order.read()
+    given = order.read()
+    (tool,) = given.tools()
     server = FastMCP("bench", version="1.0")
 
     # Async: others it would send to a thread.
-    @server.tool(name=told.work["tool"], output_schema=None)
+    @server.tool(name=tool.name, output_schema=None)
     async def hello(name: Name) -> str:
         return json.dumps({"greeting": f"Hello, {name}."}, indent=2)
 
     application = server.http_app(path=PATH, stateless_http=True, json_response=True)
-    return Bearer(in_memory(told.token), lives=application, serves=application)
+    return Bearer(in_memory(given.token), lives=application, serves=application)

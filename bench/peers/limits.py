@@ -1,21 +1,20 @@
 """Rate limits, as ours are counted: all buckets of a call at once, in Redis or in this process."""
 
 import hashlib
+import threading
 import time
 from collections.abc import Sequence
 from typing import Protocol
 
 from order import Bucket, Order, Values
-from redis.asyncio import Redis
+from redis import Redis
 from redis.exceptions import NoScriptError
 
 
 class Limits(Protocol):
-    async def charge(self, known: Values) -> bool:
+    def charge(self, known: Values) -> bool:
         """Whether all buckets of this caller have room; they are charged if so."""
         ...
-
-    async def close(self) -> None: ...
 
 
 def build(order: Order) -> Limits:
@@ -37,27 +36,28 @@ class InRedis:
             for number in (bucket.count, bucket.milliseconds, bucket.cost)
         ]
 
-    async def charge(self, known: Values) -> bool:
+    def charge(self, known: Values) -> bool:
         keys = [self._prefix + digest(bucket, known) for bucket in self._buckets]
         try:
-            reading = await self._client.evalsha(self._sha, len(keys), *keys, *self._numbers)
+            reading = self._client.evalsha(self._sha, len(keys), *keys, *self._numbers)
         except NoScriptError:
-            reading = await self._client.eval(self._script, len(keys), *keys, *self._numbers)
+            reading = self._client.eval(self._script, len(keys), *keys, *self._numbers)
         return bool(reading[0])
-
-    async def close(self) -> None:
-        await self._client.aclose()
 
 
 class InMemory:
-    """The same sliding window in a dictionary; one event loop, so nothing is locked."""
+    """The same sliding window in a dictionary."""
 
     def __init__(self, buckets: Sequence[Bucket]) -> None:
         self._buckets = buckets
         self._windows: dict[str, tuple[int, int, int]] = {}
+        self._lock = threading.Lock()
 
-    async def charge(self, known: Values) -> bool:
-        now = time.time_ns() // 1_000_000
+    def charge(self, known: Values) -> bool:
+        with self._lock:
+            return self._charge(known, time.time_ns() // 1_000_000)
+
+    def _charge(self, known: Values, now: int) -> bool:
         moved = {}
         for bucket in self._buckets:
             key = digest(bucket, known)
@@ -70,9 +70,6 @@ class InMemory:
             moved[key] = (started, before, current + bucket.cost)
         self._windows.update(moved)
         return True
-
-    async def close(self) -> None:
-        self._windows.clear()
 
     def _moved(self, key: str, span: int, now: int) -> tuple[int, int, int]:
         started, before, current = self._windows.get(key, (0, 0, 0))

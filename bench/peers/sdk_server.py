@@ -1,113 +1,131 @@
-"""The official SDK's server: stateless, JSON instead of event streams, one tool.
+"""The official SDK's server: stateless, JSON instead of event streams.
 
-Two factories for uvicorn: `empty` knows its token by heart and does nothing else, `equal` does the
-work that our server does. Both as fast as the SDK's own interface lets them be: its low-level
-server, no tracing, schemas checked by a compiled validator, the bearer ahead of its routing.
+Two factories for uvicorn: `empty` knows its token and its answers by heart and does nothing else,
+`equal` does the work that our server does, in threads as ours. Both as fast as the SDK's own
+interface lets them be: its low-level server, no tracing, schemas checked by a compiled validator,
+the bearer ahead of its routing.
 """
 
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, TypeAlias
 
+import databases
 import jsonschema_rs
+import limits
 import mcp_types as types
 import order
 import orjson
 from bearer import Application, Bearer, Verify, in_memory
-from calls import Call, Refusal, Work
+from calls import Authentication, Call, Caller, Refusal, Work
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from order import Order, ToolOrder
 
 PATH: Final = "/api/mcp"
 INVALID_PARAMS: Final = -32602
 REFUSED: Final = -32002
+# As many as the server under test has for its calls, each with a database connection.
+THREADS: Final = 4
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Parameters: TypeAlias = types.CallToolRequestParams
-Answer: TypeAlias = Callable[[Context, Parameters], Awaitable[types.CallToolResult]]
+# The JSON value of a tool.
+Answer: TypeAlias = Callable[[Context, Parameters], Awaitable[Any]]
 
 
-class Greeting:
-    """The one tool."""
+class Offered:
+    """One tool with what answers a valid call of it."""
 
-    def __init__(self, work: Mapping[str, Any]) -> None:
-        self.name: str = work["tool"]
-        self.schema: Mapping[str, Any] = work["schema"]
-        self._is_valid = jsonschema_rs.validator_for(dict(self.schema)).is_valid
+    def __init__(self, tool: ToolOrder, answer: Answer) -> None:
+        self.schema = dict(tool.schema)
+        self._is_valid = jsonschema_rs.validator_for(self.schema).is_valid
+        self._answer, self._is_structured = answer, tool.is_structured
 
-    async def answer(self, _context: Context, parameters: Parameters) -> types.CallToolResult:
-        arguments = parameters.arguments or {}
-        if parameters.name != self.name:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {parameters.name}")
-        if not self._is_valid(arguments):
+    async def call(self, context: Context, parameters: Parameters) -> types.CallToolResult:
+        if not self._is_valid(parameters.arguments or {}):
             raise MCPError(INVALID_PARAMS, "Invalid arguments.")
-        facts = {"greeting": f"Hello, {arguments['name']}."}
-        text = orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
-
-    async def listed(self, _context: Context, _parameters: Any) -> types.ListToolsResult:
-        tool = types.Tool(name=self.name, input_schema=dict(self.schema))
-        return types.ListToolsResult(tools=[tool])
-
-
-class Guarded:
-    """The tool behind everything that our server does with a call."""
-
-    def __init__(self, greeting: Greeting, work: Work) -> None:
-        self._greeting, self._work = greeting, work
-
-    async def answer(self, context: Context, parameters: Parameters) -> types.CallToolResult:
-        clock = time.perf_counter()
-        call = _call(context, parameters)
-        try:
-            await self._work.charge(call)
-            await self._work.admit(call)
-            result = await self._greeting.answer(context, parameters)
-        except Refusal as refusal:
-            await self._work.record(call, clock, refusal)
-            data = {"reason": refusal.reason, "layer": refusal.layer}
-            raise MCPError(REFUSED, refusal.message, data) from refusal
-        await self._work.record(call, clock)
-        return result
+        value = await self._answer(context, parameters)
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+        content = [types.TextContent(type="text", text=text)]
+        structured = value if self._is_structured else None
+        return types.CallToolResult(content=content, structured_content=structured)
 
 
 def empty() -> Application:
-    told = order.read()
-    greeting = Greeting(told.work)
-    return _application(greeting, greeting.answer, in_memory(told.token))
+    given = order.read()
+
+    def answer(tool: ToolOrder) -> Answer:
+        async def by_heart(_context: Context, _parameters: Parameters) -> Any:
+            return tool.value
+
+        return by_heart
+
+    return _application(given, answer, in_memory(given.token))
 
 
 def equal() -> Application:
-    told = order.read()
-    greeting, work = Greeting(told.work), Work(told)
+    given = order.read()
+    database, counted = databases.build(given.database), limits.build(given)
+    threads = ThreadPoolExecutor(THREADS, "call")
+    known = Authentication(given.tools()[0].authenticate, given.work["resource"], database)
 
-    @asynccontextmanager
-    async def lasting(_server: Server[None]) -> AsyncIterator[None]:
-        await work.open()
-        yield
-        await work.close()
+    async def verify(token: str) -> Caller | None:
+        return await asyncio.get_running_loop().run_in_executor(threads, known.caller, token)
 
-    guarded = Guarded(greeting, work)
-    return _application(greeting, guarded.answer, work.authenticate, lifespan=lasting)
+    def answer(tool: ToolOrder) -> Answer:
+        work = Work(tool, given, database, counted)
+
+        async def in_a_thread(context: Context, parameters: Parameters) -> Any:
+            call = _call(context, parameters)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(threads, work.run, call)
+            except Refusal as refusal:
+                data = {"reason": refusal.reason, "layer": refusal.layer}
+                raise MCPError(REFUSED, refusal.message, data) from refusal
+
+        return in_a_thread
+
+    return _application(given, answer, verify)
 
 
-def _application(greeting: Greeting, answer: Answer, verify: Verify, **more: Any) -> Application:
+def _application(
+    given: Order, answer: Callable[[ToolOrder], Answer], verify: Verify
+) -> Application:
+    tools = {tool.name: Offered(tool, answer(tool)) for tool in given.tools()}
+    schemas = {name: tool.schema for name, tool in tools.items()}
     server: Server[Any] = Server(
         "bench",
         version="1.0",
-        on_call_tool=answer,
-        on_list_tools=greeting.listed,
+        on_call_tool=partial(_called, tools),
+        on_list_tools=partial(_listed, schemas),
         # Else its tools/list is asked with every call of the newer wire.
-        get_tool_input_schema={greeting.name: greeting.schema}.get,
-        **more,
+        get_tool_input_schema=schemas.get,
     )
-    server.middleware.clear()  # spans that nobody collects
+    server.middleware.clear()  # spans that are not collected
     lives = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, json_response=True
     )
     return Bearer(verify, lives=lives, serves=server.session_manager.asgi_app)
+
+
+async def _called(
+    tools: Mapping[str, Offered], context: Context, parameters: Parameters
+) -> types.CallToolResult:
+    tool = tools.get(parameters.name)
+    if tool is None:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {parameters.name}")
+    return await tool.call(context, parameters)
+
+
+async def _listed(
+    schemas: Mapping[str, Any], _context: Context, _parameters: Any
+) -> types.ListToolsResult:
+    tools = [types.Tool(name=name, input_schema=schema) for name, schema in schemas.items()]
+    return types.ListToolsResult(tools=tools)
 
 
 def _call(context: Context, parameters: Parameters) -> Call:
@@ -115,7 +133,6 @@ def _call(context: Context, parameters: Parameters) -> Call:
     scope = context.request.scope
     return Call(
         caller=scope["caller"],
-        tool=parameters.name,
         arguments=parameters.arguments or {},
         revision=context.protocol_version,
         address=scope["client"][0],

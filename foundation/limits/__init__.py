@@ -1,25 +1,30 @@
 """Rate limits over a sliding window, counted atomically across processes.
 
-`charge([Bucket(key, Limit.parse("120/m")), ...])` answers with the Verdict that refuses, or None.
-See window.py for the formula and its error. `charge_or_share` does not fail when the counters
-cannot be reached.
+`charge([Bucket(key, Limit.parse("120/m")), ...])` returns the Verdict that refuses, or None. See
+window.py for the formula and its error. `charge_or_share` also works while the store of the
+counters is down.
 """
 
-from foundation.limits.charging import build_store, charge, give_back, reset_store, still_refused
-from foundation.limits.in_postgresql import prune_counters
-from foundation.limits.limit import Bucket, Limit, LimitStoreDown, Verdict
-from foundation.limits.shares import (
+from foundation.limits.charging import (
+    build_store,
+    charge,
     charge_or_share,
+    give_back,
     refusals_are_known,
     reset_shares,
+    reset_store,
+    still_refused,
     still_refused_a_part,
 )
-from foundation.limits.window import Reading, Store
+from foundation.limits.in_postgresql import prune_counters
+from foundation.limits.outage import Outage
+from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict
 
 __all__ = [
     "Bucket",
     "Limit",
     "LimitStoreDown",
+    "Outage",
     "Reading",
     "Store",
     "Verdict",

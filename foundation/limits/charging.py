@@ -1,62 +1,116 @@
-"""Charging buckets in the store that settings.HALO_LIMIT_STORE names."""
+"""Charges buckets in the store of settings.HALO_LIMIT_STORE, or in this process without it.
+
+While the store does not answer, each of the HALO_PROCESSES has an equal part of every limit, at
+least one call, so that together they allow about as much as the store. Earlier counts of the store
+are unknown then. Counts of this process are kept, so that a store with repeated outages does not
+allow a part twice.
+"""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
+import structlog
 from django.conf import settings
 
 from foundation.limits.in_memory import MemoryStore
 from foundation.limits.in_postgresql import PostgresqlStore
 from foundation.limits.in_redis import RedisStore
-from foundation.limits.limit import Bucket, Limit, Verdict
+from foundation.limits.outage import Outage
 from foundation.limits.refusals import Refusals
-from foundation.limits.window import Store
+from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
+log = structlog.get_logger(__name__)
+
+outage: Final = Outage()
 _refusals = Refusals()
+# The counts and refusals of this process during outages of the store.
+_share_counts = MemoryStore()
+_share_refusals = Refusals()
 _choosing = threading.Lock()
 _chosen: list[Store] = []
 
 
 def charge(buckets: Sequence[Bucket]) -> Verdict | None:
-    """Charge all buckets their cost if all have room, or none; what is returned refuses them.
+    """Charges all buckets their cost if all have room, or none; returns the refusal, or None.
 
-    One round trip to the store, none if a bucket is known to be refused still. A bucket named
-    twice is charged the sum. Raises LimitStoreDown when the store does not answer, and ValueError
-    without buckets.
+    Takes one round trip to the store, or none if this process still remembers a refusal of a
+    bucket. A bucket named twice is charged the sum. Raises LimitStoreDown if the store does not
+    answer or failed less than a second ago, and ValueError without buckets.
     """
     if not buckets:
         raise ValueError("A charge names at least one bucket.")
-    merged = _merged(buckets)
-    return _tightest(filter(None, map(still_refused, merged))) or _take(merged)
+    if outage.retry_at is not None and outage.skips_store():
+        raise LimitStoreDown("The limit store failed a moment ago.")
+    is_distinct = len({bucket.key for bucket in buckets}) == len(buckets)
+    merged = buckets if is_distinct else _merged(buckets)
+    if _refusals.by_digest:
+        refused = list(filter(None, map(_refusals.recall, merged)))
+        if refused:
+            return _tightest(refused)
+    try:
+        reading = (_chosen[0] if _chosen else _store()).take(merged)
+    except LimitStoreDown:
+        outage.failed()
+        raise
+    if outage.retry_at is not None and outage.answered():
+        log.info("limit_store_up")
+    return None if reading is None else _refused(reading, merged, _refusals)
+
+
+def charge_or_share(buckets: Sequence[Bucket], on_outage: Callable[[], None]) -> Verdict | None:
+    """Charges as `charge` does, or charges this process's part of each limit if the store is down.
+
+    Never raises LimitStoreDown. `on_outage` is called once a minute during the outage. The refusal
+    of a part names a bucket with the limit of the part and the key of the whole.
+    """
+    try:
+        return charge(buckets)
+    except LimitStoreDown:
+        if outage.is_report_due():
+            # Without a traceback, which would name the address of the store.
+            log.error("limit_store_down", processes=settings.HALO_PROCESSES)  # noqa: TRY400  as said
+            on_outage()
+    parts = [_part(bucket) for bucket in buckets]
+    reading = _share_counts.take(parts)
+    return None if reading is None else _refused(reading, parts, _share_refusals)
 
 
 def give_back(buckets: Sequence[Bucket]) -> None:
-    """Take an allowed charge back, for what is counted only when it fails.
+    """Refunds an allowed charge, for operations that count only when they fail.
 
-    If the window has moved on since, the newer one is relieved. Raises LimitStoreDown.
+    If a new window has started since, its count is reduced. Raises LimitStoreDown.
     """
+    if outage.is_known():
+        raise LimitStoreDown("The limit store failed a moment ago.")
     _store().give_back(_merged(buckets))
 
 
 def still_refused(bucket: Bucket) -> Verdict | None:
-    """Return the refusal this process knows a charge of the bucket to meet, without asking.
+    """Returns the remembered refusal that a charge of the bucket would meet, without a round trip.
 
     None means unknown, not allowed.
     """
     return _refusals.recall(bucket)
 
 
-def remembers_refusals() -> bool:
-    """Whether a charge of any bucket is known to be refused."""
-    return _refusals.is_any_known()
+def still_refused_a_part(bucket: Bucket) -> Verdict | None:
+    """Returns the remembered refusal of the bucket's part while the store is down."""
+    return _share_refusals.recall(_part(bucket)) if outage.is_known() else None
+
+
+def refusals_are_known() -> bool:
+    """Returns whether this process may remember the refusal of a bucket, which is rare."""
+    return bool(_refusals.by_digest) or outage.retry_at is not None
 
 
 def build_store(url: str) -> Store:
-    """Return the store for "memory", "postgresql" or a redis://, rediss:// or unix:// URL.
+    """Returns the store for "memory", "postgresql" or a redis://, rediss:// or unix:// URL.
 
-    Connects to nothing yet; raises ValueError for anything else.
+    Does not connect yet. Raises ValueError for anything else.
     """
     if url == "memory":
         return MemoryStore()
@@ -64,18 +118,19 @@ def build_store(url: str) -> Store:
         return PostgresqlStore()
     if url.startswith(REDIS_SCHEMES):
         return RedisStore(url)
-    # The URL stays out of the message: it may hold a password.
+    # The message leaves out the URL, which may hold a password.
     raise ValueError(
         'A limit store is "memory", "postgresql" or a redis://, rediss://, unix:// URL.'
     )
 
 
 def reset_store() -> None:
-    """Forget the store and the remembered refusals, so that the setting is read anew; for tests."""
+    """Drops the store and the remembered refusals, so that the setting is read again; for tests."""
     with _choosing:
         while _chosen:
             _chosen.pop().close()
     _refusals.clear()
+    outage.forget()
 
 
 def _store() -> Store:
@@ -88,26 +143,29 @@ def _store() -> Store:
         return _chosen[0]
 
 
-def _take(buckets: Sequence[Bucket]) -> Verdict | None:
-    reading = _store().take(buckets)
-    if reading.allowed:
-        return None
-    standings = reading.standings(buckets)
-    refused = [_refusals.remember(standing) for standing in standings if standing.wait]
-    return max(refused, key=_wait)
+def reset_shares() -> None:
+    """Drops the outage and the counts made during it; for tests."""
+    outage.forget()
+    _share_counts.close()
+    _share_refusals.clear()
 
 
-def _tightest(verdicts: Iterable[Verdict]) -> Verdict | None:
-    return max(verdicts, key=_wait, default=None)
+def _refused(reading: Reading, buckets: Sequence[Bucket], memory: Refusals) -> Verdict:
+    states = reading.states(buckets)
+    return _tightest([memory.remember(state) for state in states if state.wait])
 
 
-def _wait(verdict: Verdict) -> int:
-    return verdict.retry_after
+def _tightest(verdicts: Sequence[Verdict]) -> Verdict:
+    return max(verdicts, key=lambda verdict: verdict.retry_after)
+
+
+def _part(bucket: Bucket) -> Bucket:
+    whole = bucket.limit
+    share = max(1, whole.count // settings.HALO_PROCESSES)
+    return replace(bucket, limit=Limit(share, whole.seconds))
 
 
 def _merged(buckets: Sequence[Bucket]) -> Sequence[Bucket]:
-    if len({bucket.key for bucket in buckets}) == len(buckets):
-        return buckets
     costs: dict[tuple[str, Limit], int] = {}
     for bucket in buckets:
         costs[bucket.key, bucket.limit] = costs.get((bucket.key, bucket.limit), 0) + bucket.cost

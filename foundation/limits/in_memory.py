@@ -1,4 +1,4 @@
-"""Counters in the memory of the one process there is."""
+"""Counters in the memory of this process, for deployments with one process."""
 
 import threading
 import time
@@ -6,17 +6,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import repeat
 
-from foundation.limits.limit import Bucket
-from foundation.limits.window import UNTOUCHED, Reading, Standing, Window
+from foundation.limits.window import UNTOUCHED, Bucket, Reading, Window, wait
 
 MAX_BUCKETS = 100_000
 
 
 class MemoryStore:
-    """Counts behind a lock; `now` is Unix seconds.
+    """Counts under a lock; `now` returns Unix seconds.
 
-    Beyond `max_buckets` the bucket charged longest ago is forgotten, so a flood of keys costs
-    bounded memory and can only loosen limits, never tighten them.
+    With more than `max_buckets`, the bucket charged least recently is dropped. So many keys use
+    bounded memory, and can make a limit less strict but never stricter.
     """
 
     def __init__(
@@ -27,15 +26,26 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._windows: OrderedDict[str, Window] = OrderedDict()
 
-    def take(self, buckets: Sequence[Bucket]) -> Reading:
+    def take(self, buckets: Sequence[Bucket]) -> Reading | None:
         with self._lock:
             now = int(self._now() * 1000)
             names = [bucket.digest for bucket in buckets]
-            windows = tuple(map(self._window, names, buckets, repeat(now)))
-            standings = map(Standing, buckets, windows, repeat(now))
-            if any(standing.wait for standing in standings):
-                return Reading(False, now, windows)
-            return Reading(True, now, tuple(map(self._charge, names, buckets, windows)))
+            windows = tuple(
+                self._windows.get(name, UNTOUCHED).rolled(now, bucket.limit.milliseconds)
+                for name, bucket in zip(names, buckets, strict=True)
+            )
+            if any(map(wait, buckets, windows, repeat(now))):
+                return Reading(now, windows)
+            charged = [
+                window.charged(bucket.cost, now)
+                for window, bucket in zip(windows, buckets, strict=True)
+            ]
+            for name, window in zip(names, charged, strict=True):
+                self._windows[name] = window
+                self._windows.move_to_end(name)
+            while len(self._windows) > self._max_buckets:
+                self._windows.popitem(last=False)
+        return None
 
     def give_back(self, buckets: Sequence[Bucket]) -> None:
         with self._lock:
@@ -45,14 +55,3 @@ class MemoryStore:
 
     def close(self) -> None:
         self._windows.clear()
-
-    def _window(self, name: str, bucket: Bucket, now: int) -> Window:
-        stored = self._windows.get(name, UNTOUCHED)
-        return stored.rolled(now, bucket.limit.milliseconds)
-
-    def _charge(self, name: str, bucket: Bucket, window: Window) -> Window:
-        self._windows[name] = charged = window.charged(bucket.cost)
-        self._windows.move_to_end(name)
-        if len(self._windows) > self._max_buckets:
-            self._windows.popitem(last=False)
-        return charged

@@ -1,21 +1,19 @@
 """Counters in an UNLOGGED table of PostgreSQL, one statement for all buckets of a call.
 
-The table and the function foundation_charge come with the migration 0001_rate_counter.
+Migration 0001_rate_counter creates the table, migration 0002_time_of_the_last_charge the function
+foundation_charge.
 """
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from foundation.fibers import elsewhere
-from foundation.limits.limit import Bucket, LimitStoreDown
-from foundation.limits.window import Reading, Window
+from foundation.limits.window import Bucket, LimitStoreDown, Reading, Window
 
 CHARGE = """
-SELECT allowed, now_ms, started_ms, previous, current
+SELECT allowed, now_ms, started_ms, previous, current, last_ms
 FROM foundation_charge(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[])
 """
 
@@ -23,7 +21,7 @@ GIVE_BACK = """
 UPDATE foundation_rate_counter SET current = greatest(0, current - %s) WHERE key = %s
 """
 
-# Rows a charge holds are skipped: waiting for them out of order could deadlock with it.
+# Skips rows that a charge has locked: waiting for them in another order could deadlock.
 PRUNE = """
 DELETE FROM foundation_rate_counter WHERE key IN (
     SELECT key FROM foundation_rate_counter
@@ -34,28 +32,31 @@ DELETE FROM foundation_rate_counter WHERE key IN (
 
 
 class PostgresqlStore:
-    """Counts through the thread's database connection.
+    """Counts through the database connection of the thread.
 
-    Outside a transaction the rows are free again when the statement ends. Inside one they stay
-    locked until it ends, so charge before opening it.
+    Outside a transaction the rows are unlocked when the statement ends. In a transaction they stay
+    locked until its end, so charge before it begins.
     """
 
-    def take(self, buckets: Sequence[Bucket]) -> Reading:
-        # Sorted, so that two calls sharing buckets lock them in one order and never deadlock.
+    def take(self, buckets: Sequence[Bucket]) -> Reading | None:
+        # Sorted, so that all calls lock the buckets in the same order and cannot deadlock.
         order = sorted(range(len(buckets)), key=lambda place: buckets[place].digest)
         allowed, now, *columns = _charge([buckets[place] for place in order])
+        if allowed:
+            return None
         windows = dict(
             zip(order, itertools.starmap(Window, zip(*columns, strict=True)), strict=True)
         )
-        return Reading(allowed, now, tuple(windows[place] for place in range(len(buckets))))
+        return Reading(now, tuple(windows[place] for place in range(len(buckets))))
 
     def give_back(self, buckets: Sequence[Bucket]) -> None:
-        # One row a statement: outside a transaction none is held while another is waited for.
+        # One statement for each row: outside a transaction, none waits for a row while it locks
+        # another.
         for bucket in sorted(buckets, key=lambda one: one.digest):
             _execute(GIVE_BACK, [bucket.cost, bucket.digest])
 
     def close(self) -> None:
-        """Nothing to let go of: the connection is Django's."""
+        """Does nothing: Django closes the connection."""
 
 
 def _charge(buckets: Sequence[Bucket]) -> tuple[Any, ...]:
@@ -70,24 +71,21 @@ def _charge(buckets: Sequence[Bucket]) -> tuple[Any, ...]:
 
 
 def _execute(statement: str, arguments: list[Any]) -> list[tuple[Any, ...]]:
-    return elsewhere(partial(_executed, statement, arguments))
-
-
-def _executed(statement: str, arguments: list[Any]) -> list[tuple[Any, ...]]:
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement, arguments)
             return list(cursor.fetchall()) if cursor.description else []
     except (OperationalError, InterfaceError) as error:
-        # A broken connection is let go here: no end of a request may ever come to this thread.
+        # A broken connection is closed here, because this thread may never see the end of a
+        # request.
         connection.close_if_unusable_or_obsolete()
         raise LimitStoreDown("PostgreSQL did not count.") from error
 
 
 def prune_counters() -> int:
-    """Delete the counters that weigh nothing any more, and return how many there were.
+    """Deletes the counters that no longer affect any limit, and returns their number.
 
-    For a scheduled task; does nothing on other databases, which have no such table.
+    For a scheduled task. Does nothing on other databases, which have no such table.
     """
     if connection.vendor != "postgresql":
         return 0

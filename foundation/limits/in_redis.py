@@ -1,8 +1,7 @@
 """Counters in Redis, one script and one round trip for all buckets of a call.
 
-Each thread keeps a connection of its own and speaks on it directly: the client would take one out
-of a pool, try it, measure and put it back around every command, which costs more than the command.
-Fibers share one (foundation/limits/redis_line.py).
+Each thread uses a connection of its own directly. The client would take one out of its pool, check
+it, measure the time and return it for every command, which costs more than the command.
 """
 
 import hashlib
@@ -11,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import hiredis
@@ -20,52 +18,49 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 from redis.retry import Retry
 
-from foundation import fibers
-from foundation.fibers import Fiber
-from foundation.limits.limit import Bucket, LimitStoreDown
-from foundation.limits.redis_line import RedisLine
-from foundation.limits.window import Reading, Window
+from foundation.limits.window import Bucket, LimitStoreDown, Reading, Window
 
 SOCKET_SECONDS = 0.5
-# After so long a connection is tried before it is used: Redis may have been started anew.
+# A connection that was idle for longer is checked before use, because Redis may have restarted.
 TRUSTED_SECONDS = 1.0
 
-# In braces, so that a cluster keeps the buckets of one call in one slot.
+# In braces, so that a cluster keeps the buckets of a call in one slot.
 KEY_PREFIX = "{halo:limit}:"
 
-# window.py in Lua. Redis' own clock is read, so that web processes need not agree on the time.
+# window.py in Lua. It reads the clock of Redis, so that the clocks of web processes may differ.
 SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local reading = {1, now}
 for i, key in ipairs(KEYS) do
   local count, span, cost = ARGV[3 * i - 2] + 0, ARGV[3 * i - 1] + 0, ARGV[3 * i] + 0
-  local stored = redis.call('HMGET', key, 'started', 'previous', 'current')
+  local stored = redis.call('HMGET', key, 'started', 'previous', 'current', 'last')
   local started, previous = (stored[1] or 0) + 0, (stored[2] or 0) + 0
-  local current = (stored[3] or 0) + 0
-  local age = now - started
-  if age >= 2 * span then
-    started, previous, current = now, 0, 0
-  elseif age >= span then
+  local current, last = (stored[3] or 0) + 0, (stored[4] or 0) + 0
+  if now - last >= span then
+    started, previous, current, last = now, 0, 0, now
+  elseif now - started >= span then
     started, previous, current = started + span, current, 0
   end
   local elapsed = math.max(0, now - started)
   if previous * (span - elapsed) + (current + cost) * span > count * span then
     reading[1] = 0
   end
-  reading[3 * i], reading[3 * i + 1], reading[3 * i + 2] = started, previous, current
+  local place = 4 * i - 1
+  reading[place], reading[place + 1], reading[place + 2] = started, previous, current
+  reading[place + 3] = last
 end
 if reading[1] == 0 then
   return reading
 end
 for i, key in ipairs(KEYS) do
   local span, cost = ARGV[3 * i - 1] + 0, ARGV[3 * i] + 0
-  reading[3 * i + 2] = reading[3 * i + 2] + cost
-  redis.call('HSET', key, 'started', reading[3 * i], 'previous', reading[3 * i + 1],
-    'current', reading[3 * i + 2])
-  redis.call('PEXPIRE', key, 2 * span)
+  local place = 4 * i - 1
+  redis.call('HSET', key, 'started', reading[place], 'previous', reading[place + 1],
+    'current', reading[place + 2] + cost, 'last', now)
+  redis.call('PEXPIRE', key, span)
 end
-return reading
+return {1}
 """
 GIVE_BACK = """
 for i, key in ipairs(KEYS) do
@@ -78,31 +73,34 @@ end
 SCRIPT_SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
-class _Line(threading.local):
-    """The connection of this thread, and when it was last used."""
+class _ThreadConnection(threading.local):
+    """The connection of this thread, and the time of its last use."""
 
     connection: Any = None  # redis.connection.AbstractConnection, whose methods have no types
     used_at = 0.0
 
 
 class RedisStore:
-    """Counts in the Redis at `url` (redis://, rediss:// or unix://), waiting at most 0.5 s."""
+    """Counts in the Redis at `url` (redis://, rediss:// or unix://), with a timeout of 0.5 s."""
 
     def __init__(self, url: str) -> None:
-        # No retries: a charge that timed out may have counted, and a second one would count twice.
+        # No retries: a charge that timed out may have counted, and a retry would count it twice.
         self._pool = redis.ConnectionPool.from_url(
             url,
             socket_timeout=SOCKET_SECONDS,
             socket_connect_timeout=SOCKET_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
-        self._line = _Line()
+        self._local = _ThreadConnection()
 
-    def take(self, buckets: Sequence[Bucket]) -> Reading:
+    def take(self, buckets: Sequence[Bucket]) -> Reading | None:
         keys = [KEY_PREFIX + bucket.digest for bucket in buckets]
         numbers = itertools.chain.from_iterable(_numbers(bucket) for bucket in buckets)
-        allowed, now, *windows = self._run(len(keys), *keys, *numbers)
-        return Reading(bool(allowed), now, tuple(itertools.starmap(Window, _triples(windows))))
+        allowed, *read = self._run(len(keys), *keys, *numbers)
+        if allowed:
+            return None
+        now, *windows = read
+        return Reading(now, tuple(itertools.starmap(Window, _windows(windows))))
 
     def give_back(self, buckets: Sequence[Bucket]) -> None:
         keys = [KEY_PREFIX + bucket.digest for bucket in buckets]
@@ -110,35 +108,27 @@ class RedisStore:
         self._ask("EVAL", GIVE_BACK, len(keys), *keys, *costs)
 
     def close(self) -> None:
-        if self._line.connection is not None:
-            self._line.connection.disconnect()
-        # Those of other threads go with them.
-        self._line = _Line()
+        if self._local.connection is not None:
+            self._local.connection.disconnect()
+        # Drops the connections of other threads too.
+        self._local = _ThreadConnection()
 
     def _run(self, *arguments: Any) -> list[int]:
         try:
             reading: list[int] = self._ask("EVALSHA", SCRIPT_SHA, *arguments)
         except NoScriptError:
-            # Redis forgets scripts when it restarts; EVAL teaches it again.
+            # Redis drops its scripts when it restarts; EVAL loads the script again.
             reading = self._ask("EVAL", SCRIPT, *arguments)
         return reading
 
     def _ask(self, *command: str | int) -> Any:
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # its stub takes one word only
-        fiber = fibers.current()
         try:
-            return self._answer(packed) if fiber is None else self._on_fiber(fiber, packed)
+            return self._answer(packed)
         except NoScriptError:
             raise
         except (redis.RedisError, OSError) as error:
             raise LimitStoreDown("Redis did not count.") from error
-
-    def _on_fiber(self, fiber: Fiber, packed: bytes) -> Any:
-        if issubclass(self._pool.connection_class, redis.SSLConnection):
-            # Encrypted, a socket may have more to read than it says.
-            return fibers.elsewhere(partial(self._answer, packed))
-        line = fiber.ground.shared(self, partial(RedisLine, self._pool, SOCKET_SECONDS))
-        return line.ask(fiber, packed)
 
     def _answer(self, packed: bytes) -> Any:
         connection = self._connection()
@@ -146,18 +136,19 @@ class RedisStore:
         return connection.read_response()
 
     def _connection(self) -> Any:
-        line, now = self._line, time.monotonic()
-        if line.connection is None or line.connection.pid != os.getpid():
-            # Not by way of the pool: it counts those ever made, and stops at a hundred.
-            line.connection = self._pool.connection_class(**self._pool.connection_kwargs)
-        elif now - line.used_at > TRUSTED_SECONDS:
-            _try(line.connection)
-        line.used_at = now
-        return line.connection
+        local, now = self._local, time.monotonic()
+        if local.connection is None or local.connection.pid != os.getpid():
+            # Not from the pool, which counts the connections it has ever made and stops at a
+            # hundred.
+            local.connection = self._pool.connection_class(**self._pool.connection_kwargs)
+        elif now - local.used_at > TRUSTED_SECONDS:
+            _try(local.connection)
+        local.used_at = now
+        return local.connection
 
 
 def _try(connection: Any) -> None:
-    """Connect anew where the other side has hung up meanwhile: then it has something to read."""
+    """Reconnects if the server has closed the connection, which makes it readable."""
     try:
         is_stale = connection.can_read()
     except redis.ConnectionError:
@@ -171,5 +162,5 @@ def _numbers(bucket: Bucket) -> tuple[int, int, int]:
     return bucket.limit.count, bucket.limit.milliseconds, bucket.cost
 
 
-def _triples(values: Sequence[int]) -> Iterable[tuple[int, int, int]]:
-    return zip(values[::3], values[1::3], values[2::3], strict=True)
+def _windows(values: Sequence[int]) -> Iterable[tuple[int, int, int, int]]:
+    return zip(values[::4], values[1::4], values[2::4], values[3::4], strict=True)

@@ -1,7 +1,7 @@
-"""Refusals remembered in the process, so that repeating a refused call costs no round trip.
+"""Refusals remembered in the process, so that a repeated call costs no round trip.
 
-A refused bucket stays refused until its wait is over whatever happens meanwhile: time alone
-lowers the estimate, and other charges only raise it.
+A refused bucket stays refused until its wait is over: the estimate decreases only with time, and
+other charges only increase it.
 """
 
 import math
@@ -11,8 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from foundation.limits.limit import Bucket, Verdict
-from foundation.limits.window import Standing, refusal
+from foundation.limits.window import Bucket, Verdict, WindowState, refusal
 
 MAX_REFUSALS = 10_000
 
@@ -24,9 +23,10 @@ class _Refusal:
 
 
 class Refusals:
-    """A bounded memory of refused buckets; `now` is seconds of a clock that is never set back.
+    """A bounded cache of refused buckets; `now` returns seconds of a monotonic clock.
 
-    Beyond `max_refusals` the oldest is forgotten, which costs a round trip and nothing else.
+    With more than `max_refusals` the oldest is dropped, which only costs a round trip. `by_digest`
+    is usually empty, and then no bucket needs a lookup.
     """
 
     def __init__(
@@ -35,39 +35,35 @@ class Refusals:
         self._now = now
         self._max_refusals = max_refusals
         self._lock = threading.Lock()
-        self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        self.by_digest: OrderedDict[str, _Refusal] = OrderedDict()
 
-    def remember(self, standing: Standing) -> Verdict:
-        """Keep the refusal of a bucket for as long as its wait lasts, and return it."""
-        verdict = refusal(standing)
-        over_at = self._now() + standing.wait / 1000
-        digest = standing.bucket.digest
+    def remember(self, state: WindowState) -> Verdict:
+        """Remembers the refusal of a bucket until its wait is over, and returns it."""
+        verdict = refusal(state)
+        over_at = self._now() + state.wait / 1000
+        digest = state.bucket.digest
         with self._lock:
-            self._refusals[digest] = _Refusal(over_at, verdict)
-            self._refusals.move_to_end(digest)
-            if len(self._refusals) > self._max_refusals:
-                self._refusals.popitem(last=False)
+            self.by_digest[digest] = _Refusal(over_at, verdict)
+            self.by_digest.move_to_end(digest)
+            if len(self.by_digest) > self._max_refusals:
+                self.by_digest.popitem(last=False)
         return verdict
 
     def recall(self, bucket: Bucket) -> Verdict | None:
-        """Return the refusal this charge would meet again, with the wait that is left of it."""
-        if not self.is_any_known():
-            # As nearly always: not even the bucket's name has to be made.
-            return None
+        """Returns the refusal that this charge would meet again, with its remaining wait."""
         with self._lock:
-            known = self._refusals.get(bucket.digest)
+            known = self.by_digest.get(bucket.digest)
             if known is None or bucket.cost < known.verdict.bucket.cost:
-                # A cheaper call than the one refused might still fit.
+                # A call with a lower cost than the refused one might be allowed.
                 return None
             left = known.over_at - self._now()
             if left <= 0:
-                del self._refusals[bucket.digest]
+                del self.by_digest[bucket.digest]
                 return None
-        return replace(known.verdict, retry_after=math.ceil(left), bucket=bucket)
-
-    def is_any_known(self) -> bool:
-        return bool(self._refusals)
+        # Rounding errors of floats must not add a second.
+        wait = min(known.verdict.retry_after, math.ceil(left))
+        return replace(known.verdict, retry_after=wait, bucket=bucket)
 
     def clear(self) -> None:
         with self._lock:
-            self._refusals.clear()
+            self.by_digest.clear()

@@ -5,7 +5,7 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 # UNLOGGED: counters need not survive a crash, and unlogged they cost half as much.
-# Half-empty pages and no index beside the key: every update stays on its page (HOT), where the
+# Half-empty pages and no index but the key: every update stays on its page (HOT), where the
 # next one prunes what it left.
 TABLE = """
 CREATE UNLOGGED TABLE foundation_rate_counter (

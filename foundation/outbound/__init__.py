@@ -1,7 +1,7 @@
-"""The one guarded way out: HTTP to the public internet, within bounds.
+"""HTTP requests to the public internet, restricted against SSRF and bounded in time and size.
 
 `fetch("GET", url, policy=Policy(...))` returns a Reply or raises a subclass of OutboundError.
-`again`, `breaker` and `share` are for those who ask the same place often.
+`again` and `breaker` are for repeated requests to the same host.
 """
 
 from foundation.outbound.client import Reply, fetch, vet

@@ -1,7 +1,7 @@
-"""Which addresses a request may go to.
+"""Decides which IP addresses a request may connect to.
 
-Sources: the IANA special-purpose address registries (RFC 6890), and what clouds put elsewhere.
-Python's `is_global` alone is not enough: it calls several ranges below global.
+Sources: the IANA special-purpose address registries (RFC 6890), and the metadata addresses of
+clouds. Python's `is_global` alone is not enough: it accepts several of the ranges below.
 """
 
 import ipaddress
@@ -33,9 +33,9 @@ DENIED_IPV4 = tuple(
     )
 )
 
-# All that is not in here is no unicast address of the internet (RFC 4291 §2.4): that leaves out
-# loopback, IPv4-compatible ::/96, translated ::ffff:0:0:0/96, 64:ff9b:1::/48, 100::/64, fc00::/7,
-# fe80::/10, fec0::/10 and ff00::/8 without naming them.
+# Addresses outside this range are not global unicast (RFC 4291 §2.4). That excludes loopback,
+# IPv4-compatible ::/96, translated ::ffff:0:0:0/96, 64:ff9b:1::/48, 100::/64, fc00::/7, fe80::/10,
+# fec0::/10 and ff00::/8.
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 DENIED_IPV6 = tuple(
@@ -48,11 +48,11 @@ DENIED_IPV6 = tuple(
     )
 )
 
-# IPv6 forms in which an ordinary IPv4 destination arrives: they stand for that address.
+# IPv6 forms of an ordinary IPv4 destination: they are judged as that address.
 MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
-# Where an approved internal host may stand.
+# The networks in which an approved internal host may be.
 PRIVATE = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -65,12 +65,12 @@ PRIVATE = tuple(
         "fc00::/7",
     )
 )
-# Cloud metadata inside those ranges, which no approval opens.
+# Cloud metadata inside those ranges, which no approval permits.
 METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254")))
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether the address is one of the public internet, IPv4 inside IPv6 unwrapped."""
+    """Returns whether the address is on the public internet, with IPv4 inside IPv6 unwrapped."""
     address = unwrapped(address)
     if isinstance(address, IPv4):
         return address.is_global and not any(address in network for network in DENIED_IPV4)
@@ -80,13 +80,13 @@ def is_public(address: Address) -> bool:
 
 
 def is_private(address: Address) -> bool:
-    """Tell whether an administrator may approve a host that stands at the address."""
+    """Returns whether an administrator may approve a host at the address."""
     address = unwrapped(address)
     return address not in METADATA and any(address in network for network in PRIVATE)
 
 
 def unwrapped(address: Address) -> Address:
-    """Return the IPv4 address that an IPv4-mapped or NAT64 one stands for (RFC 4291, RFC 6052)."""
+    """Returns the IPv4 address of an IPv4-mapped or NAT64 address (RFC 4291, RFC 6052)."""
     if isinstance(address, IPv6) and (address in MAPPED or address in NAT64):
         return IPv4(int(address) & 0xFFFF_FFFF)
     return address

@@ -1,6 +1,6 @@
-"""Asking nothing for a while of whoever does not answer: a circuit breaker for each key.
+"""A circuit breaker for each key: skips requests to a host that does not answer.
 
-In the memory of one process: others find out for themselves, and no row gets hot.
+The state is in the memory of one process, which avoids a contended row.
 """
 
 import threading
@@ -12,20 +12,20 @@ from typing import Final
 
 FAILURES: Final = 5
 REST_SECONDS: Final = 30.0
-# Keys that have failed lately; the one that failed first is forgotten first.
-MOST_KEYS: Final = 10_000
+# The number of keys with recent failures; the oldest is dropped first.
+MAX_KEYS: Final = 10_000
 
 
 @dataclass(slots=True)
 class _Trouble:
-    """What a key's failures in a row have come to; a key without any has no entry."""
+    """The consecutive failures of a key; a key without failures has no entry."""
 
     failures: int = 0
     rests_until: float = 0.0
 
 
 class Breakers:
-    """Opens after `FAILURES` failures of a key in a row; after a rest it lets one trial through."""
+    """Opens after `FAILURES` consecutive failures of a key; after a delay it permits one trial."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -33,9 +33,9 @@ class Breakers:
         self._troubles: OrderedDict[Hashable, _Trouble] = OrderedDict()
 
     def rest(self, key: Hashable) -> float:
-        """The seconds that the key still rests; at 0 it may be asked now, and that is its trial.
+        """Returns the seconds until a request of the key is permitted; 0 permits it, as the trial.
 
-        A trial whose end is never told counts as failed once another rest has passed.
+        A trial whose result is not reported counts as failed after another delay.
         """
         with self._lock:
             trouble = self._troubles.get(key)
@@ -48,17 +48,17 @@ class Breakers:
             return 0.0
 
     def answered(self, key: Hashable) -> None:
-        """Close the breaker: the other side is there."""
+        """Records a success, which closes the breaker."""
         with self._lock:
             self._troubles.pop(key, None)
 
     def failed(self, key: Hashable) -> bool:
-        """Count a failure; returns whether it is the one that opened the breaker."""
+        """Records a failure; returns whether it opened the breaker."""
         with self._lock:
             trouble = self._troubles.setdefault(key, _Trouble())
             trouble.failures += 1
             if trouble.failures >= FAILURES:
                 trouble.rests_until = self._clock() + REST_SECONDS
-            if len(self._troubles) > MOST_KEYS:
+            if len(self._troubles) > MAX_KEYS:
                 self._troubles.popitem(last=False)
             return trouble.failures == FAILURES

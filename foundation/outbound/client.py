@@ -1,4 +1,4 @@
-"""Sending one request and reading its answer."""
+"""Sends one request and reads its response."""
 
 import functools
 import ssl
@@ -9,10 +9,11 @@ from types import MappingProxyType
 import httpcore2
 import httpx2
 
+from foundation.headers import joined
 from foundation.outbound import lookup, request
 from foundation.outbound.content import collect
 from foundation.outbound.deadline import Deadline, always_wanted
-from foundation.outbound.errors import Unreachable
+from foundation.outbound.errors import OutboundError, Unreachable
 from foundation.outbound.policy import DEFAULT, Policy
 from foundation.outbound.request import REDIRECTABLE, Request
 from foundation.outbound.target import Target
@@ -24,9 +25,9 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, whatever its status; header names in lower case, `url` the one that answered.
+    """A response, whatever its status; header names in lower case, `url` the final one.
 
-    A header sent several times is joined with commas (RFC 9110 §5.3).
+    Repeated headers are joined with commas (RFC 9110 §5.3).
     """
 
     status: int
@@ -44,30 +45,27 @@ def fetch(
     policy: Policy = DEFAULT,
     unwanted: Callable[[], bool] = always_wanted,
 ) -> Reply:
-    """Send a request to the public internet and return the answer.
+    """Sends a request to the public internet and returns the response.
 
-    The host is resolved once and only its vetted addresses are connected to; neither proxies nor
-    certificates are taken from the environment, and no cookies are kept. A redirect that is not
-    to be followed is returned as it is. Silence is ended once `unwanted` says so, from any thread.
-    Raises a subclass of OutboundError: RefusedUrl, RefusedAddress, RefusedRequest, TooLarge,
-    TimedOut, Unwanted or Unreachable.
+    The host is resolved once, and only its checked addresses are connected to. Proxies and
+    certificates are not taken from the environment, and cookies are not kept. A redirect that the
+    policy does not follow is returned. The wait ends early once `unwanted` returns True, from any
+    thread. Raises a subclass of OutboundError: RefusedUrl, RefusedAddress, RefusedRequest,
+    TooLarge, TimedOut, Unwanted or Unreachable.
     """
     target = Target.parse(url, policy)
     sent = request.checked(target.host, method, headers or NO_HEADERS, body, policy)
     deadline = Deadline(target.host, policy.deadline, unwanted)
-    route = Pinned(lookup.addresses(target, deadline, policy), deadline)
-    reply = _send(target, sent, route, policy)
-    for _ in range(policy.max_redirects if method in REDIRECTABLE else 0):
-        location = reply.headers.get("location")
-        if reply.status not in REDIRECTS or location is None:
-            break
-        target = target.redirected(location, policy)
-        reply = _send(target, sent, route, policy)
-    return reply
+    try:
+        route = Pinned(lookup.addresses(target, deadline, policy), deadline)
+        return _redirected(target, sent, route, policy)
+    except OutboundError as error:
+        error.was_sent = deadline.has_begun
+        raise
 
 
 def vet(url: str, *, policy: Policy = DEFAULT) -> None:
-    """Refuse what `fetch` would refuse by the URL alone, without looking up its name.
+    """Checks a URL as `fetch` does, without resolving the host name.
 
     Raises RefusedUrl or RefusedAddress.
     """
@@ -78,8 +76,20 @@ def vet(url: str, *, policy: Policy = DEFAULT) -> None:
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """The system's certificates, host names checked; loading them takes milliseconds."""
+    """Returns a cached context with the system's certificates and host name checks."""
     return httpx2.create_ssl_context(trust_env=False)
+
+
+def _redirected(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply:
+    """The reply after the redirects that the policy follows."""
+    reply = _send(target, sent, route, policy)
+    for _ in range(policy.max_redirects if sent.method in REDIRECTABLE else 0):
+        location = reply.headers.get("location")
+        if reply.status not in REDIRECTS or location is None:
+            break
+        target = target.redirected(location, policy)
+        reply = _send(target, sent, route, policy)
+    return reply
 
 
 def _send(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply:
@@ -87,15 +97,23 @@ def _send(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply
         with _connection(target, route) as connection:
             return _exchange(connection, target, sent, policy)
     except (httpcore2.NetworkError, httpcore2.ProtocolError):
-        # Not chained: what the library says may quote headers.
+        # Not chained: the message of the library may quote headers.
         raise Unreachable(target.host, "it does not speak HTTP properly") from None
 
 
 def _connection(target: Target, route: Pinned) -> httpcore2.HTTPConnection:
-    address = httpcore2.URL(target.url)
     is_https = target.scheme == "https"
     return httpcore2.HTTPConnection(
-        address.origin, ssl_context=tls_context() if is_https else None, network_backend=route
+        _address(target).origin,
+        ssl_context=tls_context() if is_https else None,
+        network_backend=route,
+    )
+
+
+def _address(target: Target) -> httpcore2.URL:
+    """The URL in its parts: from text the library drops what is behind a semicolon in the path."""
+    return httpcore2.URL(
+        scheme=target.scheme, host=target.host, port=target.port, target=target.path
     )
 
 
@@ -109,20 +127,16 @@ def _exchange(
     }
     with connection.stream(
         sent.method,
-        target.url,
+        _address(target),
         headers=[("host", target.authority), *sent.headers.items()],
         content=sent.body,
         extensions={"timeout": seconds},
     ) as response:
-        headers = _joined(response.headers)
+        headers = joined(_text(response.headers))
         chunks = response.iter_stream()
         read = collect(chunks, headers, host=target.host, max_bytes=policy.max_bytes)
         return Reply(response.status, headers, read, target.url)
 
 
-def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    joined: dict[str, str] = {}
-    for raw_name, raw_value in pairs:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    return joined
+def _text(fields: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in fields]

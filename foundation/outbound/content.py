@@ -1,19 +1,19 @@
-"""Reading an answer's body within its bounds."""
+"""Reads the body of a response within its size limit."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from foundation.outbound.errors import TooLarge, Unreachable
 
-GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way of asking for the gzip format
+GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's wbits value for the gzip format
 
 
 def collect(
     chunks: Iterable[bytes], headers: Mapping[str, str], *, host: str, max_bytes: int
 ) -> bytes:
-    """Return the decoded body; raises TooLarge beyond `max_bytes`, sent or decoded.
+    """Returns the decoded body. Raises TooLarge beyond `max_bytes`, encoded or decoded.
 
-    Raises Unreachable for a coding that was not asked for, or broken gzip (RFC 9110 §8.4.1).
+    Raises Unreachable for an encoding that was not requested, or invalid gzip (RFC 9110 §8.4.1).
     """
     sent = _capped(chunks, host, max_bytes)
     coding = headers.get("content-encoding", "identity").strip().lower()
@@ -39,7 +39,8 @@ def _inflated(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[by
     try:
         for chunk in chunks:
             began = True
-            # One byte beyond the cap is all it takes to be refused: a bomb is never unpacked.
+            # Decompression stops one byte beyond the limit, so a decompression bomb is not
+            # unpacked.
             yield inflater.decompress(chunk, max_bytes + 1)
     except zlib.error:
         raise Unreachable(host, "the answer is no valid gzip") from None

@@ -1,4 +1,4 @@
-"""The moment by which a request is over, whatever the other side does."""
+"""The deadline of a request, independent of the other side."""
 
 import time
 from collections.abc import Callable
@@ -7,28 +7,30 @@ from foundation.outbound.errors import TimedOut, Unwanted
 
 
 def always_wanted() -> bool:
-    """For requests whose answer is waited for in any case."""
+    """The default of `unwanted`, for requests that cannot be cancelled."""
     return False
 
 
 class Deadline:
-    """Ends `seconds` from now, or once the answer is `unwanted`; no step takes longer than that."""
+    """Ends `seconds` from now, or once `unwanted` returns True. It bounds every step."""
 
     def __init__(
         self, host: str, seconds: float, unwanted: Callable[[], bool] = always_wanted
     ) -> None:
         self.host = host
+        # Set by the connection once it writes the request.
+        self.has_begun = False
         self._ends = time.monotonic() + seconds
         self._unwanted = unwanted
 
     def left(self, at_most: float | None) -> float:
-        """Return the seconds a step may take, `at_most` at the most.
+        """Returns the seconds left for a step, at most `at_most`.
 
-        Raises TimedOut if there are none, Unwanted if nobody waits any more.
+        Raises TimedOut if none are left, and Unwanted if the request was cancelled.
         """
         if self._unwanted():
-            raise Unwanted(self.host, "nobody waits for the answer any more")
+            raise Unwanted(self.host, "the caller does not wait for the answer any more")
         left = self._ends - time.monotonic()
         if left <= 0:
-            raise TimedOut(self.host, "the deadline has passed")
+            raise TimedOut(self.host, "it did not respond in time")
         return left if at_most is None else min(left, at_most)

@@ -1,20 +1,21 @@
-"""What can go wrong on the way out.
+"""The errors of outgoing requests.
 
 Messages name the host and a fixed reason: never a path, a header, a body or a credential.
 """
 
 
 class OutboundError(Exception):
-    """An outgoing request did not come back with an answer."""
+    """An outgoing request got no response. `was_sent`: some of it was, so it may have arrived."""
 
     def __init__(self, host: str, reason: str) -> None:
         super().__init__(f"{host or 'The address'}: {reason}")
         self.host = host
         self.reason = reason
+        self.was_sent = False
 
 
 class RefusedUrl(OutboundError):
-    """The URL, or where it redirects to, is not one this policy fetches."""
+    """The policy does not permit the URL, or the target of its redirect."""
 
 
 class RefusedAddress(OutboundError):
@@ -22,20 +23,20 @@ class RefusedAddress(OutboundError):
 
 
 class RefusedRequest(OutboundError):
-    """The method or a header is not one that may be sent."""
+    """The method or a header is not permitted."""
 
 
 class TooLarge(OutboundError):
-    """The answer is larger than the policy allows, as sent or once decompressed."""
+    """The response is larger than the policy allows, encoded or decoded."""
 
 
 class TimedOut(OutboundError):
-    """The deadline, or the time for one step, has passed."""
+    """The deadline, or the timeout of one step, has passed."""
 
 
 class Unwanted(OutboundError):
-    """Whoever asked has said meanwhile that the answer is not wanted any more."""
+    """The caller has cancelled the request."""
 
 
 class Unreachable(OutboundError):
-    """No usable answer came: no such host, no connection, no trust, or no valid HTTP."""
+    """There was no usable response: no such host, no connection, no trust, or invalid HTTP."""

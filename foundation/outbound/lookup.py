@@ -1,4 +1,4 @@
-"""From a host to the addresses that may be connected to."""
+"""Resolves a host to the addresses that may be connected to."""
 
 import ipaddress
 import queue
@@ -13,7 +13,7 @@ from foundation.outbound.policy import Policy
 from foundation.outbound.target import Target
 
 # getaddrinfo cannot be interrupted. Each lookup has a thread of its own that a caller can stop
-# waiting for, and this many may linger before the next caller waits for one to end.
+# waiting for. At most this many may run before the next caller has to wait for one to end.
 MAX_LOOKUPS = 32
 _lookups = threading.BoundedSemaphore(MAX_LOOKUPS)
 
@@ -21,10 +21,10 @@ Answers: TypeAlias = "queue.SimpleQueue[list[str]]"
 
 
 def addresses(target: Target, deadline: Deadline, policy: Policy) -> tuple[Address, ...]:
-    """Resolve the host once and return its addresses, every one of them vetted.
+    """Resolves the host once and returns its addresses, after checking all of them.
 
-    One bad address refuses the host: a name with a public and an internal address is an attempt
-    at rebinding. Raises RefusedAddress, Unreachable or TimedOut.
+    One refused address refuses the host: a name with a public and an internal address is an attempt
+    at DNS rebinding. Raises RefusedAddress, Unreachable or TimedOut.
     """
     literal = target.literal
     found = (literal,) if literal else _resolve(target, deadline, policy)
@@ -34,7 +34,7 @@ def addresses(target: Target, deadline: Deadline, policy: Policy) -> tuple[Addre
 
 
 def vet(host: str, address: Address, policy: Policy) -> None:
-    """Raise RefusedAddress unless the policy lets `host` stand at `address`."""
+    """Raises RefusedAddress unless the policy permits `host` at `address`."""
     if is_public(address) or (policy.approves(host) and is_private(address)):
         return
     raise RefusedAddress(host, "its address is outside the public internet")

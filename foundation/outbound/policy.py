@@ -1,4 +1,4 @@
-"""How far an outgoing request may go."""
+"""The limits of outgoing requests."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ MEBIBYTE = 1_048_576
 
 @dataclass(frozen=True)
 class Policy:
-    """Limits of one request; times are in seconds, sizes in bytes.
+    """The limits of one request; times are in seconds, sizes in bytes.
 
-    `deadline` covers everything from the name lookup to the last byte. `max_bytes` holds for the
-    body as sent and as decompressed. Redirects are followed for GET and HEAD only, and only
-    within scheme, host and port. `allowed_private_hosts` names hosts that may stand in a private
-    network; link-local addresses, where clouds keep their credentials, stay refused even there.
+    `deadline` covers everything from the name lookup to the last byte. `max_bytes` applies to the
+    encoded and to the decoded body. Redirects are followed for GET and HEAD only, and only within
+    scheme, host and port. `allowed_private_hosts` names hosts that may be in a private network.
+    Link-local addresses, where clouds serve credentials, are refused even for those.
     """
 
     https_only: bool = True

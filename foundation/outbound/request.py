@@ -1,4 +1,4 @@
-"""What is sent: checked before anything is resolved or connected."""
+"""The request to send, checked before a host is resolved or connected to."""
 
 import re
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from foundation.outbound.errors import RefusedRequest
 from foundation.outbound.policy import Policy
 
-# CONNECT asks for a tunnel, TRACE echoes credentials (RFC 9110 §9.3.6 and §9.3.8).
+# CONNECT opens a tunnel, TRACE echoes credentials (RFC 9110 §9.3.6 and §9.3.8).
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 WITH_CONTENT = frozenset({"POST", "PUT", "PATCH"})
 
-# Redirects of anything else are the caller's to judge: a write is not repeated unasked.
+# Redirects of other methods are returned to the caller: a write is not repeated automatically.
 REDIRECTABLE = frozenset({"GET", "HEAD"})
 
-# Ours to set: they frame the message, name the host or choose the coding we must decode.
+# Set by this module: they frame the message, name the host or choose a coding that it can decode.
 RESERVED = frozenset(
     {
         "accept-encoding",
@@ -38,7 +38,7 @@ VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)  # RFC 9110 §5.5,
 
 @dataclass(frozen=True)
 class Request:
-    """Method, headers in lower case and body; headers and body stay out of its repr."""
+    """Method, headers in lower case and body; `repr` shows neither headers nor body."""
 
     method: str
     headers: Mapping[str, str] = field(repr=False)
@@ -48,7 +48,7 @@ class Request:
 def checked(
     host: str, method: str, headers: Mapping[str, str], body: bytes | None, policy: Policy
 ) -> Request:
-    """Return the request with the headers of our own; raises RefusedRequest if it is unfit."""
+    """Returns the request with the headers set here; raises RefusedRequest if it is refused."""
     if method not in METHODS:
         raise RefusedRequest(host, "the method is not allowed")
     given = {name.lower(): value for name, value in headers.items()}
@@ -56,6 +56,6 @@ def checked(
         if name in RESERVED or not NAME.fullmatch(name) or not VALUE.fullmatch(value):
             raise RefusedRequest(host, "a header is not allowed")
     ours = {"user-agent": policy.user_agent, "accept-encoding": "gzip", "connection": "close"}
-    # An empty body is announced (RFC 9110 §8.6); some servers answer 411 otherwise.
+    # An empty body has a Content-Length (RFC 9110 §8.6); some servers answer 411 otherwise.
     content = b"" if body is None and method in WITH_CONTENT else body
     return Request(method, {**ours, **given}, content)

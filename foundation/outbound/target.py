@@ -1,4 +1,4 @@
-"""Where a URL points, read strictly: what two parsers could read differently is refused."""
+"""Parses the URL of a request strictly: refuses what two parsers could read differently."""
 
 import ipaddress
 import re
@@ -12,7 +12,7 @@ from foundation.outbound.policy import Policy
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_URL = 8192
 
-# Visible ASCII without the characters RFC 3986 leaves out. A backslash is a slash to browsers.
+# Visible ASCII without the characters RFC 3986 excludes. Browsers read a backslash as a slash.
 URL_TEXT = re.compile(r"[!-~]+", re.ASCII)
 FORBIDDEN = frozenset('"<>\\^`{|}#')
 AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::([0-9]{0,5}))?", re.ASCII)
@@ -21,14 +21,14 @@ LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*", re.ASCII)
 MAX_NAME = 253
 
-# A host whose last label is a number is an IPv4 address to the C library and to browsers,
-# in decimal, octal or hexadecimal (WHATWG URL §3.5, "ends in a number").
+# The C library and browsers read a host whose last label is a number as an IPv4 address, in
+# decimal, octal or hexadecimal (WHATWG URL §3.5, "ends in a number").
 NUMERIC_END = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Target:
-    """One place to connect to. `host` is in lower case, without brackets and final dot."""
+    """The place to connect to; `host` is in lower case, without brackets or final dot."""
 
     scheme: str
     host: str
@@ -37,7 +37,7 @@ class Target:
 
     @classmethod
     def parse(cls, url: str, policy: Policy) -> "Target":
-        """Read an absolute http(s) URL; raises RefusedUrl if the policy does not fetch it."""
+        """Parses an absolute http(s) URL. Raises RefusedUrl if the policy does not permit it."""
         parts = _split(url)
         host, named = _authority(parts)
         _check_scheme(parts.scheme, host, policy)
@@ -48,7 +48,7 @@ class Target:
 
     @property
     def literal(self) -> Address | None:
-        """The address, if the host is one and no name."""
+        """The address, if the host is an IP address and not a name."""
         try:
             return ipaddress.ip_address(self.host)
         except ValueError:
@@ -56,7 +56,7 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The Host header's value: the port only where it is not the scheme's (RFC 9110 §7.2)."""
+        """The value of the Host header, without the scheme's default port (RFC 9110 §7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -65,9 +65,9 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}"
 
     def redirected(self, location: str, policy: Policy) -> "Target":
-        """Return where a Location header leads; raises RefusedUrl if that is another origin.
+        """Returns the target of a Location header. Raises RefusedUrl if it is another origin.
 
-        The reference may be relative and may end in a fragment (RFC 9110 §10.2.2).
+        The reference may be relative and may have a fragment (RFC 9110 §10.2.2).
         """
         try:
             target = Target.parse(urldefrag(urljoin(self.url, location)).url, policy)
@@ -88,7 +88,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _authority(parts: SplitResult) -> tuple[str, int | None]:
-    """Return the host, and the port if one is named."""
+    """Returns the host and the port, if the URL has one."""
     if "@" in parts.netloc:
         raise RefusedUrl("", "the URL holds a user name")
     match = AUTHORITY.fullmatch(parts.netloc)
@@ -123,7 +123,7 @@ def _ipv6(text: str) -> str:
     try:
         return str(ipaddress.IPv6Address(text))
     except ValueError:
-        # urlsplit sees to this itself, but only from Python 3.11.4 on.
+        # urlsplit checks this only from Python 3.11.4 on.
         raise RefusedUrl("", "the URL names no valid host") from None
 
 

@@ -1,4 +1,4 @@
-"""Connections that go to vetted addresses only and end at the deadline."""
+"""Network connections to checked addresses only, with a deadline."""
 
 import socket
 import ssl
@@ -16,7 +16,7 @@ LOOK: Final = 0.5  # seconds
 
 
 class Pinned(httpcore2.NetworkBackend):
-    """Connects to the given addresses and never asks for a name.
+    """A network backend that connects to the given addresses and never resolves a name.
 
     The host name reaches TLS (SNI, certificate) and the Host header unchanged.
     """
@@ -30,10 +30,10 @@ class Pinned(httpcore2.NetworkBackend):
         host: str,
         port: int,
         timeout: float | None = None,
-        local_address: str | None = None,  # noqa: ARG002 - the interface passes it, nobody sets it
+        local_address: str | None = None,  # noqa: ARG002 - the interface passes it, no caller sets it
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,  # noqa: ARG002 - as above
     ) -> "Wire":
-        """Return a connection to the first address that takes one."""
+        """Returns a connection to the first address that accepts one."""
         failure: OSError = OSError()
         for address in self._addresses:
             try:
@@ -49,9 +49,9 @@ class Pinned(httpcore2.NetworkBackend):
 
 
 class Wire(httpcore2.NetworkStream):
-    """A connection on which every single read and send is measured against the deadline.
+    """A connection that checks the deadline at every read and write.
 
-    A timeout per read alone lets a server drip a byte at a time for ever.
+    A timeout per read would let a server send one byte at a time without end.
     """
 
     def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
@@ -61,7 +61,7 @@ class Wire(httpcore2.NetworkStream):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         until = time.monotonic() + self._deadline.left(timeout)
         while True:
-            # In short looks: a silent server is left as soon as nobody wants its answer.
+            # In short reads: the wait for a silent server ends soon after the request is cancelled.
             self._socket.settimeout(min(self._deadline.left(timeout), LOOK))
             try:
                 return self._socket.recv(max_bytes)
@@ -70,6 +70,7 @@ class Wire(httpcore2.NetworkStream):
                     raise _meaning_of(error, self._deadline.host) from None
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._deadline.has_begun = True
         rest = memoryview(buffer)
         while rest:
             self._socket.settimeout(self._deadline.left(timeout))
@@ -81,8 +82,8 @@ class Wire(httpcore2.NetworkStream):
         except TimeoutError as error:
             raise _meaning_of(error, self._deadline.host) from None
         except OSError:
-            # A server may answer and hang up before it has read all (RFC 9112 §9.5): with this
-            # exception httpcore2 goes on to read the answer.
+            # A server may respond and close before it has read the whole request (RFC 9112 §9.5):
+            # after this exception httpcore2 still reads the response.
             raise httpcore2.WriteError from None
 
     def start_tls(

@@ -13,9 +13,14 @@ PACKAGES = (
     "mcp_protocol",
     "workspace",
     "audit",
+    "documentation",
     "oauth",
     "tools_registry",
+    "approvals",
+    "gateway",
+    "ingestion",
     "console",
+    "retrieval",
 )
 # Made by tools on this machine, and part of no commit.
 MADE = {
@@ -56,7 +61,7 @@ def functions() -> Iterator[tuple[str, Function]]:
 
 @functools.cache
 def files() -> tuple[Path, ...]:
-    """Every file that a clone of this tree would hold, and nothing that tools left beside it."""
+    """Every file that a clone of this tree would hold, and nothing that tools left next to it."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -1,6 +1,7 @@
 """What is read of what a driver says, and that our own one judges every reply."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -8,7 +9,7 @@ import pytest
 
 from bench import drive, wires
 from bench.drive import Driven, Task
-from bench.wires import Request
+from bench.wires import Reply, Request
 
 Answer: TypeAlias = Callable[[int], bytes]
 RIGHT = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -38,7 +39,7 @@ def test_lost_connections_are_bad_replies() -> None:
     assert (seen.bad, seen.complaint) == (3, "2 connections broke; 500 oh no")
 
 
-def test_output_without_figures_is_told_and_not_counted() -> None:
+def test_output_without_figures_is_reported_and_not_counted() -> None:
     with pytest.raises(RuntimeError, match="unable to connect"):
         drive.parse("unable to connect to 127.0.0.1:9")
 
@@ -69,12 +70,18 @@ def test_our_own_driver_counts_a_connection_that_broke() -> None:
     assert (seen.bad, seen.complaint) == (1, "1 connections broke")
 
 
-def driven(answer: Answer) -> tuple[Driven, int]:
+def test_our_own_driver_ignores_the_parts_that_vary() -> None:
+    seen, asked = driven(lambda count: WRONG if count == 2 else RIGHT, Reply(b"hello", [(0, 1)]))
+
+    assert (seen.answered, seen.bad) == (asked, 0)
+
+
+def driven(answer: Answer, expected: Reply = Reply(b"hello")) -> tuple[Driven, int]:  # noqa: B008  it is frozen
     """What the driver saw of a server that answers so, and how often it was asked."""
-    return asyncio.run(_driven(answer))
+    return asyncio.run(_driven(answer, expected))
 
 
-async def _driven(answer: Answer) -> tuple[Driven, int]:
+async def _driven(answer: Answer, expected: Reply) -> tuple[Driven, int]:
     asked = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,7 +99,7 @@ async def _driven(answer: Answer) -> tuple[Driven, int]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
     request = Request({"Content-Type": "text/plain"}, b"hi")
-    task = Task(f"http://{host}:{port}/", request, b"hello", concurrency=2, seconds=1)
+    task = Task(f"http://{host}:{port}/", request, expected, concurrency=2, seconds=1)
     async with server:
         seen = await asyncio.to_thread(drive.with_our_own, task)
     return seen, asked
@@ -114,6 +121,22 @@ def test_a_text_is_read_of_a_right_reply_only() -> None:
     assert wires.said(right.replace(b'"content"', b'"isError":true,"content"')) is None
     assert wires.said(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002}}') is None
     assert wires.said(b"<html>") is None
+
+
+def test_only_the_time_and_the_cursor_of_a_reply_may_differ() -> None:
+    def body(time: str, cursor: str, name: str) -> bytes:
+        value = {"name": name, "next_cursor": cursor, "as_of": time}
+        text = {"type": "text", "text": json.dumps(value, indent=2)}
+        result = {"content": [text], "structuredContent": value}
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
+
+    reply = Reply.of(body("10:00:01", "aB-_", "Maria"))
+
+    assert len(reply.varying) == 4
+    assert reply.fits(body("10:00:02", "Cd01", "Maria"))
+    assert not reply.fits(body("10:00:01", "aB-_", "Mario"))
+    assert not reply.fits(body("10:00:01", "aB-_2", "Maria"))
+    assert wires.without_varying('{"as_of": "10:00:01"}') == wires.without_varying('{"as_of": "1"}')
 
 
 def test_the_layer_that_refused_is_read_of_an_error() -> None:

@@ -11,15 +11,16 @@ import pytest
 
 from bench import stores
 from bench.stores import Missing
+from bench.wires import WIRES
 from tests.architecture.sources import ROOT
 
 CANNOT, NOISY = 2, 3
 SMALLEST = ("--concurrency=2", "--rounds=1", "--seconds=1", "--driver=bundled", "--json=-")
 
 
-def bench(*words: str) -> subprocess.CompletedProcess[str]:
+def bench(*words: str, name: str = "hotpath") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bench.hotpath", *words],
+        [sys.executable, "-m", f"bench.{name}", *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -29,24 +30,40 @@ def bench(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.process
-def test_every_call_that_is_answered_is_on_record() -> None:
-    run = bench("--stores=sqlite", "--servers=ours", *SMALLEST)
+@pytest.mark.parametrize(
+    ("name", "tools", "layer"),
+    [
+        ("hotpath", ["search_docs", "data_search_tickets"], "flag"),
+        ("echo", ["bench.hello"], "agent"),
+    ],
+)
+def test_every_call_that_is_answered_is_on_record(name: str, tools: list[str], layer: str) -> None:
+    chosen = f"--tools={','.join(tools)}"
+    run = bench("--stores=sqlite", "--servers=ours", chosen, *SMALLEST, name=name)
 
     # The machine may well be busy: that the figures say nothing then is no failure here.
     assert run.returncode in {0, NOISY}, run.stderr
-    told: dict[str, Any] = json.loads(run.stdout)
-    assert told["void"] is False
-    for cell in told["cells"]:
+    message: dict[str, Any] = json.loads(run.stdout)
+    assert message["void"] is False
+    assert [cell["tool"] for cell in message["cells"]] == [tool for tool in tools for _ in WIRES]
+    for cell in message["cells"]:
         assert cell["rounds"][0]["ours"]["answered"] > 0
         assert cell["servers"]["ours"]["cpu_us_per_call"]["server"] > 0
-    counted, toggled, revoked = told["checks"]
+    counted, toggled, revoked = message["checks"]
     assert "calls answered" in counted
-    assert "refused by agent" in toggled
+    assert f"refused by {layer}" in toggled
     assert "401 after the revocation" in revoked
 
 
 @pytest.mark.parametrize(
-    "words", [("--stores", "mysql"), ("--workers", "0"), ("--concurrency", "many"), ("oauth",)]
+    "words",
+    [
+        ("--tools", "bench.hello"),
+        ("--stores", "mysql"),
+        ("--workers", "0"),
+        ("--concurrency", "many"),
+        ("oauth",),
+    ],
 )
 def test_a_plan_that_cannot_be_is_refused_in_words(words: tuple[str, ...]) -> None:
     run = bench(*words)

@@ -79,7 +79,7 @@ def test_medians_of_the_baseline_are_over_both_its_turns() -> None:
     assert rounds.median(one, "ours", lambda each: each.rate) == 2.5
 
 
-def test_bad_replies_are_told_with_what_they_were() -> None:
+def test_bad_replies_are_reported_with_what_they_were() -> None:
     spoiled = [{"ours": turn(1), "other": turn(1, bad=3)}]
 
     assert rounds.complaints(spoiled) == ["other: 3 bad of 100: 500 oh"]

@@ -73,8 +73,8 @@ def test_more_than_seven_percent_is_noise() -> None:
     assert not cells.is_quiet(0.92)
 
 
-@pytest.mark.slow
 @pytest.mark.process
+@pytest.mark.once  # on SQLite wherever it runs
 def test_a_short_run_tells_every_size(tmp_path: Path) -> None:
     sizes = ["--rows", "10,20", "--organizations", "1,3", "--tools", "20,220"]
     short = ["--store", "sqlite", "--rounds", "1", "--seconds", "0.3"]
@@ -91,7 +91,7 @@ def test_a_short_run_tells_every_size(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(written.read_text())
-    assert {part: len(told) for part, told in figures.items()} == {
+    assert {part: len(message) for part, message in figures.items()} == {
         "rows": 6,
         "organizations": 6,
         "lists": 14,

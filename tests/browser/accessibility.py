@@ -46,9 +46,9 @@ def _findings(
     page.emulate_media(color_scheme=scheme)
     page.evaluate(SETTLE)
     violations = page.evaluate(FIND, RULES[scheme])
-    return [_told(each) for each in violations if each["impact"] in weights]
+    return [_summary(each) for each in violations if each["impact"] in weights]
 
 
-def _told(violation: Mapping[str, Any]) -> str:
+def _summary(violation: Mapping[str, Any]) -> str:
     places = [" ".join(map(str, node["target"])) for node in violation["nodes"]]
     return f"{violation['impact']} {violation['id']}: {', '.join(places)}"

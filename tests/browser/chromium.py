@@ -12,11 +12,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from tests.drivers.server import EMAIL, PASSWORD
 
-PATIENCE_MILLISECONDS = 30_000
-# What is expected has a patience of its own, else of five seconds.
-expect.set_options(timeout=PATIENCE_MILLISECONDS)
+TIMEOUT_MILLISECONDS = 30_000
+# Expectations have a timeout of their own, else of five seconds.
+expect.set_options(timeout=TIMEOUT_MILLISECONDS)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-ASTRAY = "This address cannot be used that way"
+ASTRAY = "This page can't be opened this way"
 # Nothing but loopback has an address, and no service of Chromium's own asks for one.
 ALONE = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
@@ -87,7 +87,7 @@ class Visitor:
         self.problems.append(problem)
 
     def listen(self, said: ConsoleMessage) -> None:
-        # That a page is an answer of 4xx is told as a failed load; tests look at statuses.
+        # That a page is an answer of 4xx is reported as a failed load; tests look at statuses.
         if said.type in {"error", "warning"} and "Failed to load resource" not in said.text:
             self.complain(said.text)
 
@@ -104,7 +104,7 @@ class Visitor:
 def visiting(browser: Browser, url: str, **given: Any) -> Iterator[Visitor]:
     """A browser profile of its own; `given` is what playwright takes for a context."""
     context = browser.new_context(**{"viewport": DESKTOP} | given)
-    context.set_default_timeout(PATIENCE_MILLISECONDS)
+    context.set_default_timeout(TIMEOUT_MILLISECONDS)
     visitor = Visitor(context.new_page(), url)
     context.expose_function("reportViolation", visitor.complain)
     context.add_init_script(REPORT_VIOLATIONS)

@@ -1,6 +1,6 @@
 """A new admin connects every vendor and turns its switches, and a client that listens follows.
 
-The server is as a first start leaves it, the vendors are stand-ins, and the admin finds each page
+The server is as a first start leaves it, the vendors are fakes, and the admin finds each page
 by its links.
 """
 
@@ -15,15 +15,15 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser import chromium
 from tests.browser.chromium import Visitor
 from tests.browser.test_switches_in_a_browser import press
-from tests.drivers import companion
-from tests.drivers.companion import Companion
+from tests.drivers import background_client
+from tests.drivers.admin_pages import PASSWORD
+from tests.drivers.background_client import BackgroundClient
+from tests.drivers.fake_vendors import all_vendors, linear, stripe
+from tests.drivers.fake_vendors.all_vendors import AllVendors
+from tests.drivers.fake_vendors.contract import FakeVendor
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.office import PASSWORD
 from tests.drivers.person import Person
 from tests.drivers.server import RAISED, Server, running
-from tests.drivers.standins import linear, quarter, stripe
-from tests.drivers.standins.contract import StandIn
-from tests.drivers.standins.quarter import Quarter
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
@@ -37,7 +37,7 @@ CUT_OFF = """
     ).map(one => one.outerHTML)
 """
 FORMS = {
-    "import": "/admin/workspace/customer/import/",
+    "import": "/admin/workspace/dataimport/add/",
     "mode": "/admin/tools_registry/integrationmode/add/",
     "person": "/admin/workspace/user/add/",
 }
@@ -70,7 +70,7 @@ CASES = [
     Case(
         title="HubSpot",
         label="Private app token",
-        credential=StandIn.token,
+        credential=FakeVendor.token,
         action="Create a deal",
         tool="hubspot.create_deal",
         arguments={"name": MARK},
@@ -87,7 +87,7 @@ CASES = [
     Case(
         title="Slack",
         label="Bot token",
-        credential=StandIn.token,
+        credential=FakeVendor.token,
         action="Post a message",
         tool="slack.post_message",
         arguments={"text": MARK},
@@ -107,14 +107,14 @@ STRIPE = CASES[-1]
 
 
 @pytest.fixture(scope="module")
-def vendors() -> Iterator[Quarter]:
-    with quarter.opened() as vendors:
+def vendors() -> Iterator[AllVendors]:
+    with all_vendors.opened() as vendors:
         vendors.stripe.charge(4200, id="ch_4711")
         yield vendors
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, vendors: Quarter) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, vendors: AllVendors) -> Iterator[Server]:
     with running(tmp_path_factory.mktemp("newcomer"), RAISED | vendors.env) as server:
         yield server
 
@@ -125,8 +125,8 @@ def token(server: Server) -> str:
 
 
 @pytest.fixture
-def client(server: Server, token: str) -> Iterator[Companion]:
-    with companion.listening(server.mcp_url, token) as client:
+def client(server: Server, token: str) -> Iterator[BackgroundClient]:
+    with background_client.listening(server.mcp_url, token) as client:
         yield client
 
 
@@ -166,51 +166,55 @@ def connect(page: Page, case: Case) -> None:
 def disconnect(page: Page, case: Case) -> None:
     page.get_by_role("link", name=f"Connection of {case.title}").click()
     page.get_by_role("button", name="Disconnect").click()
-    expect(page.get_by_text(f"{case.title} is disconnected.")).to_be_visible()
+    expect(page.get_by_text(f"Disconnected {case.title}.")).to_be_visible()
 
 
-def refused_unheard(client: Companion, vendors: Quarter, case: Case) -> str:
+def refused_without_a_request(client: BackgroundClient, vendors: AllVendors, case: Case) -> str:
     """The reason for which a call is refused of which the vendor never hears."""
-    before = vendors.heard(case.integration)
+    before = vendors.received(case.integration)
     reason = client.refusal(case.tool, case.arguments)
-    assert vendors.heard(case.integration) == before
+    assert vendors.received(case.integration) == before
     return reason
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.integration)
 def test_a_client_follows_from_the_first_credential_to_the_last_switch(
-    admin: Visitor, client: Companion, vendors: Quarter, case: Case
+    admin: Visitor, client: BackgroundClient, vendors: AllVendors, case: Case
 ) -> None:
     page, before = admin.page, client.tools()
-    assert refused_unheard(client, vendors, case) == "not_connected"
+    assert refused_without_a_request(client, vendors, case) == "not_connected"
     connect(page, case)
-    assert refused_unheard(client, vendors, case) == "agent_disabled"
+    assert refused_without_a_request(client, vendors, case) == "agent_disabled"
 
-    press(page, case.action, f"Now on: {case.tool}")
-    client.hears_that_it_has(before | {case.tool})
-    silent = len(vendors.heard(case.integration))
+    press(page, case.action, f"Turned on: {case.tool}")
+    client.waits_until_it_has(before | {case.tool})
+    silent = len(vendors.received(case.integration))
     client.call(case.tool, case.arguments)
-    assert any(case.mark in each for each in vendors.heard(case.integration)[silent:])
+    assert any(case.mark in each for each in vendors.received(case.integration)[silent:])
 
-    press(page, case.mode, f"Now off: Actions mode of {case.integration}")
-    client.hears_that_it_has(before)
-    assert refused_unheard(client, vendors, case) == "integration_disabled"
-    press(page, case.mode, f"Now on: Actions mode of {case.integration}")
-    client.hears_that_it_has(before | {case.tool})
-    press(page, case.action, f"Now off: {case.tool}")
-    client.hears_that_it_has(before)
-    assert refused_unheard(client, vendors, case) == "agent_disabled"
+    press(page, case.mode, f"Turned off: Actions mode of {case.title}")
+    client.waits_until_it_has(before)
+    assert refused_without_a_request(client, vendors, case) == "integration_disabled"
+    press(page, case.mode, f"Turned on: Actions mode of {case.title}")
+    client.waits_until_it_has(before | {case.tool})
+    press(page, case.action, f"Turned off: {case.tool}")
+    client.waits_until_it_has(before)
+    assert refused_without_a_request(client, vendors, case) == "agent_disabled"
     disconnect(page, case)
-    assert refused_unheard(client, vendors, case) == "not_connected"
+    assert refused_without_a_request(client, vendors, case) == "not_connected"
 
 
 def test_without_the_mcp_server_everything_is_forbidden(
     admin: Visitor, server: Server, token: str
 ) -> None:
     client = McpClient(token, transport=over_http(server.mcp_url))
-    press(admin.page, "MCP server", "Now off: The MCP server")
+    admin.page.get_by_role("switch", name="MCP server", exact=True).click()
+    expect(admin.page.get_by_role("heading", name="Turn off the MCP server?")).to_be_visible()
+    assert client.request("tools/list").status == httpx2.codes.OK
+    admin.page.get_by_role("button", name="Turn off").click()
+    expect(admin.page.get_by_text("Turned off: MCP server")).to_be_visible()
     assert client.request("tools/list").status == httpx2.codes.FORBIDDEN
-    press(admin.page, "MCP server", "Now on: The MCP server")
+    press(admin.page, "MCP server", "Turned on: MCP server")
     assert client.request("tools/list").status == httpx2.codes.OK
 
 
@@ -220,20 +224,20 @@ def test_the_admin_learns_why_a_client_cannot_have_a_tool(admin: Visitor) -> Non
     page.get_by_role("link", name="Why can't a token see a tool?").click()
     page.get_by_label("Id of a token").fill("An editor")
     page.get_by_label("Tool", exact=True).fill("hubspot.create_note")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Check").click()
     page.get_by_role("link", name="An editor for").click()
     expect(page.get_by_role("heading", name="hubspot.create_note: refused")).to_be_visible()
-    page.get_by_role("link", name="Turn hubspot.create_note on.").click()
+    page.get_by_role("link", name="Turn on hubspot.create_note.").click()
     expect(page.get_by_role("heading", name="Switches of Demo")).to_be_visible()
     page.wait_for_load_state()  # only then has the browser gone to the place on the page
     # Whoever has no mouse goes on where the link leads to.
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    expect(page.get_by_text("Now on: hubspot.create_note")).to_be_visible()
+    expect(page.get_by_text("Turned on: hubspot.create_note")).to_be_visible()
     page.wait_for_load_state()
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    expect(page.get_by_text("Now off: hubspot.create_note")).to_be_visible()
+    expect(page.get_by_text("Turned off: hubspot.create_note")).to_be_visible()
 
 
 def hire(visitor: Visitor) -> None:
@@ -253,24 +257,24 @@ def hire(visitor: Visitor) -> None:
 def open_request(visitor: Visitor) -> None:
     """Go from the front of the admin to the request that waits."""
     visitor.open("/admin/")
-    visitor.page.locator("#content-main").get_by_role("link", name="Billing requests").click()
+    visitor.page.locator("#content-main").get_by_role("link", name="Approval requests").click()
     visitor.page.locator("#result_list tbody tr").first.get_by_role("link").first.click()
 
 
 def approve(page: Page) -> None:
     page.get_by_role("link", name="Approve", exact=True).click()
-    page.get_by_role("button", name="Yes, carry it out").click()
+    page.locator(".submit-row input[type=submit]").click()
     expect(page.get_by_text("Done.", exact=True)).to_be_visible()
 
 
 def test_what_an_admin_s_own_client_asks_for_a_colleague_approves(
-    browser: Browser, server: Server, admin: Visitor, client: Companion, vendors: Quarter
+    browser: Browser, server: Server, admin: Visitor, client: BackgroundClient, vendors: AllVendors
 ) -> None:
     connect(admin.page, STRIPE)
-    press(admin.page, STRIPE.action, f"Now on: {STRIPE.tool}")
+    press(admin.page, STRIPE.action, f"Turned on: {STRIPE.tool}")
     client.call(STRIPE.tool, STRIPE.arguments)
     open_request(admin)
-    expect(admin.page.get_by_text("somebody else has to approve it")).to_be_visible()
+    expect(admin.page.get_by_text("Another person has to approve it")).to_be_visible()
     expect(admin.page.get_by_role("link", name="Approve", exact=True)).to_have_count(0)
 
     hire(admin)
@@ -281,7 +285,7 @@ def test_what_an_admin_s_own_client_asks_for_a_colleague_approves(
     (refund,) = vendors.stripe.made
     assert refund["amount"] == 4200
     open_switches(admin)
-    press(admin.page, STRIPE.action, f"Now off: {STRIPE.tool}")
+    press(admin.page, STRIPE.action, f"Turned off: {STRIPE.tool}")
     disconnect(admin.page, STRIPE)
 
 

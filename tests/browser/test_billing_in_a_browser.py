@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
+from tests.drivers.fake_vendors.stripe import Stripe, serving
 from tests.drivers.mcp import PATH, McpClient, over_http
 from tests.drivers.server import Server, evaluate, running
-from tests.drivers.standins.stripe import Stripe, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
@@ -25,8 +26,8 @@ print(grant.token())
 
 @pytest.fixture(scope="module")
 def stripe() -> Iterator[tuple[Stripe, str]]:
-    with serving() as standin:
-        yield standin
+    with serving() as fake:
+        yield fake
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def ask(client: McpClient, stripe: Stripe, amount: int) -> str:
         "why": "The customer was billed twice for March, see ticket 4711.",
     }
     request_id: str = client.call("stripe.request_refund", asked).facts["request_id"]
-    return f"/admin/tools_registry/billingrequest/{request_id}/change/"
+    return f"/admin/approvals/approvalrequest/{request_id}/change/"
 
 
 def test_an_admin_approves_a_refund(
@@ -65,14 +66,14 @@ def test_an_admin_approves_a_refund(
     with chromium.visiting(browser, server.url) as visitor:
         visitor.signed_in()
         page = visitor.page
-        visitor.open("/admin/tools_registry/billingrequest/")
+        visitor.open("/admin/approvals/approvalrequest/")
         page.screenshot(path=pictures / "billing-list.png", full_page=True)
         visitor.open(path)
         page.screenshot(path=pictures / "billing-request.png", full_page=True)
         page.get_by_role("link", name="Approve", exact=True).click()
         expect(page.get_by_text('"amount": 4200')).to_be_visible()
         page.screenshot(path=pictures / "billing-approve.png", full_page=True)
-        page.get_by_role("button", name="Yes, carry it out").click()
+        page.locator(".submit-row input[type=submit]").click()
         expect(page.get_by_text("Done.", exact=True)).to_be_visible()
         page.screenshot(path=pictures / "billing-done.png", full_page=True)
         assert visitor.problems == []
@@ -87,6 +88,33 @@ def test_its_pages_can_be_read_by_everybody(
     path = ask(client, stripe[0], 1000).replace("/change/", f"/{word}/")
     with chromium.visiting(browser, server.url, bypass_csp=True) as visitor:
         read(visitor.signed_in(), path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"viewport": size, "color_scheme": scheme, "bypass_csp": True}
+        for size in (chromium.DESKTOP, chromium.PHONE)
+        for scheme in ("light", "dark")
+    ],
+    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
+)
+def test_the_list_shows_whole_summaries_and_statuses(
+    browser: Browser,
+    server: Server,
+    client: McpClient,
+    stripe: tuple[Stripe, str],
+    given: dict[str, Any],
+) -> None:
+    ask(client, stripe[0], 1000)
+    with chromium.visiting(browser, server.url, **given) as visitor:
+        read(visitor.signed_in(), "/admin/approvals/approvalrequest/")
+        cells = visitor.page.locator("#result_list :is(.field-summary, .field-state)")
+        assert cells.count() >= 2
+        for cell in cells.all():
+            assert cell.evaluate("one => one.scrollWidth <= one.clientWidth")
+        table = visitor.page.locator("#changelist .results")
+        assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
 def read(visitor: Visitor, path: str) -> None:

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, expect
 from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
 from tests.browser.test_every_page_in_a_browser import assert_is_fit_to_be_seen
+from tests.drivers.fake_vendors import site
+from tests.drivers.fake_vendors.site import Site
 from tests.drivers.fixture_server import laboratory
 from tests.drivers.server import EMAIL, PASSWORD
-from tests.drivers.standins import site
-from tests.drivers.standins.site import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
@@ -60,7 +60,7 @@ def test_an_admin_connects_sees_it_fail_and_ends_it(
     assert_is_fit_to_be_seen(admin, pictures / "new")
     admin.page.get_by_label("API key").fill("a-key-of-the-desk")
     admin.page.get_by_role("button", name="Save and check").click()
-    expect(admin.page.get_by_text("Please correct what is marked below.")).to_be_visible()
+    expect(admin.page.get_by_text("Correct the errors below.")).to_be_visible()
     assert_is_fit_to_be_seen(admin, pictures / "wrong")
     admin.page.get_by_label("API key").fill("a-key-of-the-desk")
     admin.page.get_by_label("Queue").fill("billing")
@@ -73,7 +73,7 @@ def test_an_admin_connects_sees_it_fail_and_ends_it(
     expect(admin.page.get_by_text("Failing")).to_be_visible()
     assert_is_fit_to_be_seen(admin, pictures / "failing")
     admin.page.get_by_role("button", name="Disconnect").click()
-    expect(admin.page.get_by_text("is disconnected. Its credential is deleted.")).to_be_visible()
+    expect(admin.page.get_by_text("The credential was deleted.")).to_be_visible()
 
 
 def test_the_page_is_held_to_axe(browser: Browser, workplace: Workplace) -> None:

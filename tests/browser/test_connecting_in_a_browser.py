@@ -71,7 +71,7 @@ def test_unticking_everything_asks_again(
     visitor.page.get_by_role("checkbox").uncheck()
     visitor.page.get_by_role("button", name="Approve").click()
 
-    expect(visitor.page.get_by_text("Tick at least one thing")).to_be_visible()
+    expect(visitor.page.get_by_text("Select at least one permission")).to_be_visible()
     assert program.arrivals.empty()
 
 

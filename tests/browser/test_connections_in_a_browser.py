@@ -57,7 +57,9 @@ def test_a_person_narrows_and_then_disconnects_a_client(
     page.get_by_role("link", name="Change Kitchen terminal").click()
     page.get_by_label("Read the setup guide").uncheck()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status")).to_contain_text("no longer use: Read the setup guide")
+    expect(page.get_by_role("status")).to_contain_text(
+        "Removed with immediate effect: Read the setup guide"
+    )
     assert client.call("setup_get_install_snippet").status == 403
     page.get_by_role("link", name="Disconnect").click()
     page.get_by_role("button", name="Disconnect").click()

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser import chromium, contrast
 from tests.browser.chromium import Visitor
-from tests.console.second_steps import SECURITY, code
-from tests.drivers.server import PASSWORD, Server, running
+from tests.console.second_factors import SECURITY, code
+from tests.drivers.server import PASSWORD, RAISED, Server, running
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
@@ -27,8 +27,7 @@ PHONE = {
 @pytest.fixture(scope="module")
 def named_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server under a name: browsers keep no passkeys for an address of digits."""
-    raised = {f"HALO_RATE_{name}": "100000/m" for name in ("SIGNIN", "AUTHORIZE", "REGISTER")}
-    with running(tmp_path_factory.mktemp("named"), raised, name="localhost") as server:
+    with running(tmp_path_factory.mktemp("named"), RAISED, name="localhost") as server:
         yield server
 
 
@@ -67,14 +66,15 @@ def add_passkey(visitor: Visitor) -> None:
     visitor.page.get_by_label("Name").fill("Phone")
     press(visitor, "Add a passkey")
     expect(visitor.page.get_by_role("heading", name="Recovery codes")).to_be_visible()
-    visitor.page.get_by_role("link", name="I have kept them").click()
+    expect(visitor.page.get_by_role("button", name="Copy codes")).to_be_visible()
+    visitor.page.get_by_role("link", name="I saved my codes").click()
     expect(visitor.page.locator("bdi")).to_have_text("Phone")
 
 
 def remove_passkey(visitor: Visitor) -> None:
     confirmed(visitor, "Remove Phone")
     press(visitor, "Remove")
-    expect(visitor.page.get_by_text("The passkey is removed.")).to_be_visible()
+    expect(visitor.page.get_by_text("Passkey removed.")).to_be_visible()
 
 
 def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
@@ -91,7 +91,7 @@ def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
 
     press(person, "Not you? Sign out")
     person.sign_in()
-    expect(person.page.get_by_role("heading", name="One more step")).to_be_visible()
+    expect(person.page.get_by_role("heading", name="Two-step verification")).to_be_visible()
     look(person, pictures, "second-step-by-passkey")
     press(person, "Use your passkey")
     expect(person.page.get_by_role("button", name="Approve")).to_be_visible()
@@ -99,7 +99,7 @@ def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
     remove_passkey(person)
 
 
-def test_a_device_that_does_not_recognise_its_owner_is_told_so(
+def test_a_device_that_does_not_recognise_its_owner_gets_a_message(
     browser: Browser, named_server: Server, pictures: Path
 ) -> None:
     with chromium.visiting(browser, named_server.url) as visitor:
@@ -108,7 +108,7 @@ def test_a_device_that_does_not_recognise_its_owner_is_told_so(
         confirmed(visitor, "Add a passkey")
         look(visitor, pictures, "add-passkey")
         press(visitor, "Add a passkey")
-        expect(visitor.page.get_by_role("alert")).to_contain_text("No passkey was made")
+        expect(visitor.page.get_by_role("alert")).to_contain_text("No passkey was created")
         visitor.open("/")
         press(visitor, "Sign out")
         visitor.open("/signin")
@@ -131,7 +131,7 @@ def test_without_script_everything_but_passkeys_works(
         press(visitor, "Turn on")
         look(visitor, pictures, "codes")
         recovery = visitor.page.locator("pre code").inner_text().split("\n")[0]
-        visitor.page.get_by_role("link", name="I have kept them").click()
+        visitor.page.get_by_role("link", name="I saved my codes").click()
         look(visitor, pictures, "security")
         press(visitor, "Sign out")
 
@@ -144,7 +144,7 @@ def test_without_script_everything_but_passkeys_works(
         confirmed(visitor, "Remove the app")
         look(visitor, pictures, "remove")
         press(visitor, "Remove")
-        expect(visitor.page.get_by_text("The authenticator app is removed.")).to_be_visible()
+        expect(visitor.page.get_by_text("Authenticator app removed.")).to_be_visible()
 
 
 def look(visitor: Visitor, pictures: Path, name: str) -> None:

@@ -64,21 +64,19 @@ def test_switching_shows_the_tools_there_and_keeps_what_was_unticked(
     page = member_of_two.page
     client = BareClient(server, redirect_uri=program.url, scope="docs:read setup:read")
     member_of_two.open(client.authorize_url)
-    page.get_by_text("Show the 2 tools it unlocks").first.click()
+    page.get_by_text("Show all 2 tools").first.click()
     expect(page.get_by_text("search_docs", exact=True)).to_be_visible()
 
     page.get_by_role("checkbox", name="setup:read").uncheck()
     page.get_by_role("radio", name=QUIET).check()
-    page.get_by_role("button", name="Show what it unlocks there").click()
+    page.get_by_role("button", name="Show its tools").click()
 
-    expect(page.get_by_role("status")).to_have_text(
-        f"This page now shows what it unlocks at {QUIET}."
-    )
+    expect(page.get_by_role("status")).to_have_text(f"The tools shown are now those of {QUIET}.")
     assert page.evaluate("location.hash") == "#organization"
     page.wait_for_load_state()  # only then has the browser gone to the place on the page
     assert page.evaluate("scrollY") > 0
     expect(page.get_by_role("radio", name=QUIET)).to_be_in_viewport()
-    expect(page.get_by_text("Unlocks nothing today")).to_have_count(2)
+    expect(page.get_by_text("No tools available yet")).to_have_count(2)
     expect(page.get_by_role("radio", name=QUIET)).to_be_checked()
     expect(page.get_by_role("checkbox", name="docs:read")).to_be_checked()
     expect(page.get_by_role("checkbox", name="setup:read")).not_to_be_checked()

@@ -11,7 +11,7 @@ from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2 import rfc8414, rfc9207
 
-from tests.clients.journey import (
+from tests.clients.strict_flow import (
     ACCEPTED,
     ASKED,
     CALLBACK,
@@ -140,7 +140,7 @@ def registration(endpoint: str, auth_method: str) -> dict[str, Any]:
 
 
 def ended(client: Traveller, first: str, newest: str) -> str:
-    """End the chain; returns the error code with which one more refresh is refused."""
+    """End the family; returns the error code with which one more refresh is refused."""
     if client.journey.ending == "revoke":
         client.revoke(newest)
     spent = newest if client.journey.ending == "revoke" else first

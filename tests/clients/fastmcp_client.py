@@ -13,7 +13,7 @@ import sys
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 
-from tests.clients.tour import QUESTION
+from tests.clients.real_client_flow import QUESTION
 
 
 class SignIn(OAuth):

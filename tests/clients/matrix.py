@@ -4,22 +4,22 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from tests.clients import tour
-from tests.clients.tour import QUESTION, Attendant, Findings, Tour, Travel
+from tests.clients import real_client_flow
+from tests.clients.real_client_flow import QUESTION, Attendant, Findings, Tour, Travel
 from tests.drivers import node
 from tests.drivers.node import Unavailable
 from tests.drivers.server import ROOT
 
 FOLDER: Final = Path(__file__).parent
 PACKAGES: Final = FOLDER / "node_modules"
-LAST_HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
-# The Inspector's own floor; the others are content with less.
+JUNE, LAST_HANDSHAKE, MODERN = "2025-06-18", "2025-11-25", "2026-07-28"
+# Required by the Inspector; the others accept older versions.
 LEAST_NODE: Final = (22, 19)
 HANDSHAKE: Final = {
     "protocolVersion": LAST_HANDSHAKE,
@@ -28,15 +28,37 @@ HANDSHAKE: Final = {
 }
 
 
+# Port 9 of this machine stands for the model: nothing listens there, and no model is asked.
+CODEX_SETTINGS: Final = """\
+model_provider = "nowhere"
+check_for_update_on_startup = false
+mcp_oauth_credentials_store = "file"
+
+[analytics]
+enabled = false
+
+[model_providers.nowhere]
+name = "nowhere"
+base_url = "http://127.0.0.1:9/v1"
+
+[mcp_servers.halo]
+url = "{url}"
+"""
+
+
 @dataclass(frozen=True)
 class RealClient:
-    """A client that somebody uses, how it is told to speak, and what it then has to speak."""
+    """A client that somebody uses, how it is configured, and what it then has to speak.
+
+    `server` holds settings that the server has to have for it.
+    """
 
     name: str
     package: str
     setting: str
     revision: str
     travel: Travel
+    server: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def version(self) -> str:
@@ -64,7 +86,7 @@ def python(module: str, *settings: str) -> Travel:
     def travel(given: Tour) -> Findings:
         words = [sys.executable, "-m", f"tests.clients.{module}", *settings]
         words += [given.mcp_url, str(given.callback)]
-        return findings(tour.said_by(words, given, PYTHONPATH=str(ROOT)))
+        return findings(real_client_flow.said_by(words, given, PYTHONPATH=str(ROOT)))
 
     return travel
 
@@ -78,7 +100,7 @@ def fastmcp(given: Tour) -> Findings:
 def typescript(generation: str, mode: str, given: Tour) -> Findings:
     words = [program(), str(FOLDER / "typescript.mjs"), generation, mode]
     words += [given.mcp_url, str(given.callback)]
-    return findings(tour.said_by(words, given, QUESTION=QUESTION))
+    return findings(real_client_flow.said_by(words, given, QUESTION=QUESTION))
 
 
 def inspector(era: str, given: Tour) -> Findings:
@@ -94,7 +116,7 @@ def inspected(era: str, given: Tour, method: str, *more: str) -> dict[str, Any]:
     words = [program(), str(PACKAGES / entry), "--cli", "--server-url", given.mcp_url]
     words += ["--transport", "http", "--protocol-era", era, "--format", "json"]
     words += ["--callback-url", f"http://127.0.0.1:{given.callback}/oauth/callback"]
-    said = tour.said_by(
+    said = real_client_flow.said_by(
         [*words, "--method", method, *more],
         given,
         # Without a terminal it asks nobody to sign in, unless it may open a browser.
@@ -110,29 +132,73 @@ def mcp_remote(protocol: str, given: Tour) -> Findings:
     """mcp-remote stands between: an application speaks to its standard input, as desktops do."""
     words = [program(), str(PACKAGES / "mcp-remote/dist/proxy.js"), given.mcp_url]
     words += [str(given.callback), "--host", "127.0.0.1", "--protocol", protocol]
-    with tour.started(words, given, MCP_REMOTE_CONFIG_DIR=str(given.folder)) as (_, told):
-        ask(told, 1, "initialize", HANDSHAKE)
-        say(told, {"method": "notifications/initialized"})
-        tools = ask(told, 2, "tools/list", {})["tools"]
+    with real_client_flow.started(words, given, MCP_REMOTE_CONFIG_DIR=str(given.folder)) as (
+        _,
+        reported,
+    ):
+        ask(reported, 1, "initialize", HANDSHAKE)
+        say(reported, {"method": "notifications/initialized"})
+        tools = ask(reported, 2, "tools/list", {})["tools"]
         search = {"name": "search_docs", "arguments": {"query": QUESTION}}
-        called = ask(told, 3, "tools/call", search)
-    assert told.approved, told.words
+        called = ask(reported, 3, "tools/call", search)
+    assert reported.approved, reported.words
     return Findings(names(tools), called["content"][0]["text"])
 
 
-def ask(told: Attendant, number: int, method: str, params: Mapping[str, Any]) -> Any:
+def mcporter(given: Tour) -> Findings:
+    config = given.folder / "mcporter.json"
+    server = {"url": given.mcp_url, "auth": "oauth"}
+    config.write_text(json.dumps({"mcpServers": {"halo": server}}), encoding="utf-8")
+    entry = str(PACKAGES / "mcporter/dist/cli.js")
+    words = [program(), entry, "--config", str(config)]
+    real_client_flow.sign_in([*words, "auth", "halo"], given, MCPORTER_OAUTH_NO_BROWSER="true")
+    listed = real_client_flow.said_once_signed_in([*words, "list", "halo", "--json"], given)
+    search = ("halo.search_docs", f"query={QUESTION}", "--output", "json")
+    called = real_client_flow.said_once_signed_in([*words, "call", *search], given)
+    return Findings(names(json.loads(listed)["tools"]), json.dumps(json.loads(called), indent=2))
+
+
+def codex(given: Tour) -> Findings:
+    """Codex signs in by its command line; its app server lists and calls without a model."""
+    configure_codex(given)
+    real_client_flow.sign_in([*codex_words(), "mcp", "login", "halo"], given)
+    with real_client_flow.started([*codex_words(), "app-server"], given) as (_, reported):
+        ask(reported, 1, "initialize", {"clientInfo": HANDSHAKE["clientInfo"]})
+        say(reported, {"method": "initialized"})
+        status = {"detail": "toolsAndAuthOnly"}
+        (server,) = ask(reported, 2, "mcpServerStatus/list", status)["data"]
+        thread = ask(reported, 3, "thread/start", {"ephemeral": True})["thread"]["id"]
+        search = {"tool": "search_docs", "arguments": {"query": QUESTION}}
+        params = {"threadId": thread, "server": "halo", **search}
+        called = ask(reported, 4, "mcpServer/tool/call", params)
+    return Findings(tuple(sorted(server["tools"])), called["content"][0]["text"])
+
+
+def codex_words() -> list[str]:
+    return [program(), str(PACKAGES / "@openai/codex/bin/codex.js")]
+
+
+def configure_codex(given: Tour) -> None:
+    """Write its settings: this server, no keyring, and nothing that leads off this machine."""
+    folder = given.folder / ".codex"
+    folder.mkdir()
+    text = CODEX_SETTINGS.format(url=given.mcp_url)
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+
+
+def ask(reported: Attendant, number: int, method: str, params: Mapping[str, Any]) -> Any:
     """The result of a request; what else is said meanwhile is passed over."""
-    assert told.process.stdout
-    say(told, {"id": number, "method": method, "params": params})
-    for line in told.process.stdout:
+    assert reported.process.stdout
+    say(reported, {"id": number, "method": method, "params": params})
+    for line in reported.process.stdout:
         reply = json.loads(line)
         if reply.get("id") == number and "method" not in reply:
             return reply["result"]
-    raise AssertionError(f"no answer to {method}:\n{told.words}")
+    raise AssertionError(f"no answer to {method}:\n{reported.words}")
 
 
-def say(told: Attendant, message: Mapping[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), file=told.process.stdin, flush=True)
+def say(reported: Attendant, message: Mapping[str, Any]) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), file=reported.process.stdin, flush=True)
 
 
 def program() -> str:
@@ -147,10 +213,12 @@ def names(tools: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def findings(said: str) -> Findings:
-    told = json.loads(said)
-    return Findings(tuple(told["tools"]), told["answer"])
+    reported = json.loads(said)
+    return Findings(tuple(reported["tools"]), reported["answer"])
 
 
+# Its metadata document is at chatgpt.com, which is not part of this machine.
+WITHOUT_DOCUMENTS: Final = {"HALO_CIMD": "no"}
 SDK, CLIENT = "@modelcontextprotocol/sdk", "@modelcontextprotocol/client"
 INSPECTOR: Final = "@modelcontextprotocol/inspector"
 MATRIX: Final[Sequence[RealClient]] = (
@@ -174,4 +242,8 @@ MATRIX: Final[Sequence[RealClient]] = (
     ),
     RealClient("MCP Inspector CLI", INSPECTOR, "modern", MODERN, partial(inspector, "modern")),
     RealClient("FastMCP", "fastmcp-slim", "default", MODERN, fastmcp),
+    RealClient("mcporter", "mcporter", "default", LAST_HANDSHAKE, mcporter),
+    RealClient(
+        "Codex CLI", "@openai/codex", "server with `HALO_CIMD=no`", JUNE, codex, WITHOUT_DOCUMENTS
+    ),
 )

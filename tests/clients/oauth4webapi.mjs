@@ -131,7 +131,7 @@ async function revoke(server, client, token) {
   await oauth.processRevocationResponse(response)
 }
 
-// Ends the chain; returns the error code with which one more refresh is refused.
+// Ends the family; returns the error code with which one more refresh is refused.
 async function end(server, client, first, newest) {
   if (ending === 'revoke') await revoke(server, client, newest)
   try {

@@ -1,11 +1,11 @@
-"""A strict client made of oauth4webapi: the script beside this file, in a process of node's."""
+"""A strict client made of oauth4webapi: runs the script of the same name with node."""
 
 import json
 import subprocess
 from pathlib import Path
 from typing import IO, Any
 
-from tests.clients.journey import ASKED, CALLBACK, NARROWED, Journey, Outcome, Refused
+from tests.clients.strict_flow import ASKED, CALLBACK, NARROWED, Journey, Outcome, Refused
 from tests.drivers import node
 
 FOLDER = Path(__file__).parent
@@ -34,24 +34,24 @@ def travel(journey: Journey) -> Outcome:
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        told = conversation(journey, process.stdout, process.stdin)
+        message = conversation(journey, process.stdout, process.stdin)
         complaint = process.stderr.read()
-    assert told, complaint
-    if "refused" in told:
-        raise Refused(told["refused"])
-    return outcome(told["outcome"])
+    assert message, complaint
+    if "refused" in message:
+        raise Refused(message["refused"])
+    return outcome(message["outcome"])
 
 
 def conversation(journey: Journey, said: IO[str], answers: IO[str]) -> dict[str, Any]:
     """Open what the client wants opened until it has no more to say; returns its last words."""
-    told: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     for line in said:
-        told = json.loads(line)
-        if "open" in told:
-            print(journey.browser(told.pop("open")), file=answers, flush=True)
-    return told
+        message = json.loads(line)
+        if "open" in message:
+            print(journey.browser(message.pop("open")), file=answers, flush=True)
+    return message
 
 
-def outcome(told: dict[str, Any]) -> Outcome:
-    lists = {"scopes": tuple(told["scopes"]), "tools": tuple(told["tools"])}
-    return Outcome(**(told | lists))
+def outcome(message: dict[str, Any]) -> Outcome:
+    lists = {"scopes": tuple(message["scopes"]), "tools": tuple(message["tools"])}
+    return Outcome(**(message | lists))

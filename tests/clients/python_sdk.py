@@ -20,8 +20,8 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
-from tests.clients.key_chain import KeyChain
-from tests.clients.tour import QUESTION
+from tests.clients.real_client_flow import QUESTION
+from tests.clients.token_storage import MemoryTokenStorage
 
 
 class Callback:
@@ -64,7 +64,7 @@ async def travel(mode: str, mcp_url: str, callback: Callback) -> dict[str, objec
             grant_types=["authorization_code", "refresh_token"],
             token_endpoint_auth_method="none",
         ),
-        KeyChain(),
+        MemoryTokenStorage(),
         redirect_handler=callback.redirect,
         callback_handler=callback.answered,
     )

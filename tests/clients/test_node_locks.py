@@ -10,7 +10,7 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 FOLDERS = ("clients", "conformance")
 # Exact, so that nothing but a change of this file brings another version.
-VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?")
+VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[a-z0-9]+(?:[.-][a-z0-9]+)*)?")
 
 
 def read(folder: str, name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ const sdk = {
 const { Client, StreamableHTTPClientTransport, UnauthorizedError } = await sdk()
 
 // Keeps what it is given, as a desktop client would.
-class KeyChain {
+class MemoryTokenStorage {
   redirectUrl = callback
   clientMetadata = {
     client_name: `TypeScript ${generation}`,
@@ -58,7 +58,7 @@ async function signIn(transport, keys, server) {
 
 const options = { legacy: {} }[mode] ?? { versionNegotiation: { mode: { pin: mode } } }
 const fresh = () => new Client({ name: `typescript-${generation}`, version: '1.0.0' }, options)
-const keys = new KeyChain()
+const keys = new MemoryTokenStorage()
 const server = createServer().listen(Number(port), '127.0.0.1')
 const through = () => new StreamableHTTPClientTransport(new URL(mcpUrl), { authProvider: keys })
 

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from tests.commands import checkout
 
-PATIENCE = 120
+TIMEOUT = 120
 
 
 class Deployment:
@@ -36,7 +36,7 @@ class Deployment:
 
     def serve(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
         """The web processes alone, as `./run serve` starts them."""
-        return self.run("-m", "halo_mcp.serve", *words, **env)
+        return self.run("-m", "halo_mcp.server.serve", *words, **env)
 
     def run(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
         """Python with these words, its output in the log."""
@@ -57,12 +57,12 @@ class Deployment:
         """Leave no process of this deployment, whatever became of the test."""
         checkout.kill_what_is_left(self.marker)
         for process in self.started:
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT)
 
     def refused(self, **env: str) -> list[str]:
         """The lines that a start which cannot be says."""
         process = self.start(**env)
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(TIMEOUT) == 1
         return self.log.read_text().splitlines()
 
     def manage(self, *words: str) -> str:
@@ -72,7 +72,7 @@ class Deployment:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=True,
         )
         return done.stdout
@@ -107,13 +107,13 @@ class Deployment:
         found = [pid for pid, words in self.processes().items() if "\0worker\0" in words]
         if len(found) != 2:
             return []
-        # Numbers begin anew at some point, so the younger one's may be the smaller.
+        # Process ids wrap around, so the younger one may be smaller.
         return sorted(found, key=lambda pid: checkout.parent_of(pid) in found)
 
 
 def until(true: Callable[[], Any]) -> Any:
     """What `true` returns once it is something; fails the test when it never is."""
-    return within(PATIENCE, true) or pytest.fail(f"still not {true}")
+    return within(TIMEOUT, true) or pytest.fail(f"still not {true}")
 
 
 def within(seconds: float, true: Callable[[], Any]) -> Any:

@@ -9,9 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.commands.deployment import PATIENCE, Deployment, until
+from tests.commands.deployment import TIMEOUT, Deployment, until
 from tests.drivers import sockets
-from tests.drivers.server import lay_tables
 
 pytestmark = [
     pytest.mark.process,
@@ -20,15 +19,6 @@ pytestmark = [
 
 # Only Redis or PostgreSQL count for several processes; a store of one's own makes SQLite do.
 COUNTED_TOGETHER = {"HALO_LIMIT_STORE": "redis://127.0.0.1:1"}
-
-
-@pytest.fixture
-def prepared(deployment: Deployment) -> Deployment:
-    """A deployment with its tables in place, on SQLite or PostgreSQL."""
-    lay_tables(deployment.folder)
-    if "DATABASE_URL" in deployment.env:
-        deployment.manage("migrate", "--verbosity=0")
-    return deployment
 
 
 @pytest.fixture
@@ -51,7 +41,7 @@ def _holds_a_listener(process: int) -> bool:
 
 
 def answering(deployment: Deployment, processes: set[int]) -> set[int]:
-    """Which of them answer, told by stopping all others while one is asked."""
+    """Which of them answer, found by stopping all others while one is asked."""
     found = set()
     for asked in processes:
         others = processes - {asked}
@@ -67,12 +57,12 @@ def answering(deployment: Deployment, processes: set[int]) -> set[int]:
 
 
 # As `./run serve` starts, but for what it serves.
-SERVE_NOTHING = ("-c", "from halo_mcp import serve; serve.main('halo_mcp.asgi:nothing')")
+SERVE_NOTHING = ("-c", "from halo_mcp.server import serve; serve.main('halo_mcp.asgi:nothing')")
 
 
 def said(deployment: Deployment, *words: str, **env: str) -> tuple[int, list[str]]:
     """How a start that cannot be ends, and what it says."""
-    code = deployment.serve(*words, **env).wait(PATIENCE)
+    code = deployment.serve(*words, **env).wait(TIMEOUT)
     return code, deployment.log.read_text().splitlines()
 
 
@@ -119,7 +109,7 @@ def test_a_signal_ends_every_process_in_order(
 ) -> None:
     served.send_signal(ending)
 
-    assert served.wait(PATIENCE) == 0
+    assert served.wait(TIMEOUT) == 0
     assert prepared.processes() == {}
     log = prepared.log.read_text()
     assert log.endswith("Stopped.\n")
@@ -131,7 +121,7 @@ def test_web_processes_do_not_outlive_a_starter_that_was_killed(
 ) -> None:
     served.kill()
 
-    served.wait(PATIENCE)
+    served.wait(TIMEOUT)
     until(lambda: prepared.processes() == {})
     assert not prepared.listens()
 
@@ -143,7 +133,7 @@ def test_one_process_serves_by_itself(prepared: Deployment) -> None:
     assert list(prepared.processes()) == [process.pid]
     process.terminate()
 
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(TIMEOUT) == 0
     assert prepared.log.read_text().endswith("Stopped.\n")
 
 
@@ -158,7 +148,7 @@ def test_one_process_serves_by_itself(prepared: Deployment) -> None:
         (["--threads", "2"], "unrecognized arguments: --threads 2"),
     ],
 )
-def test_words_that_make_no_sense_are_told_before_anything_is_begun(
+def test_words_that_make_no_sense_are_reported_before_anything_is_begun(
     deployment: Deployment, words: list[str], sentence: str
 ) -> None:
     code, lines = said(deployment, *words)
@@ -167,7 +157,7 @@ def test_words_that_make_no_sense_are_told_before_anything_is_begun(
     assert not (deployment.folder / "data").exists()
 
 
-def test_a_busy_port_is_told(prepared: Deployment) -> None:
+def test_a_busy_port_is_reported(prepared: Deployment) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         code, (line,) = said(prepared, "--port", str(port))
@@ -198,7 +188,7 @@ def test_an_application_that_cannot_be_loaded_ends_the_server(
 ) -> None:
     process = prepared.run(*SERVE_NOTHING, "--workers", workers, **COUNTED_TOGETHER)
 
-    assert process.wait(PATIENCE) == code
+    assert process.wait(TIMEOUT) == code
     assert "application_not_loaded" in prepared.log.read_text()
     assert prepared.processes() == {}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import checkout
-from tests.commands.deployment import PATIENCE, Deployment, until
+from tests.commands.deployment import TIMEOUT, Deployment, until
 
 pytestmark = [
     pytest.mark.process,
@@ -24,14 +24,15 @@ def test_a_second_start_changes_no_data(deployment: Deployment) -> None:
         until(deployment.is_up)
         print(f"up after {time.monotonic() - began:.1f} s")  # noqa: T201  for people, not judged
         process.terminate()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         if env:
-            first, told = deployment.tables(), deployment.log.read_text()
+            first, message = deployment.tables(), deployment.log.read_text()
 
-    assert "Password" in told
+    assert "Password" in message
     assert "Password" not in deployment.log.read_text()
     assert deployment.tables() == first
     assert len(first["workspace_user"]) == 1
+    assert first["workspace_customer"] == []
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_variable_that_is_wrong_is_named_in_one_line(
     assert line.startswith(f"halo: {name}: ")
 
 
-def test_a_data_folder_that_cannot_be_written_to_is_told_in_one_line(
+def test_a_data_folder_that_cannot_be_written_to_is_reported_in_one_line(
     deployment: Deployment,
 ) -> None:
     (deployment.folder / "file").touch()
@@ -64,7 +65,7 @@ def test_a_data_folder_that_cannot_be_written_to_is_told_in_one_line(
     assert line.startswith("halo: HALO_DATA_DIR: ")
 
 
-def test_a_busy_port_is_told_in_one_line_and_nothing_is_begun(deployment: Deployment) -> None:
+def test_a_busy_port_is_reported_in_one_line_and_nothing_is_begun(deployment: Deployment) -> None:
     with socket.create_server(("127.0.0.1", int(deployment.env["PORT"]))):
         (line,) = deployment.refused()
 
@@ -97,7 +98,7 @@ def test_an_interrupted_command_ends_without_a_traceback(
         env=deployment.env | own,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
 

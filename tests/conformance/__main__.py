@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.conformance import authorization, fixture_server, scenarios, server, suite, verdict
-from tests.conformance.known import KNOWN
+from tests.conformance.known_failures import KNOWN
 from tests.conformance.verdict import Report
 from tests.drivers.node import Unavailable
 

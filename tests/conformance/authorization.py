@@ -43,7 +43,7 @@ def run(server: Server, command: Sequence[str], results: Path) -> Report:
 def client_of(server: Server, redirect_uri: str) -> str:
     """Register the client that the suite is going to be.
 
-    A public one: the suite sends no secret to a server that offers "none" beside other methods.
+    A public one: the suite sends no secret to a server that offers "none" next to other methods.
     """
     asked = {
         "client_name": "MCP conformance",

@@ -4,8 +4,8 @@ from typing import Final
 from uuid import UUID
 
 from tests.conformance.fixture_content import NOTHING, text
+from tools_registry.api import Arguments, Blocks, ToolContext, Toolset
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
-from tools_registry.types import Arguments, Blocks, ToolContext, Toolset
 from workspace import changes
 from workspace.models import Agent, AgentKind
 

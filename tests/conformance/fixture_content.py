@@ -7,14 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tools_registry.types import (
-    Arguments,
-    Blocks,
-    Facts,
-    IntegrationFailure,
-    ToolContext,
-    Toolset,
-)
+from tools_registry.api import Arguments, Blocks, Facts, IntegrationFailure, ToolContext, Toolset
 
 CONTENT: Final = Toolset(scope="docs:read", title="Conformance: content")
 
@@ -24,6 +17,7 @@ PNG: Final = (
     "BQIAX8jx0gAAAABJRU5ErkJggg=="
 )
 WAV: Final = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
+LINE: Final = {"type": "string", "maxLength": 200}
 NOTHING: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {},
@@ -124,7 +118,7 @@ def test_reconnection(_context: ToolContext, _arguments: Arguments) -> Blocks:
     description="Says back an argument that stands in a header too.",
     input_schema={
         "type": "object",
-        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+        "properties": {"region": {"type": "string", "maxLength": 100, "x-mcp-header": "Region"}},
         "required": ["region"],
         "additionalProperties": False,
     },
@@ -143,15 +137,16 @@ def test_custom_header(_context: ToolContext, arguments: Arguments) -> Blocks:
             "address": {
                 "$anchor": "addressDef",
                 "type": "object",
-                "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+                "properties": {"street": LINE, "city": LINE},
+                "additionalProperties": False,
             }
         },
         "properties": {
-            "name": {"type": "string"},
+            "name": LINE,
             "address": {"$ref": "#/$defs/address"},
             "contactMethod": {"type": "string", "enum": ["phone", "email"]},
-            "phone": {"type": "string"},
-            "email": {"type": "string"},
+            "phone": LINE,
+            "email": LINE,
         },
         "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
         "if": {

@@ -23,10 +23,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from tests.drivers.server import ROOT, database_of_its_own, environment, free_port
+from tests.drivers.server import ROOT, backends_of_its_own, environment, free_port
 
 RATES: Final = (
     "REGISTER",
+    "REGISTER_ATTEMPTS",
     "TOOLS_LIST",
     "TOOLS_CALL",
     "OTHER",
@@ -34,6 +35,10 @@ RATES: Final = (
     "AUTHORIZE",
     "SIGNIN",
     "IP",
+    "SDK",
+    "GATEWAY_LIST",
+    "GATEWAY_CALL",
+    "GATEWAY_OTHER",
 )
 RAISED: Final = {f"HALO_RATE_{name}": "1000000/m" for name in RATES}
 # As long as anybody may want to try things out on it.
@@ -87,13 +92,13 @@ def running(folder: Path) -> Iterator[FixtureServer]:
 
 
 def main() -> None:
-    """Serve until told to stop, and leave nothing behind."""
+    """Serve until asked to stop, and leave nothing behind."""
     port = free_port()
     with (
         tempfile.TemporaryDirectory(prefix="halo-fixtures-") as folder,
-        database_of_its_own(port) as database,
+        backends_of_its_own(port) as backends,
     ):
-        given = environment(Path(folder), port) | database | RAISED
+        given = environment(Path(folder), port) | backends | RAISED
         given["HALO_ACCESS_TOKEN_SECONDS"] = str(TOKEN_SECONDS)
         given["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
         os.environ.clear()
@@ -109,7 +114,8 @@ def serve() -> None:
     from django.conf import settings  # noqa: PLC0415  settings are read now
     from django.db import connections  # noqa: PLC0415
 
-    from halo_mcp import bootstrap, launch  # noqa: PLC0415
+    from halo_mcp import bootstrap  # noqa: PLC0415
+    from halo_mcp.server import launch  # noqa: PLC0415
     from tests.conformance import fixtures  # noqa: PLC0415
     from tests.drivers import grants  # noqa: PLC0415
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.conformance.fixture_asking import ASKING
 from tests.conformance.fixture_changes import CHANGES, CHANGING
 from tests.conformance.fixture_content import CONTENT
-from tests.conformance.fixture_offers import OFFERS
+from tests.conformance.fixture_elicitation import ASKING
+from tests.conformance.fixture_resources import OFFERS
 from tools_registry import registry
 
 

@@ -43,7 +43,7 @@ class Relay:
             to_client.close()
 
     async def _pass_requests(self, client: StreamReader, to_server: StreamWriter) -> None:
-        """Pass requests on until the client leaves, which the server is told in the same way."""
+        """Pass requests on until the client leaves, then close the connection to the server."""
         try:
             while await self._pass_request(client, to_server):
                 pass
@@ -53,7 +53,7 @@ class Relay:
             to_server.transport.abort()
 
     async def _pass_request(self, client: StreamReader, to_server: StreamWriter) -> bool:
-        """Pass one request on; False where no further one can be told apart."""
+        """Pass one request on; False where the end of the request is unknown."""
         try:
             head = await client.readuntil(BLANK + BLANK)
         except IncompleteReadError as rest:
@@ -78,7 +78,7 @@ def values(head: bytes, name: bytes) -> list[bytes]:
 
 
 async def pass_body(head: bytes, client: StreamReader, to_server: StreamWriter) -> bool:
-    """Pass the body on (RFC 9112 section 6.3); False where its end cannot be told.
+    """Pass the body on (RFC 9112 section 6.3); False where its end is unknown.
 
     What is framed twice or strangely is the server's to judge: it gets the bytes as they are, and
     nothing after them is taken for another request.
@@ -151,7 +151,7 @@ def relaying(port: int, token: str) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Running:
-    """Where a relay listens, and how its thread is told to end."""
+    """Where a relay listens, and how its thread is stopped."""
 
     port: int
     loop: asyncio.AbstractEventLoop

@@ -29,18 +29,18 @@ def required(revision: str, command: Sequence[str], _folder: Path) -> Report:
 def unscored(command: Sequence[str], _folder: Path) -> Report:
     """The scenarios that count towards no revision: those run with each, and the rest."""
     runs = [at(revision, tuple(command)) for revision in REQUIRED]
-    beside = [
+    with_revisions = [
         row
         for revision, run in zip(REQUIRED, runs, strict=True)
-        for row in beside_of(revision, run)
+        for row in scenarios_of(revision, run)
     ]
     rest = by_name(tuple(command), ELSEWHERE)
     alone = verdict.held_against(dict.fromkeys(ELSEWHERE, ()), rest.scenarios)
     said = "\n".join(run.output for run in [*runs, rest])
-    return Report((*beside, *alone), said)
+    return Report((*with_revisions, *alone), said)
 
 
-def beside_of(revision: str, run: Run) -> list[Scenario]:
+def scenarios_of(revision: str, run: Run) -> list[Scenario]:
     """The unscored scenarios of a run, named with its revision: some are run at both."""
     names = NOT_SCORED[revision]
     found = [each for each in run.scenarios if each.name in names]

@@ -98,7 +98,7 @@ def test_its_limits_are_out_of_the_way_every_one_of_them() -> None:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_one_line_and_serves_until_told_to_stop(
+def test_it_says_one_line_and_serves_until_asked_to_stop(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
     with (tmp_path / "log").open("wb") as log:

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.conformance import scenarios, suite
-from tests.conformance.known import KNOWN
+from tests.conformance.known_failures import KNOWN
 from tests.drivers import node
 from tests.drivers.node import Unavailable
 

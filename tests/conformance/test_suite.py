@@ -16,7 +16,7 @@ PASSED = Report((Scenario("first", (Check("a", "SUCCESS"),)),), "its own words")
 FAILED = Report((Scenario("first", (Check("a", "FAILURE"),)),), "its own words")
 
 
-def test_a_suite_that_is_not_installed_is_told_so_and_is_no_success(
+def test_a_suite_that_is_not_installed_is_reported_and_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(node, "program", lambda _least: "node")
@@ -26,7 +26,7 @@ def test_a_suite_that_is_not_installed_is_told_so_and_is_no_success(
     assert "the suite is not installed: npm ci in tests/conformance" in capsys.readouterr().out
 
 
-def test_a_part_that_there_is_not_is_told_with_those_that_there_are(
+def test_a_part_that_there_is_not_is_reported_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:

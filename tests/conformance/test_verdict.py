@@ -1,4 +1,4 @@
-"""What is told of the official suite is what the suite found, and never more."""
+"""What is reported of the official suite is what the suite found, and never more."""
 
 import json
 from pathlib import Path
@@ -29,13 +29,13 @@ def test_a_report_passes_when_every_check_of_every_scenario_succeeded() -> None:
 
 
 @pytest.mark.parametrize("status", ["FAILURE", "WARNING", "SKIPPED"])
-def test_a_check_that_did_not_succeed_fails_its_scenario_and_is_told(status: str) -> None:
-    report = judged(FIRST, Scenario("second", (Check("c", status, "told why"),)))
+def test_a_check_that_did_not_succeed_fails_its_scenario_and_is_reported(status: str) -> None:
+    report = judged(FIRST, Scenario("second", (Check("c", status, "the reason"),)))
 
     assert not report.passed
     assert verdict.table("part", report.scenarios).splitlines()[1:] == [
         "FAILED  second  0 of 1 checks",
-        f"        {status} c: told why",
+        f"        {status} c: the reason",
         "part: 1 of 2 scenarios passed",
     ]
 
@@ -86,7 +86,7 @@ def test_results_are_read_as_the_suite_writes_them(tmp_path: Path) -> None:
     ]
 
 
-WARNED = Scenario("second", (Check("c", "WARNING", "told why"), Check("d", "SUCCESS")))
+WARNED = Scenario("second", (Check("c", "WARNING", "the reason"), Check("d", "SUCCESS")))
 
 
 def excused(known: dict[str, str], *scenarios: Scenario) -> Report:
@@ -99,7 +99,7 @@ def test_a_check_that_is_known_is_shown_with_its_reason_and_fails_nothing() -> N
     assert report.passed
     assert verdict.table("part", report.scenarios).splitlines()[1:] == [
         "passed  second  1 of 2 checks",
-        "        WARNING c: told why",
+        "        WARNING c: the reason",
         "        known: for a reason",
         "part: 2 of 2 scenarios passed",
     ]

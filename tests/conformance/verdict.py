@@ -98,11 +98,11 @@ def held_against(
 
 
 def complete(given: Scenario, required: Collection[str]) -> Scenario:
-    told = {check.name for check in given.counted}
+    reported = {check.name for check in given.counted}
     missing = [
         Check(name, "MISSING", "the suite did not report it")
         for name in required
-        if name not in told
+        if name not in reported
     ]
     return replace(given, checks=(*given.checks, *missing))
 

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.console.second_steps import PASSWORD, SECURITY, Device, Visitor, add_passkey
+from tests.console.asking import browser_of
+from tests.console.second_factors import PASSWORD, SECURITY, Device, Visitor, add_passkey
+from tests.drivers.grants import Grant
+from tests.drivers.records import Records
 from workspace import organizations
 from workspace.models import Organization, User
 
@@ -52,3 +55,17 @@ def device(visitor: Visitor, domain: str) -> Device:  # noqa: ARG001  it comes f
     assert add_passkey(visitor, device, name="Phone")["Location"] == f"{SECURITY}/codes"
     visitor.sign_out()
     return device
+
+
+@pytest.fixture
+def person(grant: Grant) -> Client:
+    """The browser of a member of the organization who never connected a client."""
+    user = User.objects.create_user("member@example.com")
+    organizations.join(grant.organization, user)
+    return browser_of(user)
+
+
+@pytest.fixture
+def records(grant: Grant) -> Records:
+    """Three rows of each kind in the organization."""
+    return Records(grant).add(3)

@@ -1,4 +1,4 @@
-"""What the consent page is given, made small; `oauth/consent_page.py` makes the real one."""
+"""A small context of the consent page; `oauth/consent/consent_page.py` makes the real one."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -19,14 +19,14 @@ def page(**changed: Any) -> SimpleNamespace:
         "user_email": "ada@acme.example",
         "organizations": [organization("Acme Rockets", selected=True)],
         "scope_groups": [
-            group("Look things up", choice("docs:read", "search_docs")),
-            group("Act for you", choice("actions:hubspot:*", checked=False)),
+            group("Read", choice("docs:read", "search_docs")),
+            group("Act on your behalf", choice("actions:hubspot:*", checked=False)),
         ],
         "shown": "id-of-Acme Rockets",
         "held": "",
         "earlier": "",
-        "access_lifetime": "Access lasts 1 hour at a time.",
-        "time_to_answer": "This page can be answered for 10 minutes.",
+        "access_lifetime": "Access tokens last 1 hour.",
+        "time_to_answer": "This request expires in 10 minutes.",
         "remember": None,
         "form_action": "/api/mcp/oauth/consent",
         "same_request": "/api/mcp/oauth/authorize?client_id=claude",
@@ -49,7 +49,7 @@ def remember(*, checked: bool = False) -> SimpleNamespace:
 
 
 def choice(value: str, *tools: str, checked: bool = True) -> SimpleNamespace:
-    """A scope to tick; without tools it unlocks nothing today."""
+    """A scope to tick; without tools it has none yet."""
     return SimpleNamespace(
         value=value,
         title=f"Title of {value}",
@@ -60,7 +60,7 @@ def choice(value: str, *tools: str, checked: bool = True) -> SimpleNamespace:
         ],
         is_empty=not tools,
         held_by="",
-        empty_reason="nothing is connected.",
+        empty_reason="No tools available yet.",
         checked=checked,
     )
 

@@ -28,8 +28,14 @@ def test_each_client_is_described_once_in_steps() -> None:
     assert all(one.steps and one.snippets for one in connect.clients(URL))
 
 
+def test_clients_that_cannot_reach_a_loopback_address_come_last() -> None:
+    slugs = [one.slug for one in connect.clients(LOCAL)]
+    assert slugs[0] == "claude-code"
+    assert slugs[-2:] == ["claude", "chatgpt"]
+
+
 @pytest.mark.parametrize("one", connect.clients(URL), ids=lambda one: one.slug)
-def test_every_client_is_told_the_whole_address(one: Client) -> None:
+def test_every_client_is_shown_the_whole_address(one: Client) -> None:
     assert any(URL in snippet.text for snippet in one.snippets)
 
 

@@ -6,11 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from audit import usage
-from oauth import authorizations, connections
+from oauth.grants import authorizations, connections
 from oauth.models import Authorization, Client
-from tests.console import connections_cast as cast
+from tests.console import connected_people as cast
 from tests.console.test_pages import assert_obeys_the_policy
 from tests.drivers import grants
 from tests.drivers.grants import Grant
@@ -20,11 +21,12 @@ from tests.drivers.oauth_client import Browser
 EVERY_SCOPE = "docs:read actions:hubspot:create_deal setup:read"
 REASONS = {
     "revoked_by_person": "You disconnected it.",
-    "revoked_by_client": "The client ended it.",
-    "revoked_by_admin": "An administrator ended it.",
-    "refresh_replay": "A used credential came back, as after a theft, so it was ended for safety.",
-    "code_replay": "A used credential came back, as after a theft, so it was ended for safety.",
-    "something_new": "It was ended.",
+    "revoked_by_client": "The client disconnected.",
+    "revoked_by_admin": "An administrator disconnected it.",
+    "refresh_replay": "Disconnected for security: a used token was presented again.",
+    "code_replay": "Disconnected for security: a used token was presented again.",
+    "scopes_removed": "The integrations that it could use no longer exist.",
+    "something_new": "Disconnected.",
 }
 
 
@@ -61,12 +63,14 @@ def test_every_page_is_private_and_under_the_strict_policy(mine: Grant, browser:
 
 
 def test_a_connection_says_who_where_since_when_and_what_for(mine: Grant, browser: Browser) -> None:
-    Authorization.objects.update(scope=EVERY_SCOPE, created_at="2026-03-01T12:00Z")
+    given = timezone.now() - timedelta(days=300)
+    Authorization.objects.update(scope=EVERY_SCOPE, created_at=given)
     card = cast.cards(browser)["Test client"]
     assert cast.facts(card) == {
         "Organization": mine.organization.name,
-        "Approved by you": "March 1, 2026",
-        "Last used": "Not yet",
+        "Approved by you": date_format(given),
+        "Expires": date_format(given + timedelta(days=365)),
+        "Last used": "Never",
         "Calls in the last 7 days": "0",
     }
     assert [item.text for item in card.one("ul").all("li")] == [
@@ -84,7 +88,7 @@ def test_only_a_client_that_an_admin_registered_is_not_called_unverified(
     assert "Unverified: anyone can choose this name" in cards["Itself"].text
     assert "It registered itself on" in cards["Itself"].text
     assert "Unverified" not in cards["Test client"].text
-    assert "An admin registered it here." in cards["Test client"].text
+    assert "Registered by an administrator." in cards["Test client"].text
 
 
 def test_a_name_of_markup_is_text_and_cannot_turn_the_page(mine: Grant, browser: Browser) -> None:
@@ -116,10 +120,10 @@ def test_a_call_shows_as_use_at_once(mine: Grant, browser: Browser, mcp: McpClie
     assert cast.facts(cast.page(browser, cast.path(mine))) == shown
 
 
-def test_very_many_calls_are_told_as_at_least_so_many(
+def test_very_many_calls_are_reported_as_at_least_so_many(
     mine: Grant, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage, "MOST_CALLS", 2)
+    monkeypatch.setattr(usage, "MAX_CALLS", 2)
     cast.called(mine)
     assert cast.facts(cast.cards(browser)["Test client"])["Calls in the last 7 days"] == "1"
     cast.called(mine)
@@ -127,7 +131,7 @@ def test_very_many_calls_are_told_as_at_least_so_many(
     assert shown["Calls in the last 7 days"] == "2 or more"
 
 
-def test_use_long_ago_is_told_in_round_figures(mine: Grant, browser: Browser) -> None:
+def test_use_long_ago_is_reported_in_round_figures(mine: Grant, browser: Browser) -> None:
     cast.called(mine, ago=timedelta(days=9, hours=5))
     shown = cast.facts(cast.cards(browser)["Test client"])
     assert shown["Last used"].replace("\N{NO-BREAK SPACE}", " ") == "1 week ago"
@@ -137,7 +141,7 @@ def test_use_long_ago_is_told_in_round_figures(mine: Grant, browser: Browser) ->
 def test_somebody_without_a_connection_learns_how_to_get_one(mine: Grant, browser: Browser) -> None:
     authorizations.revoke(mine.authorization.pk, reason="revoked_by_person")
     shown = cast.page(browser)
-    assert "Nothing is connected" in shown.text
+    assert "No connections yet" in shown.text
     assert shown.one("main").one("a", class_="button").attributes["href"] == "/"
 
 
@@ -197,7 +201,7 @@ def statements(browser: Browser) -> int:
 def test_many_connections_are_shown_a_page_at_a_time(
     mine: Grant, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "AT_ONCE", 2)
+    monkeypatch.setattr(connections, "CLIENTS_PER_PAGE", 2)
     for name in ("Second", "Third"):
         cast.another(mine, name=name)
     assert [*cast.cards(browser)] == ["Third", "Second"]
@@ -220,8 +224,8 @@ def test_one_connection_shows_its_scopes_as_they_were_shown_at_consent(
     boxes = form.all("input", type="checkbox", name="scope")
     assert {box.attributes["value"] for box in boxes} == {*EVERY_SCOPE.split()}
     assert all("checked" in box.attributes for box in boxes)
-    assert [legend.text for legend in form.all("legend")] == ["Look things up", "Act for you"]
-    assert "Show the 2 tools it unlocks" in form.text
+    assert [legend.text for legend in form.all("legend")] == ["Read", "Act on your behalf"]
+    assert "Show all 2 tools" in form.text
 
 
 def test_links_of_the_list_name_the_client_they_are_for(mine: Grant, browser: Browser) -> None:
@@ -241,3 +245,23 @@ def test_links_of_the_list_name_the_client_they_are_for(mine: Grant, browser: Br
 def test_the_header_leads_there(browser: Browser) -> None:
     links = cast.page(browser, "/").one("header").all("a", href=cast.LIST)
     assert [link.text for link in links] == ["Connections"]
+
+
+def test_a_connection_shows_its_latest_calls_and_why_one_was_refused(
+    mine: Grant, browser: Browser, mcp: McpClient
+) -> None:
+    mine.narrow("docs:read")
+    mcp.call("search_docs", {"query": "scope"})
+    mcp.call("setup_get_install_snippet")
+    stranger = grants.granted()
+    McpClient(stranger.token()).call("read_doc", {"page": "scopes"})
+    calls = cast.page(browser, cast.path(mine)).one("section", aria_labelledby="calls").all("li")
+    refused, done = (call.text for call in calls)
+    assert "setup_get_install_snippet Refused" in refused
+    assert "Ask the user to reconnect and approve" in refused
+    assert "search_docs Success" in done
+
+
+def test_a_connection_without_calls_says_so(mine: Grant, browser: Browser) -> None:
+    shown = cast.page(browser, cast.path(mine))
+    assert "No calls yet." in shown.one("section", aria_labelledby="calls").text

@@ -10,16 +10,16 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from audit.models import SecurityEvent
-from oauth import remembered
+from oauth.consent import remembered
 from oauth.models import Authorization, AuthorizationRequest, RememberedConsent
-from tests.console import connections_cast as cast
+from tests.console import connected_people as cast
 from tests.drivers import grants
 from tests.drivers.grants import Grant
 from tests.drivers.oauth_client import CALLBACK, Browser
 from tests.drivers.person import form_with
 
 PASSWORD = "correct horse battery staple"
-LABEL = "Connects without asking until"
+LABEL = "Reconnects without asking until"
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_one_press_makes_it_ask_again_and_leaves_the_connection(
 ) -> None:
     answer = press(browser, cast.LIST if where == "list" else cast.path(mine), mine)
     (said,) = cast.said(browser, answer)
-    assert said.endswith(" will ask again before it connects anew.")
+    assert said.startswith("You will be asked the next time ")
     assert LABEL not in cast.facts(cast.cards(browser)["Test client"])
     assert not RememberedConsent.objects.exists()
     assert not cast.is_over(mine)
@@ -109,12 +109,12 @@ def test_who_signs_in_again_on_the_way_lands_at_the_connection(grant: Grant) -> 
     grant.user.set_password(PASSWORD)
     grant.user.save()
     mine = keep(grant)
-    anew = Browser()
-    token = dict(form_with(anew.open("/signin").content.decode(), "csrfmiddlewaretoken").fields)
-    bounced = anew.post(address(mine), token)
-    arrived = anew.sign_in(bounced, mine.user.email, PASSWORD)
+    fresh = Browser()
+    token = dict(form_with(fresh.open("/signin").content.decode(), "csrfmiddlewaretoken").fields)
+    bounced = fresh.post(address(mine), token)
+    arrived = fresh.sign_in(bounced, mine.user.email, PASSWORD)
     assert (arrived.status_code, arrived["Location"]) == (302, cast.path(mine))
-    shown = anew.open(arrived["Location"])
+    shown = fresh.open(arrived["Location"])
     assert f'action="{address(mine)}"' in shown.content.decode()
     assert RememberedConsent.objects.exists()
 

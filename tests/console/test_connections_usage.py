@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from audit import usage
 from foundation.ids import uuid7
-from tests.console import connections_cast as cast
+from tests.console import connected_people as cast
 from tests.drivers.grants import Grant
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def test_each_authorization_has_its_own_figures_in_one_statement(grant: Grant) -
 def test_counting_stops_where_more_would_only_mean_many(
     grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage, "MOST_CALLS", 3)
+    monkeypatch.setattr(usage, "MAX_CALLS", 3)
     for _ in range(5):
         cast.called(grant)
     assert used(grant).calls == 3

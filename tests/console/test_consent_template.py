@@ -31,7 +31,7 @@ def test_several_organizations_are_a_choice_of_one_with_the_first_proposed() -> 
     offered = page.all("input", type="radio", name="organization")
     assert [one.attributes["value"] for one in offered] == ["id-of-Acme", "id-of-Globex"]
     assert ["checked" in one.attributes for one in offered] == [True, False]
-    assert "those of Acme today" in page.text
+    assert "those of Acme." in page.text
     assert page.all("input", type="hidden", name="organization") == []
 
 
@@ -53,16 +53,25 @@ def test_the_box_that_remembers_is_there_when_offered_and_as_it_was_left() -> No
 
 
 def test_what_is_new_on_the_page_is_announced() -> None:
-    notice = "This page now shows what it unlocks at Globex."
+    notice = "The tools shown are now those of Globex."
     assert shown(notice=notice).one("p", role="status").text == notice
     assert shown().all("p", role="status") == []
 
 
-def test_both_answers_are_buttons_of_the_same_kind() -> None:
-    cancel, approve = shown().all("button", name="decision")
-    assert "button" in cancel.attributes["class"].split()
-    assert "button" in approve.attributes["class"].split()
-    assert "button-line" not in cancel.attributes["class"] + approve.attributes["class"]
+def test_ux_13_cancel_is_outlined_and_both_buttons_are_in_the_bar_that_stays_in_view() -> None:
+    bar = shown().one("div", class_="decision-bar")
+    cancel, approve = bar.all("button", name="decision")
+    assert "button-line" in cancel.attributes["class"].split()
+    assert "button-line" not in approve.attributes["class"].split()
+
+
+def test_ux_13_what_has_to_be_read_is_in_the_bar_before_its_buttons_and_has_the_focus() -> None:
+    for words in ({"notice": "Approve again to confirm."}, {"problem": "Select one."}):
+        bar = shown(**words).one("div", class_="decision-bar")
+        (text,) = words.values()
+        said = bar.one("p", class_="alert" if "notice" in words else "alert alert-error")
+        assert said.text == text
+        assert {"autofocus", "tabindex"} <= said.attributes.keys()
 
 
 def test_a_name_that_anyone_can_choose_is_marked_as_such() -> None:
@@ -71,12 +80,12 @@ def test_a_name_that_anyone_can_choose_is_marked_as_such() -> None:
     assert warning not in shown(client_is_verified=True).text
 
 
-def test_only_a_name_that_is_vouched_for_stands_without_quotes_and_in_our_colour() -> None:
+def test_only_a_name_that_is_verified_for_stands_without_quotes_and_in_our_colour() -> None:
     stranger, known = shown(), shown(client_is_verified=True)
-    assert stranger.one("h1").text == "“ Claude ” asks to connect to your workspace"
-    assert stranger.all("bdi", class_="vouched") == []
-    assert known.one("h1").text == "Claude asks to connect to your workspace"
-    assert known.one("bdi", class_="vouched").text == "Claude"
+    assert stranger.one("h1").text == "“ Claude ” wants to connect to your workspace"
+    assert stranger.all("bdi", class_="verified") == []
+    assert known.one("h1").text == "Claude wants to connect to your workspace"
+    assert known.one("bdi", class_="verified").text == "Claude"
 
 
 def test_a_name_of_markup_and_turned_writing_stays_inside_its_own_element() -> None:
@@ -89,13 +98,13 @@ def test_a_name_of_markup_and_turned_writing_stays_inside_its_own_element() -> N
 def test_each_scope_opens_to_exactly_the_tools_it_unlocks() -> None:
     page = shown(scope_groups=[group("Read", choice("docs:read", "search_docs", "read_doc"))])
     details = page.one("details")
-    assert details.one("summary").text == "Show the 2 tools it unlocks"
+    assert details.one("summary").text == "Show all 2 tools"
     assert [code.text for code in details.all("code")] == ["search_docs", "read_doc"]
 
 
 def test_a_scope_that_unlocks_nothing_says_so_instead_of_opening() -> None:
     page = shown(scope_groups=[group("Act", choice("actions:hubspot:*"))])
-    assert "Unlocks nothing today: nothing is connected." in page.text
+    assert "No tools available yet." in page.text
     assert page.all("details") == []
 
 
@@ -111,16 +120,16 @@ def test_every_box_has_its_own_label_and_sentence() -> None:
 
 
 def test_destructive_actions_are_ruled_out_in_words() -> None:
-    assert "Never, whatever you tick: destructive actions" in shown().text
+    assert "Never allowed: destructive actions" in shown().text
 
 
 def test_where_the_person_goes_afterwards_is_named() -> None:
-    assert "Afterwards you go back to claude.ai" in shown().text
+    assert "Redirects to claude.ai" in shown().text
 
 
 def test_an_answer_that_goes_to_this_computer_comes_with_a_warning() -> None:
     local = SimpleNamespace(kind="loopback", display_host="a program on this computer")
-    warning = "Approve only if you started this yourself"
+    warning = "Approve only if you just started this yourself"
     assert warning in shown(redirect=local).text
     assert warning not in shown().text
 
@@ -129,16 +138,16 @@ def test_a_request_for_nothing_can_only_be_cancelled() -> None:
     page = shown(scope_groups=[])
     assert decisions(page) == ["cancel"]
     assert page.one("button", name="decision").text == "Cancel"
-    assert "there is nothing to approve" in page.text
+    assert "no permissions that exist here" in page.text
 
 
 def test_somebody_without_an_organization_can_only_cancel() -> None:
     page = shown(organizations=[])
     assert decisions(page) == ["cancel"]
-    assert "You belong to no organization" in page.text
+    assert "You don't belong to an active organization" in page.text
 
 
 def test_what_was_wrong_with_the_last_answer_is_announced() -> None:
-    page = shown(problem="Tick at least one thing.")
-    assert page.one("p", role="alert").text == "Tick at least one thing."
+    page = shown(problem="Select at least one permission.")
+    assert page.one("p", role="alert").text == "Select at least one permission."
     assert shown().all("p", role="alert") == []

@@ -12,10 +12,10 @@ from tests.console import markup
 
 Handler = Callable[[HttpRequest, Exception], HttpResponse]
 HANDLERS: list[tuple[Handler, int, str, str]] = [
-    (errors.bad_request, 400, "bad_request", "That request made no sense"),
-    (errors.forbidden, 403, "forbidden", "You may not open this page"),
-    (errors.not_found, 404, "not_found", "There is no page here"),
-    (lambda request, _: errors.server_error(request), 500, "server_error", "Something broke"),
+    (errors.bad_request, 400, "bad_request", "We couldn't read that request"),
+    (errors.forbidden, 403, "forbidden", "You don't have access to this page"),
+    (errors.not_found, 404, "not_found", "Page not found"),
+    (lambda request, _: errors.server_error(request), 500, "server_error", "Something went wrong"),
 ]
 EVERY_HANDLER = pytest.mark.parametrize(("handler", "status", "error", "words"), HANDLERS)
 PROGRAM_PATHS = ["/api/nothing", "/.well-known/nothing"]
@@ -68,7 +68,7 @@ def test_a_broken_server_answers_without_asking_who_is_there(rf: RequestFactory)
 def test_the_front_door_uses_these_pages(client: Client) -> None:
     page, program = client.get("/nowhere"), client.get("/api/nowhere")
     assert (page.status_code, program.status_code) == (404, 404)
-    assert "There is no page here" in markup.read(page.content).text
+    assert "Page not found" in markup.read(page.content).text
     assert program.json() == {"error": "not_found"}
 
 
@@ -79,7 +79,7 @@ def test_a_form_sent_to_a_page_that_takes_none_is_answered_by_a_page(
 ) -> None:
     response = client.put(path)
     assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
-    assert markup.read(response.content).one("h1").text == "This address cannot be used that way"
+    assert markup.read(response.content).one("h1").text == "This page can't be opened this way"
 
 
 @pytest.mark.usefixtures("db")

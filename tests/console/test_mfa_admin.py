@@ -1,4 +1,4 @@
-"""Staff take the second step off an account, and see nothing of what was in it."""
+"""Staff reset two-step verification of an account, and see nothing of its factors."""
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -6,7 +6,7 @@ from django.test import Client
 
 from audit.models import SecurityEvent
 from tests.console import markup
-from tests.console.second_steps import PASSWORD, Visitor
+from tests.console.second_factors import PASSWORD, Visitor
 from workspace.models import User
 
 LIST = "/admin/mfa/authenticator/"
@@ -33,12 +33,12 @@ def staff(*permissions: str, is_superuser: bool = False) -> Client:
 
 def take_off(client: Client, person: User) -> str:
     rows = [row.pk for row in person.authenticator_set.all()]
-    sent = {"action": "take_off", "_selected_action": rows}
+    sent = {"action": "reset", "_selected_action": rows}
     return markup.read(client.post(LIST, sent, follow=True).content).text
 
 
 def test_the_second_step_is_taken_off_and_it_is_on_record(guarded: User, visitor: Visitor) -> None:
-    assert "is off for 1 account." in take_off(staff(is_superuser=True), guarded)
+    assert "was reset for 1 account." in take_off(staff(is_superuser=True), guarded)
     assert not guarded.authenticator_set.exists()
     event = SecurityEvent.objects.get(kind="second_step_removed")
     assert (event.user_id, event.detail) == (str(guarded.pk), "by staff@acme.example")
@@ -47,7 +47,7 @@ def test_the_second_step_is_taken_off_and_it_is_on_record(guarded: User, visitor
 
 def test_it_takes_the_permission(guarded: User) -> None:
     may_look = staff("view_authenticator")
-    assert "Take the second step off" not in may_look.get(LIST).content.decode()
+    assert "Reset two-step verification" not in may_look.get(LIST).content.decode()
     take_off(may_look, guarded)
     assert guarded.authenticator_set.count() == 2
 
@@ -55,7 +55,7 @@ def test_it_takes_the_permission(guarded: User) -> None:
 def test_with_the_permission_it_works_for_people_but_not_for_staff(guarded: User) -> None:
     may_act = staff("view_authenticator", "delete_authenticator")
     User.objects.filter(pk=guarded.pk).update(is_staff=True)
-    assert "Only a superuser can do this for staff" in take_off(may_act, guarded)
+    assert "Only a superuser can reset staff accounts" in take_off(may_act, guarded)
     assert guarded.authenticator_set.count() == 2
     User.objects.filter(pk=guarded.pk).update(is_staff=False)
     take_off(may_act, guarded)

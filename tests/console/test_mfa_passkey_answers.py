@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from console import passkey_answers
-from console.passkey_answers import BadAnswer
+from console.account import passkey_answers
+from console.account.passkey_answers import BadAnswer
 from foundation.limits import Limit
-from tests.console import second_steps
-from tests.console.second_steps import (
+from tests.console import second_factors
+from tests.console.second_factors import (
     KEY_ATTACHED,
     SECURITY,
     USER_PRESENT,
@@ -25,7 +25,7 @@ from tests.console.second_steps import (
 )
 
 pytestmark = pytest.mark.usefixtures("domain")
-REFUSED = "was not accepted"
+REFUSED = "Passkey not accepted"
 DEEP = "[" * 20_000
 GARBAGE = [
     "",
@@ -56,7 +56,7 @@ def test_garbage_in_place_of_an_answer_is_a_plain_error(visitor: Visitor, text: 
     sign_in_options(visitor.browser)
     answer = visitor.browser.post("/signin/passkey", {"credential": text})
     assert answer["Location"] == "/signin"
-    assert REFUSED in second_steps.notices(visitor.browser)
+    assert REFUSED in second_factors.notices(visitor.browser)
 
     visitor.sign_in()
     shown = page(visitor.browser.post("/signin/code", {"credential": text}))
@@ -69,7 +69,7 @@ def test_garbage_in_place_of_a_new_passkey_is_a_plain_error(visitor: Visitor, te
     visitor.sign_in()
     visitor.confirm()
     shown = page(visitor.browser.post(f"{SECURITY}/passkeys/add", {"credential": text}))
-    assert "could not be added" in alerts(shown)
+    assert "not added" in alerts(shown)
 
 
 WRONG = [
@@ -113,29 +113,30 @@ def test_no_part_of_a_new_passkey_can_be_of_another_kind(visitor: Visitor, part:
     for value in [*WRONG, nested]:
         sent = {"credential": changed(Device().make(options_of(shown)), part, value)}
         shown = page(visitor.browser.post(f"{SECURITY}/passkeys/add", sent))
-        assert "could not be added" in alerts(shown), value
+        assert "not added" in alerts(shown), value
 
 
 def changed(answer: str, part: str, value: Any) -> str:
-    told = json.loads(answer)
-    told["response"][part] = value
-    return json.dumps(told)
+    message = json.loads(answer)
+    message["response"][part] = value
+    return json.dumps(message)
 
 
 def test_what_the_browser_saw_has_to_be_an_object(domain: str) -> None:
     assert domain
-    told = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
+    message = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
     for seen in (b"[]", b"\xff", b"null", b'{"type":"webauthn.get","type":"webauthn.get"}'):
-        told["response"]["clientDataJSON"] = encoded(seen)
+        message["response"]["clientDataJSON"] = encoded(seen)
         with pytest.raises(BadAnswer):
-            passkey_answers.used(json.dumps(told))
+            passkey_answers.used(json.dumps(message))
 
 
 def test_two_spellings_of_one_id_are_one_passkey(domain: str) -> None:
     assert domain
-    told = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
+    message = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
     read = [
-        passkey_answers.used(json.dumps(told | {"id": one, "rawId": one})) for one in ("YQ", "YR")
+        passkey_answers.used(json.dumps(message | {"id": one, "rawId": one}))
+        for one in ("YQ", "YR")
     ]
     assert [one.credential_id for one in read] == ["YQ", "YQ"]
 

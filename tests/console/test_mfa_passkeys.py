@@ -9,8 +9,8 @@ from django.test import Client
 from fido2 import cbor
 
 from audit.models import SecurityEvent
-from tests.console import second_steps
-from tests.console.second_steps import (
+from tests.console import second_factors
+from tests.console.second_factors import (
     PASSWORD,
     SECURITY,
     USER_PRESENT,
@@ -30,7 +30,7 @@ from workspace.models import User
 
 pytestmark = pytest.mark.usefixtures("domain")
 NEXT = f"{AUTHORIZE}?client_id=x&state=a%2Fb"
-REFUSED = "was not accepted"
+REFUSED = "Passkey not accepted"
 
 
 def test_a_passkey_signs_in_without_a_password_and_leads_to_what_was_asked(
@@ -41,7 +41,7 @@ def test_a_passkey_signs_in_without_a_password_and_leads_to_what_was_asked(
     assert visitor.is_signed_in
     overview = page(visitor.browser.get(SECURITY)).text
     assert "Phone" in overview
-    assert "Last used on" in overview
+    assert "Last used:" in overview
 
 
 def test_the_session_is_another_than_before_and_lives_as_long_as_any(
@@ -126,7 +126,7 @@ def test_an_answer_with_one_thing_wrong_signs_nobody_in(
 
     assert answer["Location"].startswith("/signin?next=")
     assert not visitor.is_signed_in
-    assert REFUSED in second_steps.notices(visitor.browser)
+    assert REFUSED in second_factors.notices(visitor.browser)
     assert SecurityEvent.objects.get(kind="passkey_refused").count == 1
 
 
@@ -189,7 +189,7 @@ def test_a_passkey_with_one_thing_wrong_is_not_added(
     visitor.sign_in()
     visitor.confirm()
     shown = page(add_passkey(visitor, Device(**changed), name="My phone"))
-    assert "could not be added" in alerts(shown)
+    assert "not added" in alerts(shown)
     assert shown.one("input", name="name").attributes["value"] == "My phone"
     assert not ada.authenticator_set.exists()
     retried = {"credential": Device().make(options_of(shown)), "name": "My phone"}
@@ -220,12 +220,12 @@ def with_unknown_algorithm(device: Device, options: Any) -> str:
 
 
 def rewritten(answer: str, change: Any) -> str:
-    told = json.loads(answer)
-    padded = told["response"]["attestationObject"] + "=="
+    message = json.loads(answer)
+    padded = message["response"]["attestationObject"] + "=="
     statement: Any = cbor.decode(urlsafe_b64decode(padded))
     statement = dict(statement) | {"authData": change(statement["authData"])}
-    told["response"]["attestationObject"] = encoded(cbor.encode(statement))
-    return json.dumps(told)
+    message["response"]["attestationObject"] = encoded(cbor.encode(statement))
+    return json.dumps(message)
 
 
 def test_the_same_passkey_is_not_added_twice_by_anyone(device: Device) -> None:
@@ -233,10 +233,10 @@ def test_the_same_passkey_is_not_added_twice_by_anyone(device: Device) -> None:
     ben = Visitor(email="ben@acme.example")
     ben.sign_in()
     ben.confirm()
-    assert "could not be added" in alerts(page(add_passkey(ben, device)))
+    assert "not added" in alerts(page(add_passkey(ben, device)))
 
 
-def test_a_device_is_told_which_passkeys_there_are_already(
+def test_a_device_is_given_which_passkeys_there_are_already(
     visitor: Visitor, device: Device
 ) -> None:
     sign_in_with(device, visitor.browser)
@@ -253,9 +253,9 @@ def test_what_else_a_browser_says_is_not_kept(visitor: Visitor, ada: User) -> No
     visitor.confirm()
     device = Device()
     options = options_of(page(visitor.browser.get(f"{SECURITY}/passkeys/add")))
-    told = json.loads(device.make(options)) | {"clientExtensionResults": {"junk": "x" * 999}}
-    told["response"]["transports"] = ["internal"]
-    visitor.browser.post(f"{SECURITY}/passkeys/add", {"credential": json.dumps(told)})
+    message = json.loads(device.make(options)) | {"clientExtensionResults": {"junk": "x" * 999}}
+    message["response"]["transports"] = ["internal"]
+    visitor.browser.post(f"{SECURITY}/passkeys/add", {"credential": json.dumps(message)})
     kept = ada.authenticator_set.get(type="webauthn").data["credential"]
     assert set(kept) == {"id", "rawId", "type", "response"}
     assert set(kept["response"]) == {"clientDataJSON", "attestationObject"}

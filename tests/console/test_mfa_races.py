@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from console import guesses, second_factors
+from console.account import guesses, second_factors
 from foundation.limits import Limit
-from tests.console.second_steps import SECURITY, Response, Visitor, alerts, code, page
+from tests.console.second_factors import SECURITY, Response, Visitor, alerts, code, page
 from workspace.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ def _slow_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = second_factors.step_of
 
     def slow(*given: Any, **named: Any) -> int | None:
-        time.sleep(0.05)
+        time.sleep(0.05)  # no event: the others may read now, and need not
         return judge(*given, **named)
 
     monkeypatch.setattr(second_factors, "step_of", slow)
@@ -99,5 +99,5 @@ def test_guesses_at_once_are_no_more_than_guesses_one_by_one(
 
     answers = at_once([lambda one=one: one.enter("000000") for one in visitors])
 
-    judged = [answer for answer in answers if "not right" in alerts(page(answer))]
+    judged = [answer for answer in answers if "Incorrect or used code" in alerts(page(answer))]
     assert len(judged) == 5

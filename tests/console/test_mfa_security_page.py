@@ -13,9 +13,9 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import SecurityEvent
-from console.second_factors import SecondFactorAdapter
+from console.account.second_factors import SecondFactorAdapter
 from foundation import sealing
-from tests.console.second_steps import (
+from tests.console.second_factors import (
     PASSWORD,
     SECURITY,
     Device,
@@ -103,7 +103,7 @@ def test_an_app_is_added_with_recovery_codes_that_are_shown_once(
     assert len(codes) == 10
     again = page(at_home.browser.get(CODES))
     assert again.all("code") == []
-    assert "cannot be shown again" in again.text
+    assert "shown only once" in again.text
     overview = page(at_home.browser.get(SECURITY)).text
     assert "On" in overview
     assert "10 left" in overview
@@ -186,7 +186,7 @@ def test_the_codes_stay_while_a_passkey_does(at_home: Visitor, ada: User) -> Non
 def test_new_codes_end_the_old_ones(at_home: Visitor) -> None:
     _, old = at_home.add_app()
     asked = page(at_home.browser.get(f"{CODES}/new"))
-    assert "The 10 codes that are left stop working" in asked.text
+    assert "Your 10 remaining codes stop working" in asked.text
     assert at_home.browser.post(f"{CODES}/new")["Location"] == CODES
     new = at_home.recovery_codes()
     assert not set(old) & set(new)
@@ -202,7 +202,7 @@ def test_new_codes_end_the_old_ones(at_home: Visitor) -> None:
 def test_codes_without_a_factor_are_refused_in_plain_words(at_home: Visitor) -> None:
     at_home.confirm()
     shown = page(at_home.browser.post(f"{CODES}/new"))
-    assert "Add an app or a passkey first." in alerts(shown)
+    assert "Add an authenticator app or a passkey first." in alerts(shown)
 
 
 @pytest.mark.usefixtures("domain")

@@ -8,8 +8,8 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.utils import timezone
 
-from console import second_factors
-from tests.console.second_steps import (
+from console.account import second_factors
+from tests.console.second_factors import (
     PASSWORD,
     SECURITY,
     Device,
@@ -99,7 +99,7 @@ def test_a_second_factor_ends_no_session_that_showed_the_first(
     assert not is_out(owner)
 
 
-def test_a_factor_that_is_added_anew_ends_the_sessions_of_the_time_between(
+def test_a_factor_that_is_added_again_ends_the_sessions_of_the_time_between(
     owner: Visitor, intruder: Visitor
 ) -> None:
     owner.add_app()

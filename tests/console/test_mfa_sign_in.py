@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audit.models import SecurityEvent
 from console.tasks import prune_sessions
-from tests.console.second_steps import PASSWORD, SECURITY, Visitor, alerts, code, page
+from tests.console.second_factors import PASSWORD, SECURITY, Visitor, alerts, code, page
 from tests.drivers.oauth_client import AUTHORIZE, Browser, OAuthClient
 from workspace.models import User
 
@@ -100,7 +100,7 @@ def test_a_wrong_code_is_announced_recorded_and_signs_nobody_in(
 
     shown = page(visitor.enter(wrong))
 
-    assert "That code is not right" in alerts(shown)
+    assert "Incorrect or used code" in alerts(shown)
     assert "value" not in shown.one("input", name="code").attributes
     assert shown.one("input", name="code").attributes["aria-invalid"] == "true"
     assert not visitor.is_signed_in
@@ -257,7 +257,7 @@ def test_who_takes_too_long_starts_over_and_still_arrives(visitor: Visitor, secr
 
         assert late["Location"] == f"/signin?next={quote(NEXT, safe='')}"
         shown = page(visitor.browser.get(late["Location"]))
-    assert "took too long" in shown.text
+    assert "expired" in shown.text
     assert shown.one("input", name="next").attributes["value"] == NEXT
 
 

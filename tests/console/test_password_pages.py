@@ -1,27 +1,32 @@
 """Every page that takes a password counts the tries, and the admin's own is no way round."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
 from django.urls import get_resolver
+from django.utils import timezone
 
 from audit.models import SecurityEvent
-from console import guesses, known_browsers
+from console.account import guesses, known_browsers
 from foundation.limits import Limit
 from tests.architecture.test_url_inventory import served
 from tests.console import markup
-from tests.console.second_steps import EMAIL, PASSWORD, Response, Visitor
+from tests.console.second_factors import EMAIL, PASSWORD, SECURITY, Response, Visitor
 from workspace.models import User
 
-REFUSED = "Too many wrong tries"
+REFUSED = "Too many failed attempts"
 CHANGE = "/admin/password_change/"
+OWN = "/account/security/password"
 NEW = "a wholly other passphrase"
 NEW_TWICE = {"new_password1": NEW, "new_password2": NEW}
 PAGES: dict[str, dict[str, str]] = {
     "/signin": {"login": EMAIL, "password": "a guess"},
     "/signin/confirm": {"password": "a guess"},
     CHANGE: {"old_password": "a guess"} | NEW_TWICE,
+    OWN: {"old_password": "a guess"} | NEW_TWICE,
 }
 # What a form calls a password that is yet to be.
 TO_BE = {"password1", "password2", "new_password1", "new_password2"}
@@ -127,6 +132,66 @@ def test_another_password_is_on_record_and_ends_the_other_sessions(staff: Visito
 
 
 def test_a_wrong_old_password_changes_nothing(staff: Visitor) -> None:
-    assert "entered incorrectly" in said(staff.browser.post(CHANGE, PAGES[CHANGE]))
+    assert "Incorrect password." in said(staff.browser.post(CHANGE, PAGES[CHANGE]))
     assert User.objects.get().check_password(PASSWORD)
     assert not SecurityEvent.objects.filter(kind="password_set").exists()
+
+
+RIGHT = {"old_password": PASSWORD} | NEW_TWICE
+
+
+@pytest.fixture
+def member(visitor: Visitor) -> Visitor:
+    """Ada, who is not staff, signed in."""
+    visitor.sign_in()
+    return visitor
+
+
+def test_ux_9_a_user_who_is_not_staff_changes_their_password(member: Visitor) -> None:
+    other = Visitor()
+    other.sign_in()
+    assert markup.read(member.browser.get(SECURITY).content).one("a", href=OWN)
+    assert "Current password" in said(member.browser.get(OWN))
+    done = member.browser.post(OWN, RIGHT)
+    assert done["Location"] == SECURITY
+    assert "Password changed." in said(member.browser.get(SECURITY))
+    assert User.objects.get().check_password(NEW)
+    event = SecurityEvent.objects.get(kind="password_set")
+    assert (event.user_id, event.detail) == (str(User.objects.get().pk), f"by {EMAIL}")
+    assert other.browser.get(SECURITY).status_code == 302
+
+
+def test_a_wrong_current_password_leaves_the_account_as_it_was(member: Visitor) -> None:
+    shown = markup.read(member.browser.post(OWN, PAGES[OWN]).content)
+    assert "Incorrect password." in shown.text
+    assert User.objects.get().check_password(PASSWORD)
+    assert not SecurityEvent.objects.filter(kind="password_set").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"new_password2": "another"}, "match."),
+        ({"new_password1": "short", "new_password2": "short"}, "too short"),
+        ({"new_password1": "", "new_password2": ""}, "required"),
+    ],
+)
+def test_a_new_password_that_is_refused_says_why(
+    changes: dict[str, str], words: str, member: Visitor
+) -> None:
+    assert words in said(member.browser.post(OWN, RIGHT | changes))
+    assert User.objects.get().check_password(PASSWORD)
+
+
+def test_who_has_a_second_step_confirms_before_the_page_opens(member: Visitor) -> None:
+    member.add_app()
+    assert "Current password" in said(member.browser.get(OWN))
+    with time_machine.travel(timezone.now() + timedelta(minutes=6)):
+        for answer in (member.browser.get(OWN), member.browser.post(OWN, RIGHT)):
+            assert answer["Location"].startswith("/signin/confirm")
+    assert User.objects.get().check_password(PASSWORD)
+
+
+def test_the_page_is_not_stored_and_needs_a_session(member: Visitor) -> None:
+    assert member.browser.get(OWN)["Cache-Control"] == "no-store"
+    assert Client().get(OWN)["Location"] == f"/signin?next={OWN}"

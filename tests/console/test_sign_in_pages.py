@@ -5,7 +5,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.accounts import AccountAdapter
+from console.account.accounts import AccountAdapter
 from tests.console import markup
 from workspace.models import User
 
@@ -87,7 +87,7 @@ def test_a_malformed_address_is_explained_at_its_field(client: Client) -> None:
     assert page.one("p", id=field.attributes["aria-describedby"]).text
 
 
-def test_password_managers_are_told_what_each_field_is(client: Client) -> None:
+def test_password_managers_are_given_what_each_field_is(client: Client) -> None:
     page = markup.read(client.get("/signin").content)
     assert page.one("input", name="login").attributes["autocomplete"] == "username"
     assert page.one("input", name="password").attributes["autocomplete"] == "current-password"
@@ -95,7 +95,7 @@ def test_password_managers_are_told_what_each_field_is(client: Client) -> None:
     assert labels == ["id_login", "id_password"]
 
 
-def test_somebody_on_the_way_to_connect_a_client_is_told_so(client: Client) -> None:
+def test_somebody_on_the_way_to_connect_a_client_gets_a_message(client: Client) -> None:
     words = "Sign in to continue connecting your AI client."
     on_the_way = client.get("/signin", {"next": AUTHORIZE})
     assert words in markup.read(on_the_way.content).text
@@ -107,11 +107,11 @@ def test_nobody_can_sign_up() -> None:
     assert not AccountAdapter().is_open_for_signup(None)  # type: ignore[arg-type]  # never looked at
 
 
-def test_an_account_that_is_switched_off_is_told_so(client: Client, ada: User) -> None:
+def test_an_account_that_is_switched_off_gets_a_message(client: Client, ada: User) -> None:
     ada.is_active = False
     ada.save()
     response = client.post("/signin", {"login": ada.email, "password": PASSWORD}, follow=True)
-    assert "This account is switched off" in markup.read(response.content).text
+    assert "Your account is deactivated" in markup.read(response.content).text
     assert "_auth_user_id" not in client.session
 
 

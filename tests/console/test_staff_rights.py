@@ -6,7 +6,7 @@ from django.test import Client
 
 from audit.models import SecurityEvent
 from tests.console import markup
-from tests.console.second_steps import Response
+from tests.console.second_factors import Response
 from workspace.models import User
 
 PEOPLE = "/admin/workspace/user/"
@@ -113,6 +113,33 @@ def test_a_clerk_sets_the_password_of_people_and_it_is_on_record(
     assert User.objects.get(pk=ada.pk).check_password(NEW)
     event = SecurityEvent.objects.get(kind="password_set")
     assert (event.user_id, event.detail) == (str(ada.pk), f"by {clerk}")
+
+
+def test_m3_a_clerk_who_may_change_groups_gives_their_own_group_no_permission(clerk: User) -> None:
+    group = Group.objects.create(name="clerks")
+    clerk.groups.add(group)
+    named = Permission.objects.filter(content_type__app_label="auth", codename__endswith="_group")
+    group.permissions.set(named)
+    client = Client()
+    client.force_login(clerk)
+    every = [str(pk) for pk in Permission.objects.values_list("pk", flat=True)]
+    sent = {"name": "clerks", "permissions": every}
+    path = f"/admin/auth/group/{group.pk}/change/"
+    assert client.post(path, sent).status_code == 403
+    assert client.post("/admin/auth/group/add/", sent | {"name": "more"}).status_code == 403
+    assert client.get("/admin/auth/group/").status_code == 403
+    assert group.permissions.count() == named.count() < len(every)
+    assert Group.objects.count() == 1
+
+
+def test_m3_a_superuser_changes_a_group(root: User) -> None:
+    group = Group.objects.create(name="clerks")
+    client = Client()
+    client.force_login(root)
+    chosen = str(Permission.objects.values_list("pk", flat=True)[0])
+    sent = {"name": "clerks", "permissions": [chosen]}
+    assert client.post(f"/admin/auth/group/{group.pk}/change/", sent).status_code == 302
+    assert group.permissions.count() == 1
 
 
 def test_a_superuser_touches_everybody_and_grants(root: User, clerk: User) -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from console import connect
-from tests.docs.reading import PAGES, ROOT, Block, blocks, every_block, page
+from tests.docs.doc_pages import PAGES, ROOT, Block, blocks, every_block, page
 from tools_registry.sources import setup
 
 README = ROOT / "README.md"
@@ -60,12 +60,26 @@ def test_the_page_shows_each_snippet_of_the_home_page(text: str) -> None:
 
 def test_the_page_shows_the_widget_as_the_tools_give_it() -> None:
     snippet = setup.SNIPPET.format(
-        script="https://cdn.haloagents.ai/sdk/latest/haloagents.umd.js",
+        script="https://halo.example/static/sdk/haloagents.umd.js",
         organization="your-organization-id",
         key="ab_live_...",
     )
     assert snippet in page("install-the-widget")
     assert setup.SAMPLES["python"] in page("install-the-widget")
+
+
+def test_spec15_deployment_uses_one_kind_of_command() -> None:
+    text = page("deployment")
+    assert text.count("python manage.py") == 1  # where it says what replaces ./run in an image
+    assert "use `python manage.py` for `./run manage`" in text
+
+
+def test_spec13_the_security_policy_says_what_an_outage_of_the_limit_store_does() -> None:
+    policy = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert "Limits fail closed" not in policy
+    (promise,) = [line for line in policy.split("- **") if line.startswith("Limits hold")]
+    assert "then refused with 503" in promise
+    assert "MCP requests continue under each process's share" in promise
 
 
 def test_the_image_holds_every_package_of_the_project() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.core.management import call_command
 
-from tests.docs.reading import ROOT, blocks
+from tests.docs.doc_pages import ROOT, blocks
 from tests.drivers.grants import Grant
 from tests.drivers.person import Person
 from tests.drivers.server import Server
@@ -91,10 +91,15 @@ def test_the_page_leads_from_discovery_to_revocation(shell: Shell) -> None:
 
 
 @pytest.mark.process
-def test_the_bare_bones_client_of_the_page_gets_its_answers(shell: Shell) -> None:
+def test_spec15_the_commands_of_the_readme_and_the_endpoint_page_work_with_that_token(
+    shell: Shell,
+) -> None:
     until_token = [block.text for block in blocks(SIGN_IN, "sh")][:6]
     _signed_in(shell, until_token)
     _setup, calls, modern, read = [block.text for block in blocks(ENDPOINT, "sh")]
+
+    (call,) = [block.text for block in blocks(ROOT / "README.md", "sh") if "$TOKEN" in block.text]
+    assert _facts(shell.says(call))["results"][0]["page"] == "scopes"
 
     shell.says(f"URL={ADDRESS}/api/mcp")
     initialized, listed, called = re.findall(
@@ -103,7 +108,7 @@ def test_the_bare_bones_client_of_the_page_gets_its_answers(shell: Shell) -> Non
     assert json.loads(initialized)["result"]["serverInfo"]["name"] == "halo-agents"
     assert len(json.loads(listed)["result"]["tools"]) == 4
     assert _facts(called)["results"][0]["page"] == "rate-limits"
-    assert _facts(shell.says(modern))["results"][0]["page"] == "audit-log"
+    assert _facts(shell.says(modern))["results"][0]["page"] == "install-the-widget"
     (page,) = json.loads(shell.says(read))["result"]["contents"]
     assert page["text"].startswith("# Tokens")
 

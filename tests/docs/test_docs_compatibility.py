@@ -2,7 +2,7 @@
 
 from tests.clients import compatibility
 from tests.clients.matrix import MATRIX
-from tests.docs.reading import page
+from tests.docs.doc_pages import page
 
 
 def test_the_page_has_a_row_for_every_client_and_setting_and_no_other() -> None:

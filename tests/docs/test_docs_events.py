@@ -8,9 +8,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.docs.reading import ROOT, table, words
+from tests.docs.doc_pages import ROOT, table, words
 
-APPS = ("halo_mcp", "console", "tools_registry", "oauth", "audit")
+APPS = (
+    "halo_mcp",
+    "console",
+    "approvals",
+    "gateway",
+    "ingestion",
+    "tools_registry",
+    "oauth",
+    "audit",
+    "retrieval",
+)
 KIND = re.compile(r"[a-z]+_[a-z_]+")
 
 FILES = [file for app in APPS for file in sorted((ROOT / app).rglob("*.py"))]

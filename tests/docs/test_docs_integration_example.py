@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.docs.reading import ROOT, blocks
+from tests.docs.doc_pages import ROOT, blocks
+from tests.drivers.fake_vendors.site import Site
 from tests.drivers.mcp import McpClient
-from tests.drivers.standins.site import Site
 from tools_registry import checks, integrations, registry
-from tools_registry.types import Toolset
+from tools_registry.api import Toolset
 
-PAGE = ROOT / "docs" / "writing-an-integration.md"
+PAGE = ROOT / "docs" / "develop" / "writing-an-integration.md"
 INTEGRATION, TESTS = (block.text for block in blocks(PAGE, "python"))
 SHOWN = json.loads(next(blocks(PAGE, "json")).text)
 NAME = f"{integrations.__name__}.beacon"
@@ -31,7 +31,7 @@ def _module(name: str, code: str) -> ModuleType:
 
 
 def _tests_of_the_page(beacon: ModuleType) -> dict[str, Any]:
-    """What the page's second file defines, imported beside the page's first."""
+    """What the page's second file defines, imported next to the page's first."""
     sys.modules[NAME] = beacon
     integrations.__dict__["beacon"] = beacon
     try:
@@ -67,7 +67,7 @@ def test_the_example_passes_the_checks_at_start_up() -> None:
 def test_the_example_imports_what_an_integration_may() -> None:
     tree = ast.parse(INTEGRATION)
     named = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert named == {"http", "typing", "urllib.parse", "tools_registry.types"}
+    assert named == {"http", "typing", "urllib.parse", "tools_registry.api"}
 
 
 def test_the_example_is_listed_as_the_page_shows(mcp: McpClient, vendor: Site) -> None:
@@ -83,6 +83,6 @@ def test_the_example_is_off_until_an_admin_connects_it(mcp: McpClient) -> None:
 
 
 def test_the_page_names_every_field_of_a_connection() -> None:
-    told = PAGE.read_text("utf-8").partition("## What a connection says")[2].partition("\n## ")[0]
+    text = PAGE.read_text("utf-8").partition("## Fields of a connection")[2].partition("\n## ")[0]
     fields = type(TOOLSET.connection).__dataclass_fields__
-    assert [name for name in fields if f"`{name}`" not in told] == []
+    assert [name for name in fields if f"`{name}`" not in text] == []

@@ -8,9 +8,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.docs.reading import DECISIONS, EVERY_PAGE, PAGES, PARSER, ROOT
-from tools_registry.documentation.markdown import SIBLING, SLUG, render_html
+from console.documentation import ENTRY
+from documentation.markdown import SLUG, render_html
+from tests.docs.doc_pages import CONTENTS, DECISIONS, EVERY_PAGE, PAGES, PARSER, ROOT, STAFF_PAGES
 
+SERVED = [*PAGES, *STAFF_PAGES]
 HERE = re.compile(r"#[a-z0-9_-]+")
 
 
@@ -50,12 +52,14 @@ def test_a_link_leads_to_a_file_and_a_heading_that_exist(link: Link) -> None:
     assert not anchor or anchor in _anchors(file)
 
 
-@pytest.mark.parametrize("link", [link for link in LINKS if link.file in PAGES], ids=str)
-def test_a_page_that_is_served_links_only_to_what_is_served(link: Link) -> None:
-    assert SIBLING.fullmatch(link.target) or HERE.fullmatch(link.target)
+@pytest.mark.parametrize("link", [link for link in LINKS if link.file in SERVED], ids=str)
+def test_a_served_page_links_only_to_pages_that_its_readers_may_open(link: Link) -> None:
+    file = (link.file.parent / link.target.partition("#")[0]).resolve()
+    readable = PAGES if link.file in PAGES else SERVED
+    assert file in readable or HERE.fullmatch(link.target)
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", SERVED, ids=lambda file: file.stem)
 def test_a_page_has_a_name_for_addresses_and_one_title(file: Path) -> None:
     titles = [token.tag for token in PARSER.parse(file.read_text()) if token.type == "heading_open"]
     assert SLUG.fullmatch(file.stem)
@@ -63,14 +67,29 @@ def test_a_page_has_a_name_for_addresses_and_one_title(file: Path) -> None:
     assert titles[0] == "h1"
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", SERVED, ids=lambda file: file.stem)
 def test_the_readme_links_to_every_page(file: Path) -> None:
-    assert f"(docs/{file.name})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"({file.relative_to(ROOT)})" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_decisions_are_numbered_without_a_gap() -> None:
+def test_the_list_of_pages_has_every_page_once_with_its_title() -> None:
+    entries = [
+        (CONTENTS.parent / f"{entry['folder'] or '.'}/{entry['slug']}.md", entry["title"])
+        for entry in ENTRY.finditer(CONTENTS.read_text(encoding="utf-8"))
+    ]
+    titles = [(file, file.read_text().splitlines()[0].removeprefix("# ")) for file in SERVED]
+    assert sorted(entries) == sorted(titles)
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
     numbers = [int(file.name[:4]) for file in DECISIONS]
-    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(set(numbers)) == len(numbers)
+
+
+@pytest.mark.parametrize("file", DECISIONS, ids=lambda file: file.stem)
+def test_a_decision_has_a_title_a_status_and_a_date(file: Path) -> None:
+    status = r"Status: (accepted|superseded by \d{4})\n+Date: 20\d\d-\d\d-\d\d\n"
+    assert re.match(rf"# {file.name[:4]}: .+\n\n{status}", file.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("file", DECISIONS, ids=lambda file: file.stem)

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from tests.docs.reading import ROOT, page
+from tests.docs.doc_pages import ROOT, page
 
 APPS = ("halo_mcp", "console", "tools_registry", "oauth", "mcp_protocol", "workspace")
 # A browser's own words, and the name of a client's button.

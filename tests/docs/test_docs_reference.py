@@ -1,24 +1,25 @@
 """The pages that list things list exactly what there is."""
 
-import ast
-import inspect
 import re
 import tomllib
 from dataclasses import replace
 
 import pytest
 
-from audit.admin import ActionExecutionAdmin, SecurityEventAdmin
+from audit.admin import ActionExecutionAdmin, RecentKindsFilter, SecurityEventAdmin
 from audit.models import ActionExecution, ActorKind, Outcome, SecurityEvent
 from mcp_protocol import errors, methods
 from mcp_protocol.revisions import REVISIONS
-from oauth import codes, pairs
+from oauth.grants import codes, pairs
 from oauth.scopes import ScopeSet, parse
-from tests.docs.reading import ROOT, page, section, table, words
-from tools_registry import call, gate, operations, registry
-from tools_registry.gate import Integration, Switches
+from tests.docs.doc_pages import ROOT, page, section, table, words
+from tests.drivers.data_tools import TOOLS
+from tools_registry import registry
+from tools_registry.api import Facts, Tool, ToolFailure, Toolset
+from tools_registry.endpoint.surface import WORKSPACE_SURFACE
+from tools_registry.pipeline import call_kinds, calls, gate
+from tools_registry.pipeline.gate import Decision, Integration, Switches
 from tools_registry.sources import docs, setup
-from tools_registry.types import Facts, Tool, ToolFailure, Toolset
 
 CODES = sorted(
     value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)
@@ -60,9 +61,8 @@ def test_every_reason_on_the_audit_page_belongs_to_an_outcome() -> None:
 
 def test_the_audit_page_names_every_filter_of_the_admin() -> None:
     text = section("audit-log", "Filter and search in the admin").lower()
-    for name in ActionExecutionAdmin.list_filter:
-        field = name if isinstance(name, str) else name[0]
-        assert field.replace("_", " ").replace("started at", "start") in text
+    for one in ActionExecutionAdmin.list_filter:
+        assert str(one.title) in text
     assert ActorKind.MCP_CLIENT.value in page("audit-log")
 
 
@@ -70,7 +70,7 @@ def test_the_events_page_lists_every_column() -> None:
     listed = words([row[0] for row in table("security-events", "One row a minute")])
     fields = [field.attname for field in SecurityEvent._meta.fields if field.attname != "id"]
     assert sorted(listed) == sorted(fields)
-    assert SecurityEventAdmin.list_filter == ("kind", "last_at")
+    assert SecurityEventAdmin.list_filter == (RecentKindsFilter, "last_at")
 
 
 WRITE = Tool(
@@ -90,23 +90,27 @@ def _switches(state: Integration) -> Switches:
     return Switches(mcp_server_on=True, integrations={"crm": state})
 
 
+def _decided(tool: Tool, scope: ScopeSet, switches: Switches) -> Decision:
+    return gate.decide(tool, scope, switches, WORKSPACE_SURFACE)
+
+
 ENABLED = frozenset({"write"})
 # The one thing wrong in each case is what its layer looks at; all that comes after is wrong too.
 LAYERS = [
-    gate.decide(DELETE, ScopeSet(), Switches(mcp_server_on=False)),
-    gate.decide(DELETE, ScopeSet(), Switches()),
-    gate.decide(WRITE, ScopeSet(), Switches()),
-    gate.decide(WRITE, ScopeSet(), _switches(Integration(actions_on=False, connected=True))),
-    gate.decide(WRITE, ScopeSet(), _switches(Integration(actions_on=True, connected=True))),
-    gate.decide(WRITE, ScopeSet(), _switches(Integration(True, True, ENABLED))),
-    gate.decide(WRITE, parse("actions:crm:*"), _switches(Integration(True, True, ENABLED))),
+    _decided(DELETE, ScopeSet(), Switches(mcp_server_on=False)),
+    _decided(DELETE, ScopeSet(), Switches()),
+    _decided(WRITE, ScopeSet(), Switches()),
+    _decided(WRITE, ScopeSet(), _switches(Integration(actions_on=False, connected=True))),
+    _decided(WRITE, ScopeSet(), _switches(Integration(actions_on=True, connected=True))),
+    _decided(WRITE, ScopeSet(), _switches(Integration(True, True, ENABLED))),
+    _decided(WRITE, parse("actions:crm:*"), _switches(Integration(True, True, ENABLED))),
 ]
 
 
-def test_the_permissions_page_lists_the_layers_in_the_order_of_the_gate() -> None:
+def test_the_refusals_page_lists_the_layers_in_the_order_of_the_gate() -> None:
     listed = [
         tuple(words(row[1:3]))
-        for row in table("permissions", "Why a call is refused: the layers in order")
+        for row in table("refusals", "Why a call is refused: the layers in order")
     ]
     assert listed == [(one.reason, one.layer) for one in LAYERS if not one.allowed]
     assert LAYERS[-1].allowed
@@ -126,8 +130,18 @@ def test_the_tools_page_lists_each_tool_with_its_scope(tool: Tool) -> None:
 def test_the_tools_page_lists_no_tool_that_is_not_there() -> None:
     listed = re.findall(r"(?m)^\| `(\w+)` \| `\w+:read` \|", page("tools"))
     own = [toolset for toolset in registry.native_toolsets() if not toolset.integration]
-    built_in = [tool.name for toolset in own for tool in toolset.tools]
-    assert sorted(listed) == sorted(NATIVE) == sorted(built_in)
+    built_in = {tool.name for toolset in own for tool in toolset.tools}
+    assert sorted(listed) == sorted(NATIVE) == sorted(built_in - {tool.name for tool in TOOLS})
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_the_page_of_the_data_tools_lists_the_arguments_of_each_tool(tool: Tool) -> None:
+    (row,) = [
+        line for line in page("data-tools").splitlines() if line.startswith(f"| `{tool.name}`")
+    ]
+    shared = words([cells[0] for cells in table("data-tools", "Shared arguments")])
+    named = {*words([row.split(" | ")[2]]), *shared}
+    assert [name for name in tool.input_schema["properties"] if name not in named] == []
 
 
 @pytest.mark.parametrize("tool", NATIVE.values(), ids=lambda tool: tool.name)
@@ -139,9 +153,9 @@ def test_the_tools_page_lists_each_argument_of_a_tool(tool: Tool) -> None:
 @pytest.mark.parametrize("toolset", INTEGRATIONS, ids=lambda toolset: toolset.integration)
 def test_the_page_of_an_integration_names_each_tool_and_each_setting(toolset: Toolset) -> None:
     assert toolset.connection
-    told = page(toolset.integration)
+    message = page(toolset.integration)
     settings = [setting.name for setting in toolset.connection.settings]
-    missing = [name for name in (tool.name for tool in toolset.tools) if name not in told]
+    missing = [name for name in (tool.name for tool in toolset.tools) if name not in message]
     assert missing == []
     rows = table(toolset.integration, f"Connect {toolset.title}")
     assert words([row[0] for row in rows]) == settings
@@ -149,10 +163,35 @@ def test_the_page_of_an_integration_names_each_tool_and_each_setting(toolset: To
 
 def test_the_architecture_page_lists_the_floors_that_are_enforced() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (floors,) = (one for one in project["tool"]["importlinter"]["contracts"] if "layers" in one)
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (floors,) = (one for one in contracts if "layers" in one and "containers" not in one)
     listed = [words([row[1]]) for row in table("architecture", "What it is made of")]
     named = [" | ".join(word.rstrip("/") for word in row) for row in listed]
     assert named == floors["layers"]
+
+
+def test_the_architecture_page_names_every_package() -> None:
+    roots = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["root_packages"]
+    # Migrations are Django's, and `commands` is the only content of `management`.
+    unnamed = {"migrations", "commands"}
+    packages = {
+        ".".join(found.parent.relative_to(ROOT).parts)
+        for root in roots
+        for found in (ROOT / root).rglob("__init__.py")
+        if found.parent.name not in unnamed
+    }
+    packages |= {f"{root}.management" for root in roots if (ROOT / root / "management").is_dir()}
+    listed = [words([row[0]]) for row in table("architecture", "Packages")]
+    assert sorted(name for row in listed for name in row) == sorted(packages)
+
+
+def test_every_file_that_the_architecture_page_names_exists() -> None:
+    page = (ROOT / "docs/develop/architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_/]+(?:\.py|/))`", page)
+    assert len(named) > 40
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def _kinds(failure: type[ToolFailure]) -> set[str]:
@@ -160,21 +199,15 @@ def _kinds(failure: type[ToolFailure]) -> set[str]:
     return {failure.kind}.union(*below)
 
 
-def _written_by_the_pipeline() -> set[str]:
-    """The second argument of `_ending(Outcome..., "reason")` where it is a text."""
-    tree = ast.parse(inspect.getsource(call))
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    endings = (one for one in calls if getattr(one.func, "id", "") == "_ending")
-    given = (one.args[1] for one in endings)
-    return {str(reason.value) for reason in given if isinstance(reason, ast.Constant)}
-
-
 def test_the_audit_page_lists_every_reason() -> None:
     listed = set(words([row[0] for row in table("audit-log", "Reasons")]))
     refused = {one.reason for one in LAYERS if not one.allowed}
+    refused |= {"read_only"}  # a layer of the page "Ask your workspace" alone
     limits = {"rate_limited"}
-    rows = (operations.CALL, operations.READ, operations.GET_PROMPT)
+    rows = (call_kinds.CALL, call_kinds.READ, call_kinds.GET_PROMPT)
     limits |= {"grant_ended"}  # asked of approved requests alone
-    ours = _kinds(ToolFailure) | _written_by_the_pipeline() | refused | limits | {"interrupted"}
-    ours |= {row.absence for row in rows}
+    reviewed = {"approval_required", "policy_denied", "quota_exceeded", "document_changed"}
+    questions = {"input_required", "missing_capability"}
+    ours = _kinds(ToolFailure) | set(calls.FAILURES) | refused | limits | questions | reviewed
+    ours |= {row.unknown for row in rows}
     assert listed - {"rpc_", "rpc_32601"} == ours

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from django.conf import settings as deployed
 
+from documentation.index import refresh
 from foundation.limits import Limit
-from tests.docs.reading import ROOT, blocks, section
+from tests.docs.doc_pages import ROOT, blocks, section
 from tests.drivers import grants
 from tests.drivers.mcp import McpClient
-from tools_registry.documentation.index import refresh
 
 ENDPOINT = [json.loads(block.text) for block in blocks(ROOT / "docs" / "mcp-endpoint.md", "json")]
 CALLS = {
-    "search_docs": {"query": "replay ends the chain", "page_size": 1},
+    "search_docs": {"query": "replay revokes the token family", "page_size": 1},
     "read_doc": {"page": "tokens"},
     "setup_get_install_snippet": {},
     "setup_get_jwt_sample": {"language": "python"},
@@ -54,7 +54,7 @@ def test_the_descriptor_is_shown_as_it_is_served(mcp: McpClient) -> None:
     assert served.json in ENDPOINT
 
 
-def test_a_missing_scope_is_shown_as_it_is_told() -> None:
+def test_a_missing_scope_is_shown_as_it_is_reported() -> None:
     narrow = McpClient(grants.granted("docs:read").token())
     refused = narrow.call("setup_get_jwt_sample")
     (shown,) = (block for block in ENDPOINT if "error" in block)
@@ -62,7 +62,7 @@ def test_a_missing_scope_is_shown_as_it_is_told() -> None:
     assert refused.error == shown["error"]
 
 
-def test_a_spent_limit_is_shown_as_it_is_told(mcp: McpClient, settings: Any) -> None:
+def test_a_spent_limit_is_shown_as_it_is_reported(mcp: McpClient, settings: Any) -> None:
     (shown,) = blocks(ROOT / "docs" / "rate-limits.md", "json")
     settings.HALO_RATE_TOOLS_LIST = Limit.parse("1/h")
     replies = [mcp.request("tools/list"), mcp.request("tools/list")]

@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.docs.reading import EVERY_PAGE, ROOT, page, table, words
+from tests.docs.doc_pages import EVERY_PAGE, ROOT, page, table, words
 
-SETTINGS = ROOT / "halo_mcp" / "settings.py"
+SETTINGS = [
+    ROOT / "halo_mcp" / "settings.py",
+    *sorted((ROOT / "halo_mcp" / "setting_groups").glob("[a-z]*.py")),
+]
 EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 # Read by the `run` script, which no server sees.
 OF_THE_SCRIPT = {"HALO_TEST_PROCESSES", "HALO_TEST_RENEW_TOOLS"}
@@ -38,8 +41,8 @@ def _written(default: ast.expr) -> str | None:
 
 
 def _variables() -> Iterator[Variable]:
-    tree = ast.parse(SETTINGS.read_text(encoding="utf-8"))
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SETTINGS]
+    calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     yield from filter(None, map(_read_from, calls))
 
 
@@ -92,7 +95,8 @@ def test_no_page_names_a_variable_that_is_not_read(file: Path) -> None:
     ],
 )
 def test_the_page_lists_every_system_check(app: str, slug: str, heading: str) -> None:
-    checks = (ROOT / app / "checks.py").read_text(encoding="utf-8")
+    files = [ROOT / app / "checks.py", *(ROOT / app).glob("checks/*.py")]
+    checks = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
     raised = set(re.findall(r'"((?:halo|tools)\.[EW]\d+)"', checks))
     assert raised
     assert sorted(words([row[0] for row in table(slug, heading)])) == sorted(raised)

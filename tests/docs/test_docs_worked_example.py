@@ -6,12 +6,12 @@ from types import ModuleType
 
 import pytest
 
-from tests.docs.reading import ROOT, blocks
+from tests.docs.doc_pages import ROOT, blocks
 from tests.drivers.mcp import McpClient
 from tools_registry import checks, registry
-from tools_registry.types import Toolset
+from tools_registry.api import Toolset
 
-PAGE = ROOT / "docs" / "writing-tools.md"
+PAGE = ROOT / "docs" / "develop" / "writing-tools.md"
 CODE = next(blocks(PAGE, "python")).text
 SHOWN = json.loads(next(blocks(PAGE, "json")).text)
 OURS = ("tools_registry", "foundation", "oauth", "audit", "workspace", "mcp_protocol", "django")
@@ -34,7 +34,7 @@ def test_the_example_passes_the_checks_at_start_up(toolset: Toolset) -> None:
 def test_the_example_needs_nothing_but_the_types_of_an_author() -> None:
     froms = [node.module for node in ast.walk(ast.parse(CODE)) if isinstance(node, ast.ImportFrom)]
     ours = {name for name in froms if name and name.startswith(OURS)}
-    assert ours == {"tools_registry.types"}
+    assert ours == {"tools_registry.api"}
 
 
 def test_the_example_is_listed_as_the_page_shows(toolset: Toolset, mcp: McpClient) -> None:

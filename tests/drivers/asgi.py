@@ -1,89 +1,57 @@
 """The raw ASGI application, called as a server calls it: chunks in, events out, and leaving early.
 
-The application's threads share the test's own database connection, so that they see its
-transaction.
+The application's threads work on the connection of the test (`shared_connection.py`).
 """
 
 import asyncio
-import itertools
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from unittest.mock import patch
 
-from django.db import connections
-
-from foundation.notices import Board
-from tests.drivers import judging
+from tests.drivers import schema_validation
 from tests.drivers.mcp import Reply, Transport
-from tools_registry import asgi as edge
-from tools_registry.asgi import USUAL, McpApplication, Patience
-from tools_registry.crew import Crew
+from tools_registry.endpoint.asgi import DEFAULT_TIMEOUTS, McpApplication, Timeouts
 
 VERSION = b"mcp-protocol-version"
 RawHeaders: TypeAlias = Iterable[tuple[str, str]]
 
 
 @contextmanager
-def application(patience: Patience = USUAL) -> Iterator[McpApplication]:
-    """The endpoint's application for one test."""
-    shared = connections["default"]
-    shared.inc_thread_sharing()
-    app = McpApplication(patience)
-    app.close()
-    app._on_fiber = app._in_thread  # type: ignore[method-assign]  fibers ask on connections of their own
-    app._core = app._vendors = _sharing(shared)
-    app._streams = _sharing(shared)
-    app._quiet = _sharing(shared)
-    app._board = Board()
+def application(timeouts: Timeouts = DEFAULT_TIMEOUTS) -> Iterator[McpApplication]:
+    """The endpoint's application for one test, which waits for what it has begun."""
+    app = McpApplication(timeouts)
     try:
-        # A connection that stands in the test's transaction must not be taken for a stale one.
-        with patch.object(edge, "close_old_connections"), patch.object(edge, "drop_connection"):
-            yield app
+        yield app
     finally:
-        for crew in (app._core, app._streams, app._quiet):
-            crew.end()
-        app._board.close()
-        shared.dec_thread_sharing()
+        app.close()
+        for thread in _threads_of(app):
+            thread.join()
 
 
-class Sharing(Crew):
-    """One thread that works on the test's connection."""
-
-    numbers = itertools.count(1)
-
-    def __init__(self, connection: Any) -> None:
-        super().__init__(1, f"sharing_{next(self.numbers)}")
-        self._connection = connection
-
-    def do(self, work: Callable[[], Any]) -> "asyncio.Future[Any]":
-        def shared() -> Any:
-            connections["default"] = self._connection
-            return work()
-
-        return super().do(shared)
-
-    def end(self) -> None:
-        """Close it, and wait for what it has begun."""
-        self.close()
-        for thread in threading.enumerate():
-            if thread.name.startswith(f"{self._name}_"):
-                thread.join()
+def _threads_of(app: McpApplication) -> list[threading.Thread]:
+    pools = (app._core, app._vendors, app._streams, app._quiet)
+    return [thread for thread in threading.enumerate() if _works_for(thread) in pools]
 
 
-def _sharing(connection: Any) -> Any:
-    return Sharing(connection)
+def _works_for(thread: Any) -> object:
+    # A thread that has ended meanwhile has lost what it ran.
+    return getattr(getattr(thread, "_target", None), "__self__", None)
 
 
 def scope_of(
-    method: str, headers: RawHeaders, *, query: str = "", client: Any = ("127.0.0.1", 50000)
+    method: str,
+    headers: RawHeaders,
+    *,
+    query: str = "",
+    client: Any = ("127.0.0.1", 50000),
+    path: str = "/api/mcp",
 ) -> dict[str, Any]:
     return {
         "type": "http",
         "method": method,
-        "path": "/api/mcp",
+        "path": path,
         "query_string": query.encode("latin-1"),
         "headers": [
             (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
@@ -166,7 +134,7 @@ def exchange(
 def judge(wire: Wire, version: str | None) -> None:
     """Hold a whole answer against the schema of its revision."""
     kind = wire.headers.get("content-type", "")
-    judging.judge_body(kind, wire.body, b"".join(wire.chunks), version)
+    schema_validation.judge_body(kind, wire.body, b"".join(wire.chunks), version)
 
 
 def _version_in(scope: Mapping[str, Any]) -> str | None:
@@ -185,10 +153,10 @@ async def opened(app: App, scope: dict[str, Any], body: bytes) -> AsyncIterator[
         await asyncio.wait_for(running, 30)
 
 
-def through(app: App) -> Transport:
+def through(app: App, path: str = "/api/mcp") -> Transport:
     """A transport for the driver of `tests/drivers/mcp.py`."""
 
     def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        return exchange(app, scope_of(method, headers.items()), [body]).reply
+        return exchange(app, scope_of(method, headers.items(), path=path), [body]).reply
 
     return send

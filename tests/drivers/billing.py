@@ -1,4 +1,4 @@
-"""An organization with a stand-in Stripe, its switches, and the people who decide."""
+"""An organization with a fake Stripe, its switches, and the people who decide."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from approvals.models import ApprovalRequest
+from tests.drivers.fake_vendors import stripe
+from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.standins import stripe
-from tests.drivers.standins.stripe import Stripe
-from tools_registry.billing.models import BillingRequest
 from tools_registry.models import IntegrationMode
 from tools_registry.vendors import credentials
 from workspace.models import User
@@ -32,11 +32,11 @@ def admin(name: str, *rights: str) -> User:
 
 
 def decider(name: str = "boss") -> User:
-    return admin(name, "decide_billingrequest")
+    return admin(name, "decide_approvalrequest")
 
 
 def make_decider(user: User) -> User:
-    return _with_rights(user, "decide_billingrequest")
+    return _with_rights(user, "decide_approvalrequest")
 
 
 def root() -> User:
@@ -65,13 +65,13 @@ class Case:
         """Ask for the refund again."""
         return self.mcp.call("stripe.request_refund", {"payment": self.charge, **more}).facts
 
-    def row(self, request_id: str = "") -> BillingRequest:
-        return BillingRequest.objects.get(pk=request_id or self.request_id)
+    def row(self, request_id: str = "") -> ApprovalRequest:
+        return ApprovalRequest.objects.get(pk=request_id or self.request_id)
 
     def url(self, word: str, request_id: str = "") -> str:
-        return f"/admin/tools_registry/billingrequest/{request_id or self.request_id}/{word}/"
+        return f"/admin/approvals/approvalrequest/{request_id or self.request_id}/{word}/"
 
-    def approve(self, request_id: str = "") -> BillingRequest:
+    def approve(self, request_id: str = "") -> ApprovalRequest:
         """Press the button; the request as it is then."""
         reply = self.desk.post(self.url("approve", request_id))
         assert reply.status_code == 302, reply.content
@@ -89,6 +89,6 @@ def asked(mcp: McpClient, stripe: Stripe, **more: Any) -> Case:
 def _with_rights(user: User, *rights: str) -> User:
     user.is_staff = True
     user.save()
-    wanted = ("view_billingrequest", *rights)
+    wanted = ("view_approvalrequest", *rights)
     user.user_permissions.set(Permission.objects.filter(codename__in=wanted))
     return user

@@ -1,4 +1,4 @@
-"""The real server with the fixture tools in it, less patience and one token, in its own process.
+"""The real server with the fixture tools, short timeouts and one token, in its own process.
 
 `laboratory` starts it and is what tests use; `main` is what runs in the process.
 """
@@ -7,26 +7,24 @@ import faulthandler
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.drivers.server import (
-    ROOT,
     Server,
-    database_of_its_own,
+    backends_of_its_own,
     environment,
     evaluate,
     free_port,
     lay_tables,
-    wait_until_ready,
+    started,
 )
 
 BODY_NAME = "HALO_TEST_BODY_SECONDS"
+HEAD_NAME, WRITE_NAME = "HALO_TEST_HEAD_SECONDS", "HALO_TEST_WRITE_SECONDS"
 HANDED_OVER = "HALO_TEST_HANDED_OVER"
 BODY_SECONDS, KEEP_ALIVE_SECONDS = 1.0, 0.05
 ENDING_SECONDS, LEAVING_SECONDS = 1.0, 1.0
@@ -48,7 +46,7 @@ class Laboratory:
     def where_it_stands(self) -> str:
         """The log of a server that does not answer, with what each of its threads is at."""
         self.server.process.send_signal(signal.SIGUSR1)
-        time.sleep(0.5)
+        time.sleep(0.5)  # no event: the log has no mark for the end of what is written
         return self.server.log.read_text()
 
     def evaluate(self, code: str) -> str:
@@ -60,16 +58,16 @@ class Laboratory:
 def laboratory(folder: Path, given: Mapping[str, str] | None = None) -> Iterator[Laboratory]:
     """Start the server on its own database; stop it afterwards, unless a test has killed it."""
     port, handed_over = free_port(), folder / "handed-over.json"
-    with database_of_its_own(port) as database:
-        env = environment(folder, port) | database | RAISED | dict(given or {})
-        lay_tables(folder)
+    with backends_of_its_own(port) as backends:
+        env = environment(folder, port) | backends | RAISED | dict(given or {})
+        lay_tables(env)
         env |= {HANDED_OVER: str(handed_over), "HALO_PUBLIC_URL": f"http://127.0.0.1:{port}"}
         with _started(folder, env, port) as server:
             yield Laboratory(server, json.loads(handed_over.read_text())["token"], env)
 
 
 @contextmanager
-def beside(running: Laboratory, folder: Path) -> Iterator[Laboratory]:
+def second_server(running: Laboratory, folder: Path) -> Iterator[Laboratory]:
     """Another server process on the same database and data folder, under another port."""
     port = free_port()
     env = {key: value for key, value in running.env.items() if key != HANDED_OVER}
@@ -77,24 +75,9 @@ def beside(running: Laboratory, folder: Path) -> Iterator[Laboratory]:
         yield Laboratory(server, running.token, running.env)
 
 
-@contextmanager
-def _started(folder: Path, env: Mapping[str, str], port: int) -> Iterator[Server]:
-    log = folder / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.drivers.fixture_server"],
-            cwd=ROOT,
-            env=env,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    server = Server(f"http://127.0.0.1:{port}", log, process)
-    try:
-        wait_until_ready(server)
-        yield server
-    finally:
-        process.terminate()
-        process.wait(30)
+def _started(folder: Path, env: Mapping[str, str], port: int) -> AbstractContextManager[Server]:
+    words = ("-m", "tests.drivers.fixture_server")
+    return started(f"http://127.0.0.1:{port}", folder / "server.log", env, *words)
 
 
 def main() -> None:
@@ -107,25 +90,43 @@ def main() -> None:
     from django.conf import settings  # noqa: PLC0415  settings are read now
     from django.core.management import call_command  # noqa: PLC0415
 
-    from halo_mcp import asgi, launch  # noqa: PLC0415
-    from tests.drivers import asking_tools, grants, toolbox  # noqa: PLC0415
-    from tests.drivers.standins import desk  # noqa: PLC0415
+    from gateway import policies  # noqa: PLC0415
+    from gateway import surface as gateway  # noqa: PLC0415
+    from halo_mcp import asgi  # noqa: PLC0415
+    from halo_mcp.server import launch  # noqa: PLC0415
+    from halo_mcp.server.http_protocol import HttpProtocol  # noqa: PLC0415
+    from tests.drivers import elicitation_tools, fixture_tools, grants  # noqa: PLC0415
+    from tests.drivers.fake_vendors import help_desk  # noqa: PLC0415
+    from tests.drivers.websocket_client import PROJECT  # noqa: PLC0415
     from tools_registry import registry  # noqa: PLC0415
-    from tools_registry.asgi import McpApplication, Patience  # noqa: PLC0415
+    from tools_registry.endpoint.asgi import McpApplication, Timeouts  # noqa: PLC0415
+    from tools_registry.endpoint.surface import WORKSPACE_SURFACE  # noqa: PLC0415
+    from tools_registry.pipeline import surface  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     if HANDED_OVER in os.environ:
         token = grants.granted("actions:*").token()
         Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
-    patience = Patience(
+    timeouts = Timeouts(
         body=float(os.environ.get(BODY_NAME, BODY_SECONDS)),
         keep_alive=KEEP_ALIVE_SECONDS,
         ending=ENDING_SECONDS,
         leaving=LEAVING_SECONDS,
     )
-    asgi.application = asgi.Application(McpApplication(patience))
-    offered = (toolbox.CRM, toolbox.COUNTER, toolbox.LAB, asking_tools.ASKING)
-    with registry.including(*offered, desk.DESK, desk.PATIENT_DESK):
+    for name, attribute in ((HEAD_NAME, "head_seconds"), (WRITE_NAME, "write_seconds")):
+        if name in os.environ:
+            setattr(HttpProtocol, attribute, float(os.environ[name]))
+    # WebSockets are for projects only: here one that does not exist is the workspace server.
+    surfaces = {gateway.name_of(PROJECT): WORKSPACE_SURFACE}
+    surface.mount_family(policies.FAMILY, lambda name: surfaces.get(name) or gateway.named(name))
+    asgi.application = asgi.Application(McpApplication(timeouts))
+    offered = (
+        fixture_tools.CRM,
+        fixture_tools.COUNTER,
+        fixture_tools.LAB,
+        elicitation_tools.ASKING,
+    )
+    with registry.including(*offered, help_desk.DESK, help_desk.PATIENT_DESK):
         launch.serve(launch.listen(settings.HOST, settings.PORT), settings.HALO_PROCESSES)
 
 

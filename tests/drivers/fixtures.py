@@ -6,23 +6,24 @@ from typing import Any
 
 import pytest
 
+from foundation.outbound import retry
 from mcp_protocol.revisions import Revision
-from tests.drivers import asking_tools, billing, grants, library, toolbox
+from tests.drivers import billing, elicitation_tools, fixture_resources, fixture_tools, grants
 from tests.drivers.asgi import application
-from tests.drivers.asked import Asked, in_session
+from tests.drivers.elicitation_client import ElicitationClient, in_session
+from tests.drivers.fake_vendors.stripe import Stripe, serving
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.server import Server, running
-from tests.drivers.standins.stripe import Stripe, serving
-from tools_registry import conversation, registry
+from tests.drivers.server import RAISED, Server, running
+from tools_registry import registry
+from tools_registry.endpoint.streams import conversation
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One real server process for the tests of one test process; limits raised out of the way."""
     folder: Path = tmp_path_factory.mktemp("server")
-    raised = {f"HALO_RATE_{name}": "100000/m" for name in ("REGISTER", "TOKEN", "IP", "AUTHORIZE")}
-    with running(folder, raised | {"HALO_RATE_SIGNIN": "100000/m"}) as server:
+    with running(folder, RAISED) as server:
         yield server
 
 
@@ -41,32 +42,31 @@ def mcp(grant: Grant) -> McpClient:
 @pytest.fixture
 def lab() -> Iterator[None]:
     """The fixture tools of `tests/drivers`, for as long as the test runs."""
-    with registry.including(toolbox.CRM, toolbox.LAB, asking_tools.ASKING):
+    with registry.including(fixture_tools.CRM, fixture_tools.LAB, elicitation_tools.ASKING):
         yield
 
 
 @pytest.fixture
-def asked(mcp: McpClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+def asked(mcp: McpClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[ElicitationClient]:
     """A client that can be asked everything, in a session of the newest revision that has them."""
     # No notice leaves the transaction of a test, so a stream has to look often.
-    monkeypatch.setattr(conversation, "LOOKS_EVERY", 0.02)
+    monkeypatch.setattr(conversation, "CHECK_SECONDS", 0.02)
     with application() as app:
-        # The threads share one connection, and must not use it at once.
-        app._streams = app._quiet = app._core
-        yield Asked(app, in_session(mcp, Revision.V2025_11_25))
+        yield ElicitationClient(app, in_session(mcp, Revision.V2025_11_25))
 
 
 @pytest.fixture
 def books() -> Iterator[None]:
-    """What `tests/drivers/library.py` offers, for as long as the test runs."""
-    with registry.including(library.LIBRARY, library.PAPERS):
+    """What `tests/drivers/fixture_resources.py` offers, for as long as the test runs."""
+    with registry.including(fixture_resources.LIBRARY, fixture_resources.PAPERS):
         yield
 
 
 @pytest.fixture
-def stripe(grant: Grant, settings: Any) -> Iterator[Stripe]:
-    """A stand-in that the organization of `grant` is connected to."""
-    with serving() as (standin, url):
+def stripe(grant: Grant, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stripe]:
+    """A fake vendor that the organization of `grant` is connected to; tries follow quickly."""
+    monkeypatch.setattr(retry, "FIRST_DELAY", 0.005)
+    with serving() as (fake, url):
         settings.HALO_VENDOR_URLS = {"stripe": url}
         billing.connect(grant)
-        yield standin
+        yield fake

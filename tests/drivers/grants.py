@@ -6,7 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from oauth import addresses, scopes, tokens
+from oauth import addresses, scopes
+from oauth.grants import tokens
 from oauth.models import Authorization, Client
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
 from workspace import customers, organizations
@@ -17,7 +18,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True)
 class Grant:
-    """One chain: its people and places, and tokens under it on demand."""
+    """A token family: its user, organization and client, and access tokens of it on demand."""
 
     user: User
     organization: Organization
@@ -26,7 +27,7 @@ class Grant:
     authorization: Authorization
 
     def token(self, scope: str | None = None) -> str:
-        """A fresh access token of this chain, as a refresh would give it."""
+        """A new access token of this family, as a refresh would return it."""
         wanted = scopes.parse(self.authorization.scope if scope is None else scope)
         return tokens.issue(self.authorization, wanted).access
 

@@ -1,6 +1,6 @@
 """An MCP client that speaks JSON-RPC at one revision, with the headers and `_meta` it asks for.
 
-What it speaks through is a transport: in process through Django's test client, or over HTTP.
+What it speaks through is a transport: the application of `./run serve` in process, or HTTP.
 Headers given per request replace the client's own; a value of None takes a header away.
 """
 
@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import httpx2
-from django.test import Client as DjangoClient
 
 from mcp_protocol.headers import encode_header_value
 from mcp_protocol.revisions import MODERN, Revision
-from tests.drivers import judging
+from tests.drivers import in_process_server, schema_validation
 
 PATH = "/api/mcp"
 HOST = "127.0.0.1:8000"
@@ -75,21 +74,19 @@ Transport: TypeAlias = Callable[[str, Mapping[str, str], bytes], Reply]
 
 
 def in_process(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
-    """Through Django's test client: URL table, middleware and view."""
-    rest = {name: value for name, value in headers.items() if name != "Content-Type"}
-    # Given as it stands in the environment: the client leaves it out of an empty body.
-    environment: dict[str, Any] = {"CONTENT_TYPE": headers.get("Content-Type", "")}
-    response = DjangoClient().generic(method, PATH, body, headers=rest, **environment)
-    lowered = {name.lower(): value for name, value in response.headers.items()}
-    return Reply(response.status_code, lowered, response.content)
+    """Through the application that a server runs, in this process."""
+    return Reply(*in_process_server.request(method, PATH, headers.items(), body))
 
 
-def over_http(url: str) -> Transport:
-    """To a server that listens, each request on a connection of its own."""
+def over_http(url: str, request: Callable[..., httpx2.Response] = httpx2.request) -> Transport:
+    """To a server that listens, each request on a connection of its own.
+
+    With the `request` of an `httpx2.Client`, connections are kept for the next one.
+    """
 
     def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
         sent = {name: value for name, value in headers.items() if name != "Host"}
-        response = httpx2.request(method, url, headers=sent, content=body, timeout=30)
+        response = request(method, url, headers=sent, content=body, timeout=30)
         return Reply(response.status_code, dict(response.headers), response.content)
 
     return send
@@ -156,7 +153,9 @@ class McpClient:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         reply = self.http("POST", body, headers=headers)
         kind = reply.headers.get("content-type", "")
-        judging.judge_body(kind, reply.body, body, self._given(headers).get("MCP-Protocol-Version"))
+        schema_validation.judge_body(
+            kind, reply.body, body, self._given(headers).get("MCP-Protocol-Version")
+        )
         return reply
 
     def http(self, method: str, body: bytes = b"", *, headers: Headers | None = None) -> Reply:

@@ -1,4 +1,4 @@
-"""A web site over TLS on the loopback, on which clients publish their metadata documents."""
+"""A web site over TLS on the loopback that serves the metadata documents of clients."""
 
 import datetime as dt
 import functools
@@ -30,7 +30,7 @@ Answer: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
 
 
 class MetadataSite:
-    """Answers each path as it is told, and notes which were asked for."""
+    """Answers each path as configured, and notes which were asked for."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -108,14 +108,17 @@ def answering(
 
 
 def dripping(handler: BaseHTTPRequestHandler) -> None:
-    """Send a byte of the body now and then, for as long as somebody listens."""
+    """Send a byte of the body every 20 ms until the client disconnects.
+
+    The time is the subject: each read returns soon, and only the whole takes too long.
+    """
     handler.send_response_only(200)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", "16000")
     handler.end_headers()
     for _ in range(16_000):
         handler.wfile.write(b" ")
-        time.sleep(0.02)
+        time.sleep(0.02)  # no event: the pace of the answer
 
 
 def held_back(until: threading.Event, answer: Answer) -> Answer:
@@ -168,12 +171,12 @@ def _certificate() -> tuple[bytes, bytes]:
     """Key and certificate of the site, which is its own authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
-    # Some tests stop Python's clock at another day; OpenSSL reads the machine's.
-    now, decades = dt.datetime.now(dt.UTC), dt.timedelta(days=7300)
+    # Some tests stop the clock at another day, and all share this certificate.
+    now, decade = dt.datetime.now(dt.UTC), dt.timedelta(days=3650)
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - decades)
-        .not_valid_after(now + decades)
+        .not_valid_before(now - decade)
+        .not_valid_after(now + decade)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())

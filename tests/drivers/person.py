@@ -36,7 +36,7 @@ class Forms(HTMLParser):
 
 
 class Person:
-    """Signs in when asked, and approves what the page shows unless told to untick."""
+    """Signs in when asked, and approves what the page shows unless asked to untick."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The real server process, as `./run` starts it, on a port and data folder of its own."""
 
 import atexit
+import fcntl
 import os
 import secrets
 import shutil
@@ -10,14 +11,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import psycopg
 import pytest
+import redis
 from psycopg import sql
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,11 +28,12 @@ START_SECONDS = 120
 # Below what the kernel gives out by itself, so that nobody takes one before it is listened on.
 PORTS = range(20_000, 32_000)
 DATABASE = "halo.sqlite3"
+# Those of a Redis with the usual 16 that no test process has (tests/conftest.py).
+REDIS_DATABASES = range(8, 15)
 EMAIL, PASSWORD = "ada@example.com", "correct horse battery staple"
 # What many clients of one person run into, out of their way.
-RAISED = {
-    f"HALO_RATE_{name}": "100000/m" for name in ("REGISTER", "TOKEN", "IP", "AUTHORIZE", "SIGNIN")
-}
+RATES = ("REGISTER", "REGISTER_ATTEMPTS", "TOKEN", "IP", "AUTHORIZE", "SIGNIN")
+RAISED = {f"HALO_RATE_{name}": "100000/m" for name in RATES}
 
 
 @dataclass(frozen=True)
@@ -55,25 +59,28 @@ def running(
     It is known as `name`, which has to be a name of this computer.
     """
     port = free_port()
-    with database_of_its_own(port) as database:
-        log = folder / "server.log"
-        lay_tables(folder)
-        given = environment(folder, port, name) | database | dict(env or {})
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"],
-                cwd=ROOT,
-                env=given,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            server = Server(f"http://{name}:{port}", log, process, given)
-            wait_until_ready(server)
+    with backends_of_its_own(port) as backends:
+        given = environment(folder, port, name) | backends | dict(env or {})
+        lay_tables(given)
+        url = f"http://{name}:{port}"
+        with started(url, folder / "server.log", given, "manage.py", "up") as server:
             yield server
-        finally:
-            process.terminate()
-            process.wait(60)
+
+
+@contextmanager
+def started(url: str, log: Path, env: Mapping[str, str], *words: str) -> Iterator[Server]:
+    """Run Python with these words until the block ends, which begins once it answers at `url`."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *words], cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        server = Server(url, log, process, env)
+        _wait_until_ready(server)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, str]:
@@ -83,6 +90,7 @@ def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, s
         "HALO_DATA_DIR": str(folder / "data"),
         "HALO_ADMIN_EMAIL": EMAIL,
         "HALO_ADMIN_PASSWORD": PASSWORD,
+        "HALO_DEMO_DATA": "off",
         "HOST": "127.0.0.1",
         "PORT": str(port),
         "HALO_PUBLIC_URL": f"http://{name}:{port}",
@@ -90,14 +98,16 @@ def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, s
     }
 
 
-def lay_tables(folder: Path) -> None:
-    """Spare a server that will start here its migrations, where its database is a file.
+def lay_tables(env: Mapping[str, str]) -> None:
+    """Create the tables of a server that is about to start with this environment.
 
-    They are most of the work of a first start; tests/commands starts from nothing.
+    They are copied: migrations take most of a first start. tests/commands starts from nothing.
     """
-    if os.environ.get("DATABASE_URL"):
+    if url := env.get("DATABASE_URL"):
+        server, _, name = url.rpartition("/")
+        _recreate(server, name, template=_migrated_on_postgresql(server))
         return
-    data = folder / "data"
+    data = Path(env["HALO_DATA_DIR"])
     data.mkdir(parents=True)
     shutil.copyfile(_migrated(), data / DATABASE)
 
@@ -107,16 +117,31 @@ def _migrated() -> Path:
     """A database file with every table, made once in each test process."""
     folder = Path(tempfile.mkdtemp(prefix="halo-migrated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _migrate(environment(folder, free_port()))
+    # Rows in a journal file next to it are not copied.
+    assert [path.name for path in (folder / "data").glob(f"{DATABASE}*")] == [DATABASE]
+    return folder / "data" / DATABASE
+
+
+@cache
+def _migrated_on_postgresql(server: str) -> str:
+    """The name of a database with every table, made once in each test process."""
+    name = f"halo_migrated_{os.getpid()}"
+    _recreate(server, name)
+    atexit.register(_drop, server, name)
+    with tempfile.TemporaryDirectory(prefix="halo-migrated-") as folder:
+        _migrate(environment(Path(folder), free_port()) | {"DATABASE_URL": f"{server}/{name}"})
+    return name
+
+
+def _migrate(env: Mapping[str, str]) -> None:
     subprocess.run(
         [sys.executable, "manage.py", "migrate", "--verbosity=0"],
         cwd=ROOT,
-        env=environment(folder, free_port()),
+        env=env,
         check=True,
         timeout=START_SECONDS,
     )
-    # What stands in a journal beside it would not be copied.
-    assert [path.name for path in (folder / "data").glob(f"{DATABASE}*")] == [DATABASE]
-    return folder / "data" / DATABASE
 
 
 def evaluate(env: Mapping[str, str], code: str) -> str:
@@ -135,23 +160,71 @@ def evaluate(env: Mapping[str, str], code: str) -> str:
 
 
 @contextmanager
-def database_of_its_own(port: int) -> Iterator[dict[str, str]]:
-    """On PostgreSQL a scratch database beside the configured one; on SQLite nothing to do."""
+def backends_of_its_own(port: int) -> Iterator[dict[str, str]]:
+    """The settings of a database and a Redis database that no other server uses.
+
+    On SQLite and without Redis there is nothing to set.
+    """
+    with _database_of_its_own(port) as database, _redis_of_its_own() as store:
+        yield database | store
+
+
+@contextmanager
+def _database_of_its_own(port: int) -> Iterator[dict[str, str]]:
     url = os.environ.get("DATABASE_URL", "")
     if not url.startswith("postgres"):
         yield {}
         return
-    name = sql.Identifier(f"halo_process_{port}")
-    with psycopg.connect(url, autocommit=True) as admin:
-        admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(name))
-        try:
-            yield {"DATABASE_URL": f"{url.rsplit('/', 1)[0]}/halo_process_{port}"}
-        finally:
-            admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+    server, name = url.rpartition("/")[0], f"halo_process_{port}"
+    _recreate(server, name)
+    try:
+        yield {"DATABASE_URL": f"{server}/{name}"}
+    finally:
+        _drop(server, name)
 
 
-def wait_until_ready(server: Server) -> None:
+@contextmanager
+def _redis_of_its_own() -> Iterator[dict[str, str]]:
+    """Where two servers used one, the worker of the first would take the tasks of the second.
+
+    A locked file says which are in use, and the kernel unlocks it when its process ends. Where
+    more servers run at a time than there are Redis databases, the last ones share one.
+    """
+    url = os.environ.get("REDIS_URL")
+    if not url:
+        yield {}
+        return
+    with ExitStack() as locks:
+        number = next((number for number in REDIS_DATABASES if _lock(number, locks)), 15)
+        own = urlsplit(url)._replace(path=f"/{number}").geturl()
+        with redis.Redis.from_url(own) as store:
+            store.flushdb()
+        yield {"REDIS_URL": own}
+
+
+def _lock(number: int, locks: ExitStack) -> bool:
+    path = Path(tempfile.gettempdir()) / f"halo-tests-redis-{number}.lock"
+    file = locks.enter_context(path.open("w"))
+    with suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _recreate(server: str, name: str, template: str = "template1") -> None:
+    _drop(server, name)
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+
+
+def _drop(server: str, name: str) -> None:
+    drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(drop.format(sql.Identifier(name)))
+
+
+def _wait_until_ready(server: Server) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if server.process.poll() is not None:

@@ -9,9 +9,10 @@ LISTENS = "0A"  # TCP_LISTEN
 
 @dataclass(frozen=True)
 class Socket:
-    """One socket; `port` is its local one."""
+    """One socket: its local port, and that of its peer, 0 without one."""
 
     port: int
+    peer: int
     listens: bool
 
 
@@ -30,7 +31,11 @@ def held_by(process: int) -> list[Socket]:
             lines += [row.split() for row in rows]
     # Columns: proc(5), /proc/net/tcp.
     return [
-        Socket(int(fields[1].rpartition(":")[2], 16), fields[3] == LISTENS)
+        Socket(_port(fields[1]), _port(fields[2]), fields[3] == LISTENS)
         for fields in lines
         if f"socket:[{fields[9]}]" in held
     ]
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

@@ -22,7 +22,7 @@ MARKS = {"SELECT": "FROM", "INSERT": "INTO", "UPDATE": "UPDATE"}
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement with the values beside it."""
+    """One statement with the values next to it."""
 
     sql: str
     values: tuple[Any, ...]
@@ -44,37 +44,39 @@ def first_table(sql: str) -> str:
 @contextmanager
 def asked() -> Iterator[list[Statement]]:
     """The statements that go through Django's connection while the block runs."""
-    heard: list[Statement] = []
+    received: list[Statement] = []
 
     def note(execute: Callable[..., Any], sql: str, values: Any, *more: Any) -> Any:
-        heard.append(Statement(sql, tuple(values or ())))
+        received.append(Statement(sql, tuple(values or ())))
         return execute(sql, values, *more)
 
     with connection.execute_wrapper(note):
-        yield heard
+        yield received
 
 
 @contextmanager
 def driven() -> Iterator[list[str]]:
-    """The statements that reach the driver while the block runs, whichever way they took."""
+    """The statements that reach the driver on this connection, whichever way they took."""
     connection.ensure_connection()
-    heard: list[str] = []
+    received: list[str] = []
     if connection.vendor == "postgresql":
-        with patch.object(psycopg.Cursor, "execute", _noting(heard)):
-            yield heard
+        with patch.object(psycopg.Cursor, "execute", _noting(received)):
+            yield received
         return
-    connection.connection.set_trace_callback(heard.append)
+    connection.connection.set_trace_callback(received.append)
     try:
-        yield heard
+        yield received
     finally:
         connection.connection.set_trace_callback(None)
 
 
-def _noting(heard: list[str]) -> Callable[..., Any]:
+def _noting(received: list[str]) -> Callable[..., Any]:
     execute = psycopg.Cursor.execute
 
     def noting(cursor: Any, query: Any, *more: Any, **options: Any) -> Any:
-        heard.append(str(query))
+        # The application has another one that listens for notices, and tries it now and then.
+        if cursor.connection is connection.connection:
+            received.append(str(query))
         return execute(cursor, query, *more, **options)
 
     return noting

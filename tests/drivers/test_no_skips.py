@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SKIPPING = """
 import pytest
 
@@ -15,8 +17,8 @@ def test_that_runs():
 """
 
 
-def outcome(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_a.py").write_text(SKIPPING)
+def outcome(folder: Path, *words: str, source: str = SKIPPING) -> subprocess.CompletedProcess[str]:
+    (folder / "test_a.py").write_text(source)
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "-q", "-p", "no:django", *words]
     return subprocess.run(
         [*command, str(folder)],
@@ -27,6 +29,8 @@ def outcome(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.once
 def test_a_skipped_test_fails_the_run_with_its_reason(tmp_path: Path) -> None:
     done = outcome(tmp_path, "-p", "tests.drivers.no_skips")
 
@@ -35,5 +39,7 @@ def test_a_skipped_test_fails_the_run_with_its_reason(tmp_path: Path) -> None:
     assert "1 failed, 1 passed" in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.once
 def test_without_the_plugin_it_is_only_skipped(tmp_path: Path) -> None:
     assert outcome(tmp_path).returncode == 0

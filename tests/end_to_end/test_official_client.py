@@ -14,7 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from mcp.types import ResourceTemplateReference
 
-from tests.clients.key_chain import KeyChain
+from tests.clients.token_storage import MemoryTokenStorage
+from tests.drivers.data_tools import BUILT_IN
 from tests.drivers.person import Person
 from tests.drivers.server import Server
 
@@ -51,7 +52,7 @@ async def connected(
             grant_types=["authorization_code", "refresh_token"],
             token_endpoint_auth_method="none",
         ),
-        KeyChain(),
+        MemoryTokenStorage(),
         redirect_handler=browser.redirect,
         callback_handler=browser.callback,
     )
@@ -74,12 +75,7 @@ def test_a_client_signs_in_lists_tools_and_gets_ranked_documentation(
 
     names, found = asyncio.run(session())
 
-    assert names == [
-        "read_doc",
-        "search_docs",
-        "setup_get_install_snippet",
-        "setup_get_jwt_sample",
-    ]
+    assert names == BUILT_IN
     hits = found["results"]
     assert isinstance(hits, list)
     assert hits[0]["page"] == "scopes"

@@ -26,7 +26,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
 
 
 class Person:
-    """Who sits at the client: answers forms as told, and remembers what was asked."""
+    """Who sits at the client: answers forms as configured, and remembers what was asked."""
 
     def __init__(self, *answers: types.ElicitResult) -> None:
         self.answers = list(answers)
@@ -88,10 +88,10 @@ def test_the_client_s_model_is_asked(running: Laboratory, mode: str) -> None:
     assert result.content[0].text == '"Paris"'
 
 
-def test_a_client_without_a_person_is_told_that_it_cannot_be_asked(running: Laboratory) -> None:
+def test_a_client_without_a_person_is_shown_that_it_cannot_be_asked(running: Laboratory) -> None:
     result = called(running, "legacy", "publish")
     assert result.is_error
-    assert "cannot over this call" in result.content[0].text
+    assert "needs your input" in result.content[0].text
 
 
 # The newest revision has no such request; the earlier ones do.
@@ -99,10 +99,10 @@ def test_a_client_without_a_person_is_told_that_it_cannot_be_asked(running: Labo
 def test_a_log_level_holds_for_a_client_that_keeps_its_first_session_id(
     running: Laboratory,
 ) -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
     async def listen(params: types.LoggingMessageNotificationParams) -> None:
-        heard.append(params.level)
+        received.append(params.level)
 
     async def session() -> None:
         headers = {"Authorization": f"Bearer {running.token}"}
@@ -114,4 +114,4 @@ def test_a_log_level_holds_for_a_client_that_keeps_its_first_session_id(
             await client.call_tool("count_up", {"to": 2})
 
     asyncio.run(session())
-    assert heard == ["warning", "warning"]
+    assert received == ["warning", "warning"]

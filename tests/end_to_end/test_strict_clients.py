@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 from tests.clients import oauth4webapi_client
-from tests.clients.journey import ASKED, NARROWED, Journey, Outcome, Refused
+from tests.clients.strict_flow import ASKED, NARROWED, Journey, Outcome, Refused
 from tests.drivers.node import Unavailable
 from tests.drivers.person import Person
 from tests.drivers.server import Server
@@ -67,7 +67,7 @@ def test_a_strict_client_goes_from_the_challenge_to_the_revocation(
     )
 
 
-def test_a_strict_client_that_spends_a_refresh_token_twice_has_ended_its_chain(
+def test_a_strict_client_that_spends_a_refresh_token_twice_has_ended_its_family(
     server: Server, travel: Travel, person: Person
 ) -> None:
     outcome = travel(Journey(server.mcp_url, "none", person.open, ending="replay"))

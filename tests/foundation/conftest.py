@@ -19,7 +19,7 @@ from foundation.outbound import Policy
 
 
 class Clock:
-    """Seconds that pass when told to; starts at a whole minute of Unix time."""
+    """Seconds that pass when asked to; starts at a whole minute of Unix time."""
 
     def __init__(self) -> None:
         self.seconds = 1_767_268_800.0
@@ -60,7 +60,8 @@ def in_redis() -> Iterator[Counters]:
     store, client = RedisStore(url), redis.Redis.from_url(url)
 
     def age(bucket: Bucket, seconds: int) -> None:
-        client.hincrby(KEY_PREFIX + bucket.digest, "started", -1000 * seconds)
+        for field in ("started", "last"):
+            client.hincrby(KEY_PREFIX + bucket.digest, field, -1000 * seconds)
 
     yield Counters(store, age)
     store.close()
@@ -110,7 +111,7 @@ def bucket() -> Callable[..., Bucket]:
 
 
 class Site:
-    """A web server on the loopback that answers each path as it is told, and notes what it saw."""
+    """A web server on the loopback that answers each path as configured, and notes what it saw."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []

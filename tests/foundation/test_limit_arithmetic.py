@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from foundation.limits import Bucket, Limit, Verdict
 from foundation.limits.in_memory import MemoryStore
-from foundation.limits.window import Standing, Window, refusal
+from foundation.limits.window import Window, WindowState, refusal
 
 at_any_pace = settings(deadline=None)
 
@@ -62,33 +62,35 @@ def test_the_digest_takes_any_text_and_shows_none_of_it() -> None:
 
 def test_half_a_window_later_the_previous_window_weighs_half() -> None:
     bucket = Bucket("k", Limit(10, 60))
-    standing = Standing(bucket, Window(started=MINUTE, previous=10, current=2), now=90_000)
-    assert standing.remaining == 3
+    state = WindowState(bucket, Window(MINUTE, previous=10, current=2, last=80_000), now=90_000)
+    assert state.remaining == 3
 
 
-def test_a_window_is_followed_by_the_next_and_after_a_rest_begun_anew() -> None:
-    window = Window(started=MINUTE, previous=3, current=7)
+def test_a_window_is_followed_by_the_next_and_by_a_new_one_a_span_after_the_last_charge() -> None:
+    last = MINUTE + 30_000
+    window = Window(started=MINUTE, previous=3, current=7, last=last)
     assert window.rolled(MINUTE + 59_999, MINUTE) == window
-    assert window.rolled(MINUTE + 60_000, MINUTE) == Window(2 * MINUTE, 7, 0)
-    assert window.rolled(MINUTE + 119_999, MINUTE) == Window(2 * MINUTE, 7, 0)
-    assert window.rolled(MINUTE + 120_000, MINUTE) == Window(3 * MINUTE, 0, 0)
+    assert window.rolled(MINUTE + 60_000, MINUTE) == Window(2 * MINUTE, 7, 0, last)
+    assert window.rolled(MINUTE + 89_999, MINUTE) == Window(2 * MINUTE, 7, 0, last)
+    begun = MINUTE + 90_000
+    assert window.rolled(begun, MINUTE) == Window(begun, 0, 0, begun)
 
 
 def test_a_clock_set_back_weighs_the_previous_window_once() -> None:
     bucket = Bucket("k", Limit(10, 60))
-    standing = Standing(bucket, Window(started=MINUTE, previous=10, current=0), now=0)
-    assert (standing.elapsed, standing.remaining) == (0, 0)
+    state = WindowState(bucket, Window(MINUTE, previous=10, current=0, last=MINUTE), now=0)
+    assert (state.elapsed, state.remaining) == (0, 0)
 
 
 def test_a_cost_above_the_limit_never_fits() -> None:
-    standing = Standing(Bucket("k", Limit(10, 60), cost=11), Window(0, 0, 0), now=0)
-    assert standing.wait == MINUTE
+    state = WindowState(Bucket("k", Limit(10, 60), cost=11), Window(0, 0, 0, 0), now=0)
+    assert state.wait == MINUTE
 
 
 def test_a_spent_bucket_names_the_moment_it_frees() -> None:
     # 10 calls in the window from 60 to 120 s: one of them has faded 6 s into the next.
     bucket = Bucket("k", Limit(10, 60))
-    verdict = refusal(Standing(bucket, Window(MINUTE, 0, 10), now=70_500))
+    verdict = refusal(WindowState(bucket, Window(MINUTE, 0, 10, 70_000), now=70_500))
     assert verdict == Verdict(limit=10, remaining=0, reset_at=126, retry_after=56, bucket=bucket)
 
 
@@ -101,43 +103,59 @@ def test_a_refusal_says_in_headers_until_when() -> None:
     }
 
 
-def estimate(standing: Standing) -> Fraction:
+def estimate(state: WindowState) -> Fraction:
     """The formula as the module states it, in exact fractions."""
-    span = standing.bucket.limit.milliseconds
-    weight = Fraction(span - standing.elapsed, span)
-    return standing.window.current + standing.window.previous * weight
+    span = state.bucket.limit.milliseconds
+    weight = Fraction(span - state.elapsed, span)
+    return state.window.current + state.window.previous * weight
 
 
 @st.composite
-def standings(draw: st.DrawFn) -> Standing:
+def states(draw: st.DrawFn) -> WindowState:
     limit = Limit(draw(st.integers(1, 50)), draw(st.integers(1, 60)))
     cost = draw(st.integers(1, limit.count))
     current = draw(st.integers(0, limit.count))
     previous = draw(st.integers(0, limit.count))
     elapsed = draw(st.integers(0, limit.milliseconds - 1))
-    return Standing(Bucket("k", limit, cost), Window(MINUTE, previous, current), MINUTE + elapsed)
+    # With no charge in this window the last one was in the window before, less than a span ago.
+    earliest = 0 if current else elapsed + 1 - limit.milliseconds
+    last = MINUTE + draw(st.integers(earliest, elapsed if current else 0))
+    window = Window(MINUTE, previous, current, last)
+    return WindowState(Bucket("k", limit, cost), window, MINUTE + elapsed)
 
 
-def later(standing: Standing, milliseconds: int) -> Standing:
-    now = standing.now + milliseconds
-    window = standing.window.rolled(now, standing.bucket.limit.milliseconds)
-    return Standing(standing.bucket, window, now)
-
-
-@at_any_pace
-@given(standings())
-def test_the_wait_is_exactly_as_long_as_needed(standing: Standing) -> None:
-    room = standing.bucket.limit.count - standing.bucket.cost
-    assert estimate(later(standing, standing.wait)) <= room
-    if standing.wait:
-        assert estimate(later(standing, standing.wait - 1)) > room
+def later(state: WindowState, milliseconds: int) -> WindowState:
+    now = state.now + milliseconds
+    window = state.window.rolled(now, state.bucket.limit.milliseconds)
+    return WindowState(state.bucket, window, now)
 
 
 @at_any_pace
-@given(standings())
-def test_remaining_is_what_the_estimate_leaves_rounded_down(standing: Standing) -> None:
-    left = standing.bucket.limit.count - estimate(standing)
-    assert standing.remaining == max(0, left.__floor__())
+@given(states())
+def test_the_wait_is_exactly_as_long_as_needed(state: WindowState) -> None:
+    room = state.bucket.limit.count - state.bucket.cost
+    assert estimate(later(state, state.wait)) <= room
+    if state.wait:
+        assert estimate(later(state, state.wait - 1)) > room
+
+
+@at_any_pace
+@given(states(), st.integers(-100_000, 0))
+def test_spec6_no_wait_exceeds_the_window_even_if_the_clock_is_set_back(
+    state: WindowState, back: int
+) -> None:
+    earlier = WindowState(state.bucket, state.window, state.now + back)
+    for each in (state, earlier):
+        assert each.wait <= each.bucket.limit.milliseconds
+        assert refusal(each).retry_after <= each.bucket.limit.seconds
+        assert refusal(each).reset_at <= each.now // 1000 + each.bucket.limit.seconds + 1
+
+
+@at_any_pace
+@given(states())
+def test_remaining_is_what_the_estimate_leaves_rounded_down(state: WindowState) -> None:
+    left = state.bucket.limit.count - estimate(state)
+    assert state.remaining == max(0, left.__floor__())
 
 
 class Naive:
@@ -154,8 +172,8 @@ class Naive:
     def allows(self, now: int, cost: int) -> bool:
         span = self.limit.milliseconds
         begun = self.begun
-        if not self.calls or now - begun >= 2 * span:
-            begun = now
+        if not self.calls or now - self.calls[-1][0] >= span:
+            begun, self.calls = now, []
         elif now - begun >= span:
             begun += span
         faded = Fraction(begun + span - now, span) * self.counted(begun - span, begun)
@@ -179,6 +197,6 @@ def test_two_counters_decide_as_the_full_list_of_calls_would(
     for pause, cost in steps:
         now += pause
         reading = store.take([Bucket("k", limit, cost)])
-        assert reading.allowed == naive.allows(now, cost)
+        assert (reading is None) == naive.allows(now, cost)
         recent = naive.counted(now - limit.milliseconds + 1, now + 1)
         assert recent < 2 * limit.count

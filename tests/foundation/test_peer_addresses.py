@@ -66,7 +66,7 @@ def test_a_proxy_on_a_dual_stack_socket_is_still_trusted() -> None:
 
 
 @pytest.mark.parametrize("remote", ["", "unix:/run/halo.sock", "/run/halo.sock", "testclient"])
-def test_a_peer_without_an_address_is_unknown_and_believed_nothing(remote: str) -> None:
+def test_a_peer_without_an_address_is_unknown_and_not_trusted(remote: str) -> None:
     assert peer.peel(remote, "203.0.113.9", PROXIES) == "unknown"
 
 

@@ -20,8 +20,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.safestring import SafeString
 
 from audit.outcomes import Outcome
-from foundation.statements import Statement
-from workspace.models import Organization, row_id
+from foundation import ids
+from foundation.db.statements import Statement
+from workspace.models import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,7 +48,7 @@ def key() -> Iterator[UUID]:
 def test_values_come_back_as_they_went_in(key: UUID) -> None:
     row = FIND.row(NOW, "zoe")
     assert row is not None
-    assert (row_id(row[0]), *row[1:3]) == (key, "Zoë & Söhne 🚀 \\ %s", 10**6)
+    assert (ids.from_row(row[0]), *row[1:3]) == (key, "Zoë & Söhne 🚀 \\ %s", 10**6)
     assert all(row[3:])
     kept = Organization.objects.get(pk=key)
     assert (kept.name, kept.created_at, kept.calls_per_minute) == (row[1], NOW, 10**6)
@@ -133,7 +134,7 @@ def test_whoever_watches_the_queries_sees_them() -> None:
 
 
 @pytest.mark.usefixtures("key")
-def test_a_new_connection_prepares_them_anew() -> None:
+def test_a_new_connection_prepares_them_again() -> None:
     FIND.row(NOW, "zoe")
     connection.close()
     assert FIND.row(NOW, "zoe") is not None

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foundation.storable import LONE_SURROGATE, escape_unstorable, has_unstorable_text, spelled_out
+from foundation.db.storable import (
+    LONE_SURROGATE,
+    escape_unstorable,
+    has_unstorable_text,
+    spelled_out,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 JSON_VALUES = st.recursive(

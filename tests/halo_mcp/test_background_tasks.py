@@ -8,21 +8,29 @@ import pytest
 from celery import Celery
 from django.conf import settings
 
-from audit.tasks import finish_interrupted
+from approvals.tasks import settle as settle_requests
+from audit.tasks import finish_interrupted, prune
 from console.tasks import prune_sessions
 from foundation.tasks import prune_rate_counters
-from oauth.tasks import forget_replies, prune_spent_credentials, prune_unused_clients
-from tools_registry.tasks import prune_asking, settle_billing_requests
+from oauth.tasks import (
+    forget_replies,
+    prune_spent_credentials,
+    prune_unused_clients,
+    remove_obsolete_scopes,
+)
+from tools_registry.tasks import prune_asking
 
 TASKS = [
     finish_interrupted,
+    prune,
     forget_replies,
     prune_asking,
     prune_rate_counters,
     prune_sessions,
     prune_spent_credentials,
     prune_unused_clients,
-    settle_billing_requests,
+    remove_obsolete_scopes,
+    settle_requests,
 ]
 
 

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 
 from halo_mcp import bootstrap
+from tests.drivers import grants
 from workspace.models import Agent, AgentKind, Membership, Organization, Role, User
 
 
@@ -30,7 +31,7 @@ def test_a_first_start_founds_one_organization_with_its_admin_and_agent() -> Non
 
 
 @pytest.mark.usefixtures("_empty")
-def test_a_drawn_password_is_told_and_works() -> None:
+def test_a_drawn_password_is_printed_and_works() -> None:
     admin = bootstrap.found_demo()
 
     assert admin is not None
@@ -40,7 +41,7 @@ def test_a_drawn_password_is_told_and_works() -> None:
 
 
 @pytest.mark.usefixtures("_empty")
-def test_a_given_password_works_and_is_not_told_again(settings: Any) -> None:
+def test_a_given_password_works_and_is_not_printed_again(settings: Any) -> None:
     settings.HALO_ADMIN_PASSWORD = "correct horse battery staple"
 
     admin = bootstrap.found_demo()
@@ -80,6 +81,17 @@ def test_production_gets_no_demo(settings: Any) -> None:
 
     assert bootstrap.bootstrap() is None
     assert not User.objects.exists()
+
+
+@pytest.mark.django_db
+def test_spec2_a_start_removes_scopes_that_name_nothing(settings: Any) -> None:
+    settings.HALO_PRODUCTION = True
+    authorization = grants.granted("docs:read actions:nosuch:* actions:*").authorization
+
+    bootstrap.bootstrap()
+
+    authorization.refresh_from_db()
+    assert authorization.scope == "docs:read actions:*"
 
 
 @pytest.mark.usefixtures("_empty")

@@ -14,15 +14,15 @@ def _a_proxy_stands_in_front(settings: Any) -> None:
     settings.SECURE_HSTS_SECONDS = 3600
 
 
-def is_believed(sent: dict[str, str]) -> bool:
+def is_trusted(sent: dict[str, str]) -> bool:
     return STRICT in Client().get("/signin", **sent)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", ["10.0.0.5", "::ffff:10.0.0.5", "2001:db8::9"])
 def test_a_trusted_proxy_says_that_the_client_came_by_https(address: str) -> None:
-    assert is_believed({"REMOTE_ADDR": address, "HTTP_X_FORWARDED_PROTO": "https"})
-    assert not is_believed({"REMOTE_ADDR": address, "HTTP_X_FORWARDED_PROTO": "http"})
+    assert is_trusted({"REMOTE_ADDR": address, "HTTP_X_FORWARDED_PROTO": "https"})
+    assert not is_trusted({"REMOTE_ADDR": address, "HTTP_X_FORWARDED_PROTO": "http"})
 
 
 @pytest.mark.django_db
@@ -35,14 +35,14 @@ def test_anybody_else_s_word_counts_for_nothing(address: str) -> None:
         "HTTP_X_FORWARDED_FOR": "10.0.0.5",
     }
 
-    assert not is_believed(sent)
+    assert not is_trusted(sent)
 
 
 @pytest.mark.django_db
-def test_without_proxies_nobody_is_believed(settings: Any) -> None:
+def test_without_proxies_no_header_is_trusted(settings: Any) -> None:
     settings.HALO_TRUSTED_PROXIES = []
 
-    assert not is_believed({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_PROTO": "https"})
+    assert not is_trusted({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_PROTO": "https"})
 
 
 @pytest.mark.django_db

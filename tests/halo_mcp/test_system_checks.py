@@ -32,7 +32,11 @@ def found(settings: Any) -> Any:
     def ask(**replaced: Any) -> list[CheckMessage]:
         for name, value in (SAFE | replaced).items():
             setattr(settings, name, value)
-        return [*checks.production_is_safe(), *checks.counters_are_shared()]
+        return [
+            *checks.production_is_safe(),
+            *checks.counters_are_shared(),
+            *checks.default_scope_can_be_granted(),
+        ]
 
     return ask
 
@@ -42,7 +46,7 @@ def test_a_safe_production_deployment_has_no_problem(found: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("replaced", "identifier", "mended_by"),
+    ("replaced", "identifier", "hint"),
     [
         ({"DEBUG": True}, "halo.E001", "HALO_DEBUG"),
         ({"SECRET_KEY_IS_GENERATED": True}, "halo.E002", "HALO_SECRET_KEY"),
@@ -50,16 +54,21 @@ def test_a_safe_production_deployment_has_no_problem(found: Any) -> None:
         pytest.param({"HALO_LIMIT_STORE": "memory"}, "halo.E003", "REDIS_URL", id="T05"),
         ({"REDIS_URL": ""}, "halo.E004", "REDIS_URL"),
         ({"IS_HTTPS": False}, "halo.E005", "HALO_PUBLIC_URL"),
+        (
+            {"HALO_DEFAULT_SCOPE": "docs:read actions:nosuch:*"},
+            "halo.E006",
+            "HALO_DEFAULT_SCOPE",
+        ),
     ],
 )
-def test_one_unsafe_setting_is_one_error_with_an_id_and_a_way_to_mend_it(
-    found: Any, replaced: dict[str, Any], identifier: str, mended_by: str
+def test_one_unsafe_setting_is_one_error_with_an_id_and_a_hint(
+    found: Any, replaced: dict[str, Any], identifier: str, hint: str
 ) -> None:
     (problem,) = found(**replaced)
 
     assert problem.id == identifier
     assert problem.is_serious()
-    assert mended_by in problem.hint
+    assert hint in problem.hint
 
 
 def test_one_process_may_count_for_itself(found: Any) -> None:
@@ -94,7 +103,7 @@ PRODUCTION = {
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("replaced", "told"),
+    ("replaced", "message"),
     [
         ({}, ["no issues"]),
         ({"HALO_DEBUG": "yes"}, ["halo.E001"]),
@@ -102,7 +111,7 @@ PRODUCTION = {
     ],
 )
 def test_the_deployment_check_judges_the_settings_as_they_are_read(
-    replaced: dict[str, str], told: list[str]
+    replaced: dict[str, str], message: list[str]
 ) -> None:
     ours = ("HALO_", "DJANGO_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
@@ -117,7 +126,7 @@ def test_the_deployment_check_judges_the_settings_as_they_are_read(
     )
 
     assert (done.returncode == 0) is (replaced == {}), done.stderr
-    assert all(words in done.stdout + done.stderr for words in told)
+    assert all(words in done.stdout + done.stderr for words in message)
     assert "Traceback" not in done.stderr
 
 

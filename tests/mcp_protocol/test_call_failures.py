@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_protocol.errors import ProtocolError
+from mcp_protocol.errors import HALO, ProtocolError
 from mcp_protocol.failures import failed_call, refusal, unknown_tool
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 
@@ -27,7 +27,9 @@ CODES = [
 def test_a_tools_failure_is_an_error_up_to_2025_06_18(
     kind: str, code: int, revision: Revision
 ) -> None:
-    error = failed_call(kind, "It failed.", "email", "must be an address", revision)
+    error = failed_call(
+        kind, "It failed.", "email", "must be an address", revision=revision, codes=HALO
+    )
     assert isinstance(error, ProtocolError)
     assert (error.code, error.message) == (code, "It failed.")
     assert error.data == {"field": "email", "reason": "must be an address"}
@@ -42,7 +44,9 @@ def test_a_tools_failure_is_a_result_the_model_can_read_from_2025_11_25(
     revision: Revision,
     conforms: Callable[[object, Revision, str], None],
 ) -> None:
-    result = failed_call(kind, "It failed.", "email", "must be an address", revision)
+    result = failed_call(
+        kind, "It failed.", "email", "must be an address", revision=revision, codes=HALO
+    )
     conforms(result, revision, "CallToolResult")
     assert isinstance(result, dict)
     assert result["isError"] is True
@@ -59,10 +63,12 @@ def test_a_tools_failure_is_a_result_the_model_can_read_from_2025_11_25(
 
 
 def test_a_failure_says_only_what_is_known() -> None:
-    error = failed_call("not_found", "No such ticket.", None, None, Revision.V2025_03_26)
+    error = failed_call(
+        "not_found", "No such ticket.", None, None, revision=Revision.V2025_03_26, codes=HALO
+    )
     assert isinstance(error, ProtocolError)
     assert error.data is None
-    result = failed_call("not_found", "No such ticket.", None, None, MODERN)
+    result = failed_call("not_found", "No such ticket.", None, None, revision=MODERN, codes=HALO)
     assert isinstance(result, dict)
     assert json.loads(result["content"][0]["text"]) == {
         "code": -32601,
@@ -72,7 +78,7 @@ def test_a_failure_says_only_what_is_known() -> None:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_refusal_names_its_reason_and_layer_at_every_revision(revision: Revision) -> None:
-    error = refusal("agent_disabled", "agent", "This action is switched off.", revision)
+    error = refusal("agent_disabled", "agent", "This action is switched off.", revision, HALO)
     assert error.code == (-31002 if revision is MODERN else -32002)
     assert error.data == {"reason": "agent_disabled", "layer": "agent"}
     assert error.status(revision) == 200
@@ -85,19 +91,19 @@ def test_a_refusal_names_its_reason_and_layer_at_every_revision(revision: Revisi
 )
 def test_a_refusal_carries_the_status_and_headers_it_is_given(reason: str, status: int) -> None:
     headers = [("Retry-After", "3")]
-    error = refusal(reason, "scope", "No.", MODERN, http_status=status, headers=headers)
+    error = refusal(reason, "scope", "No.", MODERN, HALO, http_status=status, headers=headers)
     assert error.status(MODERN) == status
     assert error.headers == (("Retry-After", "3"),)
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE)
 def test_j02_an_unknown_tool_is_method_not_found_before_2026(revision: Revision) -> None:
-    error = unknown_tool("linear.no_such", revision)
+    error = unknown_tool("linear.no_such", revision, HALO)
     assert (error.code, error.status(revision)) == (-32601, 200)
 
 
 def test_j02_an_unknown_tool_is_invalid_params_at_2026() -> None:
-    error = unknown_tool("linear.no_such", MODERN)
+    error = unknown_tool("linear.no_such", MODERN, HALO)
     assert (error.code, error.status(MODERN)) == (-32602, 200)
     assert error.message == 'Unknown tool: "linear.no_such".'
 
@@ -111,7 +117,7 @@ def test_j02_an_unknown_tool_is_invalid_params_at_2026() -> None:
     ],
 )
 def test_an_unknown_name_is_repeated_in_harmless_characters(name: str) -> None:
-    message = unknown_tool(name, Revision.V2025_03_26).message
+    message = unknown_tool(name, Revision.V2025_03_26, HALO).message
     assert message.isascii()
     assert message.isprintable()
     assert len(message) < 150

@@ -143,8 +143,6 @@ def test_headers_that_repeat_the_body_pass() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param({"MCP_Protocol_Version": "2025-11-25"}, id="version-differs"),
-        pytest.param({"MCP_Protocol_Version": None}, id="version-missing"),
         pytest.param({"Mcp_Method": "tools/list"}, id="I19-method-differs"),
         pytest.param({"Mcp_Method": "Tools/Call"}, id="I19-method-in-capitals"),
         pytest.param({"Mcp_Method": None}, id="I19-method-missing"),
@@ -182,13 +180,6 @@ def test_other_methods_need_no_name() -> None:
 @pytest.mark.parametrize("name", [None, 5, ["search_docs"]], ids=["J01-missing", "J01-5", "list"])
 def test_a_name_that_is_no_text_is_left_for_the_method_to_refuse(name: object) -> None:
     check_mirror(mirrored(), call(name))
-
-
-def test_a_body_without_meta_cannot_agree_with_its_version_header() -> None:
-    bodies: list[dict[str, Any]] = [{}, {"_meta": []}, {"_meta": {}}]
-    for params in bodies:
-        with pytest.raises(ProtocolError):
-            check_mirror(mirrored(Mcp_Method="ping"), Request(1, "ping", params))
 
 
 def test_annotations_are_found_along_properties_alone() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_protocol import client_capabilities, input_requests
-from mcp_protocol.input_requests import Unspeakable
+from mcp_protocol.input_requests import UnsupportedAtRevision
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.schemas import conforms
 
@@ -71,21 +71,21 @@ def test_every_request_fits_the_schema_of_the_revision_or_is_not_sent(
 ) -> None:
     request, since, definition = SPOKEN[what]
     if REVISIONS.index(revision) < REVISIONS.index(since):
-        with pytest.raises(Unspeakable):
-            input_requests.worded({"x": request}, revision)
+        with pytest.raises(UnsupportedAtRevision):
+            input_requests.serialized({"x": request}, revision)
         return
-    worded = input_requests.worded({"x": request}, revision)["x"]
+    serialized = input_requests.serialized({"x": request}, revision)["x"]
     if revision == Revision.V2026_07_28:
-        conforms(worded, revision, "InputRequest")
-        conforms(worded, revision, definition)
+        conforms(serialized, revision, "InputRequest")
+        conforms(serialized, revision, definition)
     else:
-        conforms(input_requests.server_request("id", worded), revision, definition)
+        conforms(input_requests.server_request("id", serialized), revision, definition)
 
 
 def test_a_form_of_the_first_revision_holds_only_what_that_knows() -> None:
-    worded = input_requests.worded({"x": FORM}, Revision.V2025_06_18)["x"]
-    assert set(worded["params"]) == {"message", "requestedSchema"}
-    assert worded["params"]["requestedSchema"] == {
+    serialized = input_requests.serialized({"x": FORM}, Revision.V2025_06_18)["x"]
+    assert set(serialized["params"]) == {"message", "requestedSchema"}
+    assert serialized["params"]["requestedSchema"] == {
         "type": "object",
         "properties": {
             "mail": {"type": "string", "format": "email"},

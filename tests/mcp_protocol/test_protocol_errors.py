@@ -64,11 +64,11 @@ def test_the_modern_protocol_errors_are_400(code: int) -> None:
 
 @pytest.mark.parametrize("revision", HANDSHAKE)
 def test_a_refusal_has_halos_code_before_2026(revision: Revision) -> None:
-    assert errors.forbidden_code(revision) == -32002
+    assert errors.HALO.forbidden[revision] == -32002
 
 
 def test_a_refusal_avoids_the_reserved_range_at_2026() -> None:
-    assert errors.forbidden_code(MODERN) == -31002
+    assert errors.HALO.forbidden[MODERN] == -31002
 
 
 def test_an_errors_own_status_wins_over_its_codes() -> None:
@@ -122,7 +122,7 @@ def test_modern_errors_have_the_shape_their_schema_asks_for(
     assert error.status(MODERN) == 400
 
 
-def test_an_unsupported_version_is_told_with_what_would_do() -> None:
+def test_an_unsupported_version_is_answered_with_what_is_supported() -> None:
     assert errors.unsupported_version("1900-01-01").data == {
         "supported": ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
         "requested": "1900-01-01",

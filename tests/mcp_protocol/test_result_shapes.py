@@ -15,9 +15,9 @@ from mcp_protocol.handshake_shapes import (
     discover_result,
     initialize_result,
 )
+from mcp_protocol.json_writer import dumps
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
 from mcp_protocol.shapes import call_result, empty_result, text_block
-from mcp_protocol.strict_json import dumps
 from mcp_protocol.tool_shapes import tool_descriptor, tools_list_result
 
 Conforms = Callable[[object, Revision, str], None]
@@ -83,7 +83,7 @@ def test_initialize_is_answered_in_the_agreed_revision(
 
 
 @pytest.mark.parametrize(
-    ("revision", "told"),
+    ("revision", "message"),
     [
         (Revision.V2024_11_05, {"name", "version"}),
         (Revision.V2025_03_26, {"name", "version"}),
@@ -94,8 +94,10 @@ def test_initialize_is_answered_in_the_agreed_revision(
         ),
     ],
 )
-def test_the_server_is_told_as_far_as_the_revision_can(revision: Revision, told: set[str]) -> None:
-    assert set(initialize_result(revision, SERVER)["serverInfo"]) == told
+def test_the_server_is_serialized_as_far_as_the_revision_can(
+    revision: Revision, message: set[str]
+) -> None:
+    assert set(initialize_result(revision, SERVER)["serverInfo"]) == message
 
 
 def test_no_instructions_are_no_member() -> None:
@@ -155,10 +157,10 @@ def test_an_empty_result_is_an_empty_object_before_2026() -> None:
 def test_a_tool_is_described_in_the_shape_of_the_revision(
     tool: ExampleTool, revision: Revision, conforms: Conforms
 ) -> None:
-    told = tool_descriptor(tool, revision)
-    conforms(told, revision, "Tool")
-    assert (told["name"], told["description"]) == (tool.name, tool.description)
-    assert told["inputSchema"] == tool.input_schema
+    message = tool_descriptor(tool, revision)
+    conforms(message, revision, "Tool")
+    assert (message["name"], message["description"]) == (tool.name, tool.description)
+    assert message["inputSchema"] == tool.input_schema
 
 
 def keys(tool: ExampleTool, revision: Revision) -> list[str]:
@@ -183,19 +185,19 @@ def test_hints_say_whether_a_tool_changes_anything(revision: Revision) -> None:
     assert reader == {"readOnlyHint": True, "openWorldHint": False}
 
 
-def test_an_output_schema_is_told_where_the_revision_can_hold_it() -> None:
-    told = [r for r in REVISIONS if "outputSchema" in tool_descriptor(READER, r)]
-    assert told == [Revision.V2025_06_18, Revision.V2025_11_25, MODERN]
-    told_array = [r for r in REVISIONS if "outputSchema" in tool_descriptor(LISTER, r)]
-    assert told_array == [MODERN]
+def test_an_output_schema_is_shown_where_the_revision_can_hold_it() -> None:
+    message = [r for r in REVISIONS if "outputSchema" in tool_descriptor(READER, r)]
+    assert message == [Revision.V2025_06_18, Revision.V2025_11_25, MODERN]
+    with_array = [r for r in REVISIONS if "outputSchema" in tool_descriptor(LISTER, r)]
+    assert with_array == [MODERN]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_list_of_tools_has_the_shape_of_its_revision_and_keeps_order(
     revision: Revision, conforms: Conforms
 ) -> None:
-    told = [tool_descriptor(tool, revision) for tool in (WRITER, READER)]
-    result = tools_list_result(told, revision, "page-2")
+    message = [tool_descriptor(tool, revision) for tool in (WRITER, READER)]
+    result = tools_list_result(message, revision, "page-2")
     conforms(result, revision, "ListToolsResult")
     assert [tool["name"] for tool in result["tools"]] == ["linear.create_bug", "search_docs"]
     assert result["nextCursor"] == "page-2"
@@ -246,14 +248,14 @@ def test_j16_a_plain_call_result_is_what_the_document_prints() -> None:
 def test_structured_content_goes_out_where_the_revision_can_hold_it(
     structured: object, revisions: list[Revision], conforms: Conforms
 ) -> None:
-    told = []
+    message = []
     for revision in REVISIONS:
         result = call_result([text_block("x")], revision, structured=structured)
         conforms(result, revision, "CallToolResult")
         if "structuredContent" in result:
             assert result["structuredContent"] == structured
-            told.append(revision)
-    assert told == revisions
+            message.append(revision)
+    assert message == revisions
 
 
 BLOCKS: dict[str, dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""GET /authorize: what is put before a person, what is told to the client, and what to neither."""
+"""GET /authorize: what a person is shown, what is sent to the client, and what neither gets."""
 
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -150,7 +150,7 @@ def test_a_query_that_makes_no_sense_is_answered_by_a_page(query: str) -> None:
         pytest.param({"resource": "a\0b"}, "invalid_request", id="nul"),
     ],
 )
-def test_the_client_is_told_of_its_own_mistakes(
+def test_the_client_is_shown_its_own_mistakes(
     changes: dict[str, Any], error: str, oauth_client: OAuthClient
 ) -> None:
     sent = answer(Browser().open(oauth_client.authorize_address(**changes)))
@@ -174,10 +174,10 @@ def test_a_repeated_state_is_a_mistake_too(
 def test_a_state_comes_back_verbatim(
     state: str, oauth_client: OAuthClient, browser: Browser
 ) -> None:
-    told = answer(browser.open(oauth_client.authorize_address(state=state, response_type="x")))
+    message = answer(browser.open(oauth_client.authorize_address(state=state, response_type="x")))
     page = browser.open(oauth_client.authorize_address(state=state))
     given = answer(browser.decide(page))
-    assert told["state"] == given["state"] == state
+    assert message["state"] == given["state"] == state
 
 
 def test_without_a_state_none_comes_back(oauth_client: OAuthClient, browser: Browser) -> None:
@@ -247,6 +247,8 @@ def test_with_two_registered_redirects_one_has_to_be_named(browser: Browser) -> 
         pytest.param("docs:read\0data:read setup:read", "setup:read", id="C13-nul"),
         pytest.param("docs:read docs:read", "docs:read", id="repeated"),
         pytest.param(None, "docs:read setup:read data:read", id="default"),
+        # RFC 6749 section 3.1: a parameter without a value is treated as omitted.
+        pytest.param("", "docs:read setup:read data:read", id="C12-empty"),
     ],
 )
 def test_what_nobody_knows_is_never_granted(
@@ -302,8 +304,8 @@ def test_a_disabled_client_looks_unknown(oauth_client: OAuthClient, browser: Bro
     Client.objects.update(disabled_at="2026-01-01T00:00:00Z")
     disabled = browser.open(oauth_client.authorize_address())
     assert is_page(disabled)
-    assert b"We do not know this client" in disabled.content
-    assert b"We do not know this client" in unknown.content
+    assert b"Unknown client" in disabled.content
+    assert b"Unknown client" in unknown.content
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from django.utils import timezone
 from redis.exceptions import ConnectionError as RedisDown
 
 from audit.models import SecurityEvent
-from oauth import cimd
-from oauth.cimd import resolving
+from oauth.clients import cimd
+from oauth.clients.cimd import resolving
 from oauth.errors import InvalidClient
 from oauth.models import AuthorizationRequest, Client
 from tests.drivers.metadata_site import (

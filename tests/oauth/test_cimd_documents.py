@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from oauth.cimd import document
-from oauth.client_metadata import ClientMetadata
+from oauth.clients.cimd import document
+from oauth.clients.client_metadata import ClientMetadata
 from oauth.errors import InvalidClient
 
 URL = "https://app.example/client.json"
@@ -120,7 +120,7 @@ def test_a_document_must_name_the_client(name: str | None) -> None:
         ({"redirect_uris": None}, "redirect_uris"),
         ({"redirect_uris": []}, "redirect_uris"),
         ({"redirect_uris": "https://app.example/cb"}, "redirect_uris"),
-        ({"redirect_uris": ["http://evil.example/cb"]}, "Plain http"),
+        ({"redirect_uris": ["http://evil.example/cb"]}, "http is allowed for localhost"),
         ({"redirect_uris": ["https://app.example/cb", "javascript:alert(1)"]}, "javascript"),
         ({"logo_uri": "javascript:1"}, "logo_uri"),
         ({"logo_uri": "http://169.254.169.254/"}, "logo_uri"),

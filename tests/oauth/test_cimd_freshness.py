@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oauth.cimd import freshness
+from oauth.clients.cimd import freshness
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 FLOOR, CAP = 60, 86_400

@@ -1,4 +1,4 @@
-"""A client with a metadata document, from the front door: page, consent, tokens, clean-up."""
+"""A client with a metadata document over HTTP: page, consent, tokens, clean-up."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,9 +9,9 @@ import time_machine
 from django.utils import timezone
 
 from audit.models import SecurityEvent
-from oauth import cleanup
-from oauth.cimd import resolving
-from oauth.cimd.flights import Flights
+from foundation.concurrency.concurrency_limit import ConcurrencyLimit
+from oauth.clients.cimd import resolving
+from oauth.grants import cleanup
 from oauth.models import AuthorizationRequest, Client
 from tests.drivers.metadata_site import PATH, MetadataSite, answering, serving
 from tests.drivers.oauth_client import (
@@ -111,7 +111,7 @@ def test_an_address_that_is_never_fetched_is_refused_on_a_page(
     client_id: str, site: MetadataSite
 ) -> None:
     text = page(Browser().open(OAuthClient(client_id=client_id).authorize_address()))
-    assert "We cannot accept this client" in text
+    assert "This client cannot be used" in text
     kinds = set(SecurityEvent.objects.values_list("kind", flat=True))
     assert kinds == {"cimd_refused", "authorize_rejected"}
     assert site.seen == []
@@ -140,14 +140,14 @@ def test_a_redirect_that_the_document_does_not_name_is_not_followed(
     editor: OAuthClient, browser: Browser
 ) -> None:
     address = editor.authorize_address(redirect_uri="https://evil.example/cb")
-    assert "not safe to answer" in page(browser.open(address))
+    assert "connection request is not safe" in page(browser.open(address))
 
 
 def test_the_page_names_the_host_that_speaks_for_the_client_and_calls_the_name_unverified(
     editor: OAuthClient, browser: Browser, site: MetadataSite
 ) -> None:
     text = browser.open(editor.authorize_address()).content.decode()
-    assert f"It describes itself at {site.place}." in text
+    assert f"Its description is published at {site.place}." in text
     assert "Unverified" in text
 
 
@@ -166,7 +166,7 @@ def test_another_program_behind_a_known_clients_name_meets_a_warning(
     asked = browser.open(editor.authorize_address())
     text = asked.content.decode()
     assert f"a program on this computer ({host})" in text
-    assert "we cannot tell which" in text
+    assert "could not verify which one" in text
     code = answer(browser.decide(asked), editor.redirect_uri)["code"]
     assert editor.exchange(code).status_code == 200
 
@@ -179,17 +179,17 @@ def test_a_consent_page_is_closed_once_the_document_names_other_redirects(
     Client.objects.update(cimd_expires_at=timezone.now())
     site.publish(redirect_uris=[moved])
     text = page(browser.open(editor.authorize_address()))
-    assert "not safe to answer" in text
-    assert "no longer open" in page(browser.decide(asked))
+    assert "connection request is not safe" in text
+    assert "This request expired" in page(browser.decide(asked))
     editor.redirect_uri = moved
     code = answer(browser.decide(browser.open(editor.authorize_address())), editor.redirect_uri)
     assert editor.exchange(code["code"]).status_code == 200
 
 
-def test_too_many_fetches_at_once_ask_for_patience(
+def test_too_many_fetches_at_once_answer_retry_later(
     editor: OAuthClient, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolving, "_flights", Flights(seats=0))
+    monkeypatch.setattr(resolving, "_lookups", ConcurrencyLimit(total=0))
     response = browser.open(editor.authorize_address())
     assert response.status_code == 503
     assert response["Retry-After"] == "5"

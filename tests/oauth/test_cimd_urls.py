@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from oauth import cimd
-from oauth.cimd import client_url
+from oauth.clients import cimd
+from oauth.clients.cimd import client_url
 from oauth.errors import InvalidClient
 
 CLAUDE_CODE = "https://claude.ai/oauth/claude-code-client-metadata"

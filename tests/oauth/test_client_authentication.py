@@ -50,7 +50,7 @@ def test_a_confidential_client_has_to_prove_itself(
 
 
 @pytest.mark.parametrize("client_id", [pytest.param(None, id="D13-none")])
-def test_a_confidential_client_that_only_names_itself_is_not_believed(
+def test_a_confidential_client_without_a_secret_is_refused(
     client_id: str | None, confidential: OAuthClient, browser: Browser
 ) -> None:
     code = confidential.code(browser)

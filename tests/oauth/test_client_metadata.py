@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oauth.client_metadata import ClientMetadata, registration_reply
+from oauth.clients.client_metadata import ClientMetadata, registration_reply
 from oauth.errors import InvalidClientMetadata, InvalidRedirectUri, OAuthError
 
 APPS = frozenset({"cursor", "vscode", "claude"})
 URLS = ("client_uri", "logo_uri", "tos_uri", "policy_uri", "jwks_uri")
 at_any_pace = settings(deadline=None)
+
+
+def storable_text(max_size: int) -> st.SearchStrategy[str]:
+    return st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=max_size
+    )
 
 
 def parse(**members: object) -> ClientMetadata:
@@ -71,17 +77,17 @@ def test_redirect_uris_are_a_list_of_at_least_one_text(redirect_uris: object) ->
         "myapp:/cb",
     ],
 )
-def test_one_bad_uri_is_named_and_the_good_one_beside_it_is_not_kept(uri: str) -> None:
+def test_one_bad_uri_is_named_and_the_good_one_next_to_it_is_not_kept(uri: str) -> None:
     with pytest.raises(InvalidRedirectUri) as refused:
         parse(redirect_uris=["https://good.example/cb", uri])
     assert refused.value.uri == uri
     assert refused.value.body()["error"] == "invalid_redirect_uri"
 
 
-def test_thirty_two_redirect_uris_are_the_most() -> None:
-    uris = [f"https://e.example/{number}" for number in range(33)]
-    assert len(parse(redirect_uris=uris[:32]).redirect_uris) == 32
-    with pytest.raises(InvalidRedirectUri, match="more than 32"):
+def test_a09_a_client_has_at_most_ten_redirect_uris() -> None:
+    uris = [f"https://e.example/{number}" for number in range(11)]
+    assert len(parse(redirect_uris=uris[:10]).redirect_uris) == 10
+    with pytest.raises(InvalidRedirectUri, match="at most 10"):
         parse(redirect_uris=uris)
 
 
@@ -105,7 +111,6 @@ def test_a_reverse_domain_scheme_needs_a_client_that_is_native() -> None:
         ("Claude\u202egpj.exe", "Claudegpj.exe"),
         ("Cla\u200bude\ufeff\u2066", "Claude"),
         ("Claude\u2028Code", "Claude Code"),
-        ("Claude\ud800\0", "Claude"),
         ("Claude\U000e0041", "Claude"),
         ("\uff23\uff4c\uff41\uff55\uff44\uff45", "Claude"),
         ("Сlaude", "Сlaude"),  # noqa: RUF001  a homoglyph is kept: the page calls it unverified
@@ -118,7 +123,7 @@ def test_a_name_is_one_line_without_what_nobody_sees(given_name: object, shown: 
 
 
 @at_any_pace
-@given(st.text(max_size=60))
+@given(storable_text(60))
 def test_a_cleaned_name_is_stable_and_free_of_control_characters(name: str) -> None:
     shown = parse(client_name=name).client_name
     assert parse(client_name=shown).client_name == shown
@@ -156,7 +161,10 @@ def test_a_cleaned_name_is_stable_and_free_of_control_characters(name: str) -> N
         ("contacts", [1]),
         ("contacts", ["a"] * 33),
         ("contacts", ["a\0"]),
+        ("client_name", "Claude\0"),
+        ("client_name", "Cla\ud800ude"),
         ("scope", ["docs:read"]),
+        ("scope", "docs:read\0"),
         ("software_id", 7),
         ("software_id", "a" * 201),
         ("software_version", {"major": 1}),
@@ -233,7 +241,7 @@ def test_unknown_members_are_ignored() -> None:
     assert parse(jwks={"keys": []}, client_id="mine", is_native=True, nonsense=[{}]) == parse()
 
 
-def test_a_public_client_is_told_its_id_and_no_nulls() -> None:
+def test_a_public_client_is_sent_its_id_and_no_nulls() -> None:
     metadata = parse(token_endpoint_auth_method="none", client_name="Claude", scope="docs:read x")
     reply = registration_reply(metadata, client_id="c1", issued_at=1_700_000_000, secret=None)
     assert reply == {
@@ -265,7 +273,7 @@ json_values = st.recursive(
 )
 plausible: dict[str, st.SearchStrategy[Any]] = {
     "redirect_uris": st.just(["http://127.0.0.1/cb", "https://e.example/cb"]),
-    "client_name": st.text(max_size=30),
+    "client_name": storable_text(30),
     "grant_types": st.permutations(["authorization_code", "refresh_token"]),
     "scope": st.sampled_from(["docs:read", "actions:* x", ""]),
     "contacts": st.lists(st.sampled_from(["a@e.example", "b"]), max_size=2),

@@ -1,4 +1,4 @@
-"""The error tree: what a client is told, and what it is not."""
+"""The error tree: what is sent to a client, and what is not."""
 
 import re
 
@@ -33,8 +33,8 @@ ALLOWED = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]*")  # RFC 6749 5.2
 def test_each_error_carries_its_registered_code(
     error: type[OAuthError], code: str, status: int
 ) -> None:
-    raised = error("Told.")
-    assert raised.body() == {"error": code, "error_description": "Told."}
+    raised = error("A hint.")
+    assert raised.body() == {"error": code, "error_description": "A hint."}
     assert raised.status == status
 
 
@@ -52,9 +52,9 @@ def test_an_error_without_a_hint_has_no_description() -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_a_description_holds_only_what_the_rfc_allows(hint: str) -> None:
-    told = InvalidGrant(hint).body().get("error_description", "")
-    assert ALLOWED.fullmatch(told)
-    assert len(told) == len(hint)
+    message = InvalidGrant(hint).body().get("error_description", "")
+    assert ALLOWED.fullmatch(message)
+    assert len(message) == len(hint)
 
 
 def test_quotation_marks_stay_readable() -> None:
@@ -64,7 +64,7 @@ def test_quotation_marks_stay_readable() -> None:
 
 def test_a_refused_redirect_uri_is_named_and_cut_to_a_readable_length() -> None:
     error = InvalidRedirectUri("https://e.example/" + "a" * 5_000, "It is too long.")
-    assert error.hint.startswith("It is too long. Refused: https://e.example/aaa")
+    assert error.hint.startswith("It is too long. Redirect URI: https://e.example/aaa")
     assert len(error.hint) < 200
     assert len(error.uri) > 5_000
 

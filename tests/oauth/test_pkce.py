@@ -5,8 +5,8 @@ from hashlib import sha256
 
 import pytest
 
-from oauth import pkce
 from oauth.errors import InvalidRequest
+from oauth.grants import pkce
 
 # The worked example of RFC 7636, appendix B.
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

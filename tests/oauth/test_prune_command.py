@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from audit import record
 from audit.models import SecurityEvent
-from oauth import cleanup
+from oauth.grants import cleanup
 from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
 from tests.drivers import grants
 
@@ -26,7 +26,10 @@ NOTHING = {
     "authorization codes": 0,
     "access tokens": 0,
     "consents without tokens": 0,
+    "expired authorizations": 0,
+    "used refresh tokens of ended authorizations": 0,
     "replies kept for the replay window": 0,
+    "codes kept for a second submit": 0,
 }
 
 
@@ -46,13 +49,13 @@ def old_clients(count: int) -> None:
 
 
 def old_tokens(count: int) -> grants.Grant:
-    """A chain in use, with this many access tokens that ran out long ago and one that has not."""
-    chain = grants.granted("docs:read")
+    """A family in use, with this many access tokens that ran out long ago and one that has not."""
+    family = grants.granted("docs:read")
     for _ in range(count):
-        chain.token()
+        family.token()
     AccessToken.objects.update(expires=timezone.now() - timedelta(days=8))
-    chain.token()
-    return chain
+    family.token()
+    return family
 
 
 def pruned(*options: str) -> dict[str, int]:
@@ -76,19 +79,19 @@ def test_a_dry_run_counts_and_deletes_nothing() -> None:
 @pytest.mark.django_db
 def test_a_run_deletes_what_it_had_counted_and_a_second_finds_nothing() -> None:
     old_clients(3)
-    chain = old_tokens(2)
+    family = old_tokens(2)
     due = pruned("--dry-run")
     assert [pruned(), pruned()] == [due, NOTHING]
-    assert Client.objects.get() == chain.client
+    assert Client.objects.get() == family.client
     assert (AccessToken.objects.count(), RefreshToken.objects.count()) == (1, 3)
 
 
 @pytest.mark.django_db
 def test_a_consent_goes_in_the_same_run_as_its_code(clock: time_machine.Traveller) -> None:
-    chain = grants.granted("docs:read")
+    family = grants.granted("docs:read")
     Grant.objects.create(
         code="c" * 64,
-        authorization=chain.authorization,
+        authorization=family.authorization,
         redirect_uri="https://app.example/callback",
         code_challenge="c" * 43,
         expires=timezone.now(),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from oauth import redirects
+from oauth.clients import redirects
 from oauth.errors import InvalidRedirectUri
 
 APPS = frozenset({"cursor", "vscode", "claude"})
@@ -154,7 +154,7 @@ def test_a_reverse_domain_scheme_is_for_native_clients() -> None:
 
 @pytest.mark.parametrize("scheme", sorted(redirects.FORBIDDEN_SCHEMES))
 def test_no_setting_and_no_client_makes_a_dangerous_scheme_acceptable(scheme: str) -> None:
-    with pytest.raises(redirects.RefusedRedirect, match="never a redirect target"):
+    with pytest.raises(redirects.RefusedRedirect, match="is not allowed in a redirect URI"):
         redirects.check(f"{scheme}:/cb", app_schemes=APPS | {scheme}, native=True)
 
 
@@ -297,7 +297,7 @@ def test_an_accepted_uri_has_a_host_to_show_and_one_source_expression(uri: str) 
         ("com.example.app:/cb", "app", "com.example.app"),
     ],
 )
-def test_the_consent_page_is_told_where_the_code_goes(uri: str, kind: str, host: str) -> None:
+def test_the_consent_page_is_shown_where_the_code_goes(uri: str, kind: str, host: str) -> None:
     assert redirects.describe(uri) == (kind, host)
 
 

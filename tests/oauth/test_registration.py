@@ -1,4 +1,4 @@
-"""Dynamic client registration through the front door (RFC 7591)."""
+"""Dynamic client registration over HTTP (RFC 7591)."""
 
 import json
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 from audit.models import SecurityEvent
 from foundation import ids
 from foundation.limits import Limit
+from oauth.clients import clients
 from oauth.models import Client
 from tests.drivers.oauth_client import CALLBACK, REGISTER, OAuthClient, read, refused
 
@@ -34,12 +35,20 @@ CONFUSING = [
     "https://e.example/a/../cb",
     "https://e.example:99999/cb",
 ]
+WILDCARDS = [
+    "https://example.com/*",
+    "https://*.example.com/cb",
+    "https://example.com/cb?next=*",
+    "http://localhost:*/cb",
+    "cursor://anysphere/*",
+]
+UNSTORABLE = ["Claude\0", "\0", "Cla\ud800ude", "\udfff"]
 NO_LIST: list[object] = [None, [], "https://x", [None], [1], [["https://x"]], {}]
 
 
 @pytest.fixture(autouse=True)
 def _room(settings: Any) -> None:
-    settings.HALO_RATE_REGISTER = Limit.parse("100/h")
+    settings.HALO_RATE_REGISTER = settings.HALO_RATE_REGISTER_ATTEMPTS = Limit.parse("100/h")
 
 
 def register(**metadata: object) -> Any:
@@ -58,6 +67,7 @@ def ids_of(case: str, values: list[Any]) -> list[Any]:
         *ids_of("A04", SMUGGLED),
         *ids_of("A05", CONFUSING),
         pytest.param("myapp:/cb", id="A07"),
+        *ids_of("A06", WILDCARDS),
         pytest.param("com.example.app:/cb", id="A07-not-native"),
     ],
 )
@@ -71,6 +81,40 @@ def test_an_unsafe_redirect_uri_registers_nothing(uri: str) -> None:
 @pytest.mark.parametrize("uris", ids_of("A08", NO_LIST))
 def test_redirect_uris_are_a_list_of_strings(uris: object) -> None:
     assert refused(register(redirect_uris=uris)) == (400, "invalid_redirect_uri")
+
+
+@pytest.mark.parametrize("count", [pytest.param(11, id="A09")])
+def test_a_client_registers_at_most_ten_redirect_uris(count: int) -> None:
+    uris = [f"https://app.example/{number}" for number in range(count)]
+    response = register(redirect_uris=uris)
+    assert refused(response) == (400, "invalid_redirect_uri")
+    assert "at most 10 URIs" in read(response)["error_description"]
+    assert register(redirect_uris=uris[:10]).status_code == 201
+
+
+@pytest.mark.parametrize("member", ids_of("A15", ["client_name", "scope", "software_id"]))
+@pytest.mark.parametrize("text", UNSTORABLE, ids=ascii)
+def test_text_that_cannot_be_stored_is_refused_and_the_member_named(member: str, text: str) -> None:
+    response = register(**{member: text})
+    assert refused(response) == (400, "invalid_client_metadata")
+    assert member in read(response)["error_description"]
+    assert refused(register(contacts=[text])) == (400, "invalid_client_metadata")
+    assert refused(register(redirect_uris=[CALLBACK + text])) == (400, "invalid_redirect_uri")
+    assert not Client.objects.exists()
+
+
+def test_spec18_no_error_shows_a_python_value() -> None:
+    wrong: list[dict[str, Any]] = [
+        {"response_types": ["token"]},
+        {"grant_types": ["password"]},
+        {"contacts": {"a": 1}},
+        {"application_type": ["web"]},
+        {"token_endpoint_auth_method": None, "scope": 7},
+        {"logo_uri": "http://a.example/"},
+    ]
+    message = [read(register(**members))["error_description"] for members in wrong]
+    assert message[0] == "response_types must contain code and nothing else."
+    assert not [text for text in message if set(text) & set("[]{}'")]
 
 
 @pytest.mark.parametrize(
@@ -228,8 +272,7 @@ def test_the_eleventh_registration_of_an_hour_is_refused(limit: str, settings: A
         REMOTE_ADDR="198.51.100.7",
     )
     assert refused(over) == (429, "temporarily_unavailable")
-    # A window that slides: what is counted now weighs until the next hour is over a tenth.
-    assert 0 < int(over["Retry-After"]) <= 3_960
+    assert 0 < int(over["Retry-After"]) <= 3_600
     assert (over["X-RateLimit-Limit"], over["X-RateLimit-Remaining"]) == ("10", "0")
     assert int(over["X-RateLimit-Reset"]) > Client.objects.latest("created").created.timestamp()
     assert Client.objects.count() == 11
@@ -237,13 +280,51 @@ def test_the_eleventh_registration_of_an_hour_is_refused(limit: str, settings: A
     assert elsewhere.status_code == 201
 
 
-@pytest.mark.parametrize("limit", [pytest.param("3/h", id="A19-before-the-body-is-read")])
-def test_registrations_that_make_no_sense_are_counted_too(limit: str, settings: Any) -> None:
-    settings.HALO_RATE_REGISTER = Limit.parse(limit)
+def test_spec6_a_refused_registration_uses_up_nothing_of_the_limit(settings: Any) -> None:
+    settings.HALO_RATE_REGISTER = Limit.parse("2/h")
+    refusals = [register(redirect_uris=None).status_code for _ in range(5)]
+    made = [register().status_code for _ in range(3)]
+    assert (refusals, made) == ([400] * 5, [201, 201, 429])
+    assert register(redirect_uris=None).status_code == 400
+
+
+def test_spec6_attempts_have_a_limit_of_their_own(settings: Any) -> None:
+    settings.HALO_RATE_REGISTER_ATTEMPTS = Limit.parse("3/h")
     statuses = [register(redirect_uris=None).status_code for _ in range(4)]
-    assert statuses == [400, 400, 400, 429]
-    assert register().status_code == 429
+    over = register()
+    assert (statuses, over.status_code) == ([400, 400, 400, 429], 429)
+    assert 0 < int(over["Retry-After"]) <= 3_600
+    assert over["X-RateLimit-Limit"] == "3"
     assert not Client.objects.exists()
+    events = SecurityEvent.objects.values_list("kind", "detail")
+    assert ("rate_limited", "register_attempt") in events
+
+
+@pytest.mark.parametrize("limited", ["HALO_RATE_REGISTER", "HALO_RATE_REGISTER_ATTEMPTS"])
+def test_spec6_beyond_a_limit_nothing_is_hashed_and_no_row_is_written(
+    limited: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setattr(settings, limited, Limit.parse("1/h"))
+    assert register().status_code == 201
+    hashed: list[str] = []
+    monkeypatch.setattr(clients.ids, "sha256_hex", hashed.append)
+    assert register(token_endpoint_auth_method="client_secret_basic").status_code == 429
+    assert (hashed, Client.objects.count()) == ([], 1)
+
+
+def test_spec6_a_registration_that_fails_in_the_database_is_not_counted(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.HALO_RATE_REGISTER = Limit.parse("1/h")
+    with monkeypatch.context() as broken:
+        broken.setattr(clients, "register", fail)
+        with pytest.raises(ConnectionError):
+            register()
+    assert [register().status_code for _ in range(2)] == [201, 429]
+
+
+def fail(*_given: object, **_named: object) -> None:
+    raise ConnectionError("no row was written")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import time_machine
 from django.db import IntegrityError
 
 from audit.models import SecurityEvent
-from oauth import authorizations, cleanup, codes, connections
+from oauth.grants import authorizations, cleanup, codes, connections
 from oauth.models import Authorization, AuthorizationRequest, Client, RememberedConsent
-from tests.console.second_steps import Visitor, code, page
+from tests.console.second_factors import Visitor, code, page
 from tests.drivers.oauth_client import (
     AUTHORIZE,
     FORM,
@@ -21,7 +21,7 @@ from tests.drivers.oauth_client import (
     tokens_of,
 )
 from tests.oauth.conftest import PASSWORD
-from tests.oauth.remembered_cast import BOX, OTHER_CALLBACK, asks, registered, remember
+from tests.oauth.remembered_clients import BOX, OTHER_CALLBACK, asks, registered, remember
 from workspace import organizations
 from workspace.models import Membership, Organization, User
 
@@ -54,8 +54,8 @@ def test_the_box_is_offered_and_not_ticked(editor: OAuthClient, browser: Browser
     page = browser.open(editor.authorize_address())
     text = page.content.decode()
     assert BOX in text
-    assert "For 30 days it gets this access again without asking you" in text
-    assert "the answer goes to app.example." in text
+    assert "For 30 days, identical requests that redirect to" in text
+    assert "requests that redirect to app.example are approved without asking" in text
     browser.decide(page)
     assert not RememberedConsent.objects.exists()
     assert asked_again(editor, browser)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from oauth.models import Client, RememberedConsent
 from tests.drivers.metadata_site import CALLBACK, MetadataSite, serving
 from tests.drivers.oauth_client import Browser, OAuthClient
-from tests.oauth.remembered_cast import BOX, asks, remember
+from tests.oauth.remembered_clients import BOX, asks, remember
 
 
 @pytest.fixture

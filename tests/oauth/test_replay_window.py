@@ -9,7 +9,8 @@ import time_machine
 
 from audit.models import SecurityEvent
 from halo_mcp.celery import app
-from oauth import cleanup, tasks
+from oauth import tasks
+from oauth.grants import cleanup
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
 from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, read, refused, tokens_of
 from workspace.models import Membership, Organization, User
@@ -102,7 +103,7 @@ def test_once_the_successor_was_used_the_reply_has_arrived(
 
 
 @pytest.mark.parametrize(
-    "beside",
+    "changes",
     [
         {"scope": "docs:read"},
         {"scope": "actions:*"},
@@ -111,10 +112,10 @@ def test_once_the_successor_was_used_the_reply_has_arrived(
     ],
 )
 def test_only_the_same_request_is_a_repeated_one(
-    beside: dict[str, str], tokens: Tokens, oauth_client: OAuthClient
+    changes: dict[str, str], tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     oauth_client.refresh(tokens.refresh)
-    assert refused(oauth_client.refresh(tokens.refresh, **beside)) == INVALID_GRANT
+    assert refused(oauth_client.refresh(tokens.refresh, **changes)) == INVALID_GRANT
     assert ended()
 
 

@@ -1,4 +1,4 @@
-"""POST /revoke: ends a whole chain, and says 200 to everybody (RFC 7009)."""
+"""POST /revoke: ends a whole family, and says 200 to everybody (RFC 7009)."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_revoking_either_token_ends_both(
 
 
 @pytest.mark.parametrize("which", [pytest.param("refresh", id="F02-rotated"), "access"])
-def test_a_token_of_an_earlier_generation_ends_the_chain_too(
+def test_a_token_of_an_earlier_generation_revokes_the_token_family_too(
     which: str, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
@@ -81,7 +81,7 @@ def test_another_clients_token_stays_alive(
         pytest.param({"token": "\0"}, id="nul"),
     ],
 )
-def test_everybody_is_told_200_and_nothing_ends(
+def test_everybody_is_answered_200_and_nothing_ends(
     changes: dict[str, Any], tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     sent = {"token": tokens.access} | changes
@@ -90,7 +90,7 @@ def test_everybody_is_told_200_and_nothing_ends(
 
 
 @pytest.mark.parametrize("content_type", [pytest.param("application/json", id="F07"), "text/plain"])
-def test_what_is_no_form_is_told_200_too(
+def test_what_is_no_form_is_answered_200_too(
     content_type: str, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     body = f"token={tokens.access}&client_id={oauth_client.client_id}"
@@ -118,7 +118,7 @@ def test_a_confidential_client_revokes_with_its_secret_alone(
     assert confidential.ping(pair.access) == 401
 
 
-def test_an_address_that_asks_too_often_is_told_to_try_again(
+def test_an_address_that_asks_too_often_is_asked_to_try_again(
     oauth_client: OAuthClient, settings: Any
 ) -> None:
     settings.HALO_RATE_IP = Limit.parse("2/m")

@@ -9,7 +9,7 @@ from django.db import IntegrityError
 
 from audit.models import SecurityEvent
 from foundation import ids
-from oauth import tokens
+from oauth.grants import tokens
 from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
 from tests.drivers.oauth_client import (
     CALLBACK,
@@ -119,7 +119,7 @@ def test_a_missing_parameter_is_named_and_costs_nothing(
 ) -> None:
     response = oauth_client.exchange(code, **{missing: None})
     assert refused(response) == INVALID_REQUEST
-    assert read(response)["error_description"] == f"{missing} is missing."
+    assert read(response)["error_description"] == f"{missing} is required."
     assert oauth_client.exchange(code).status_code == 200
 
 
@@ -286,7 +286,7 @@ def test_a_code_out_of_thin_air_is_no_grant(
 
 
 @pytest.mark.parametrize("case", [pytest.param("invalid_grant", id="V10")])
-def test_a_chain_that_is_deleted_meanwhile_is_no_error_of_ours(
+def test_a_token_family_that_is_deleted_meanwhile_is_no_server_error(
     case: str, code: str, oauth_client: OAuthClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*_given: object) -> None:

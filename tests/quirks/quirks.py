@@ -27,7 +27,7 @@ HELD_BY: Final[Mapping[str, str]] = {
     "dangerous-schemes-never": MATCHING
     + "test_no_setting_and_no_client_makes_a_dangerous_scheme_acceptable",
     "one-bad-uri-is-named": METADATA
-    + "test_one_bad_uri_is_named_and_the_good_one_beside_it_is_not_kept",
+    + "test_one_bad_uri_is_named_and_the_good_one_next_to_it_is_not_kept",
     "form-action-lets-the-redirect-through": MATCHING
     + "test_form_action_names_what_the_browser_can_match",
     # Resource and scope
@@ -41,7 +41,7 @@ HELD_BY: Final[Mapping[str, str]] = {
     "granted-scope-comes-with-the-token": "tests/oauth/test_token_exchange.py::"
     "test_a_code_is_exchanged_for_a_pair",
     "scope-in-every-401": "tests/tools_registry/test_endpoint_bearer.py::"
-    "test_h01_who_shows_no_bearer_is_told_where_to_sign_in",
+    "test_h01_who_shows_no_bearer_is_shown_where_to_sign_in",
     "offline-access-is-dropped": SCOPES
     + "test_a_word_outside_the_grammar_is_dropped_without_an_error",
     "step-up-says-where-to-reconnect": "tests/tools_registry/test_gate_layers.py::"
@@ -51,14 +51,18 @@ HELD_BY: Final[Mapping[str, str]] = {
     "well-known-else-is-json-404": DISCOVERY
     + "test_anything_else_that_is_well_known_is_not_found_and_not_reflected",
     "documents-answer-head": DISCOVERY + "test_a_document_can_be_asked_for_its_headers_alone",
-    "registration-omits-nulls": METADATA + "test_a_public_client_is_told_its_id_and_no_nulls",
+    "registration-omits-nulls": METADATA + "test_a_public_client_is_sent_its_id_and_no_nulls",
     "secrets-never-expire": METADATA + "test_a_secret_is_answered_with_an_expiry_of_never",
     "unknown-members-are-ignored": METADATA + "test_unknown_members_are_ignored",
+    "codex-has-a-metadata-document": "tests/oauth/test_cimd_unreachable.py::"
+    "test_a_host_that_cannot_be_reached_is_named_on_the_page",
+    "codex-registers-without-them": "tests/oauth/test_cimd_unreachable.py::"
+    "test_once_documents_are_switched_off_they_are_not_advertised_and_clients_register",
     "unknown-client-gets-a-page": AUTHORIZE
     + "test_a_request_without_a_safe_way_back_is_answered_by_a_page",
     "unknown-client-is-invalid-client": "tests/oauth/test_cleanup.py::"
     "test_a_pruned_client_is_on_record_and_looks_unknown",
-    "racing-refreshes": "tests/oauth/test_races_and_traces.py::"
+    "racing-refreshes": "tests/oauth/test_races_process.py::"
     "test_while_the_replay_window_is_open_all_of_them_get_the_one_pair",
     # Transport
     "options-needs-no-token": HTTP
@@ -80,9 +84,9 @@ HELD_BY: Final[Mapping[str, str]] = {
     "test_a_setting_says_which_name_is_listed",
     "portable-schemas": "tests/tools_registry/test_toolset_checks.py::"
     "test_schemas_that_some_host_cannot_read_are_refused",
-    "facts-are-told-twice": REVISIONS
-    + "test_facts_of_a_tool_with_an_output_schema_are_told_twice_where_they_may_be",
-    "errors-are-told-in-text": REVISIONS + "test_an_error_has_the_shape_of_its_revision",
+    "facts-are-sent-twice": REVISIONS
+    + "test_facts_of_a_tool_with_an_output_schema_are_sent_twice_where_they_may_be",
+    "errors-are-sent-as-text": REVISIONS + "test_an_error_has_the_shape_of_its_revision",
     "lists-keep-their-order": REVISIONS
     + "test_a_list_is_the_same_each_time_however_an_inspector_asks",
     "pages-only-when-large": "tests/tools_registry/test_paging.py::test_a_usual_list_is_one_page",
@@ -91,9 +95,9 @@ HELD_BY: Final[Mapping[str, str]] = {
     # Elicitation
     "empty-elicitation-means-forms": "tests/mcp_protocol/test_negotiation.py::"
     "test_an_empty_elicitation_capability_means_forms",
-    "no-form-for-url-clients": "tests/tools_registry/test_asking_in_rounds.py::"
-    "test_what_the_client_cannot_be_asked_is_told_as_the_capability_it_lacks",
-    "no-form-before-2026": "tests/tools_registry/test_asking_whom.py::"
-    "test_a_client_that_cannot_be_asked_is_told_so_and_nothing_runs",
+    "no-form-for-url-clients": "tests/tools_registry/test_elicitation_by_result.py::"
+    "test_what_the_client_cannot_be_asked_is_reported_as_the_capability_it_lacks",
+    "no-form-before-2026": "tests/tools_registry/test_elicitation_capabilities.py::"
+    "test_a_client_that_cannot_be_asked_gets_an_error_and_nothing_runs",
     "removed-methods-are-404": REVISIONS + "test_what_the_newest_revision_removed_is_not_found",
 }

@@ -3,8 +3,8 @@
 import pytest
 from django.conf import settings
 
-from oauth import redirects
-from oauth.client_metadata import ClientMetadata
+from oauth.clients import redirects
+from oauth.clients.client_metadata import ClientMetadata
 
 CHATGPT = "https://chatgpt.com/connector"
 CURSOR = "cursor://anysphere.cursor-mcp/oauth/callback"

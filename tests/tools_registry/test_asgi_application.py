@@ -9,7 +9,7 @@ import pytest
 from halo_mcp.asgi import Application
 from tests.drivers.asgi import exchange, scope_of
 from tests.drivers.mcp import HOST
-from tools_registry.asgi import McpApplication
+from tools_registry.endpoint.asgi import McpApplication
 
 
 @pytest.fixture
@@ -21,16 +21,16 @@ def application() -> Iterator[Application]:
 
 async def spoken(application: Application, scope: dict[str, Any], *events: str) -> list[str]:
     """What the application says to a protocol of plain events."""
-    heard, coming = [], iter(events)
+    received, coming = [], iter(events)
 
     async def receive() -> dict[str, Any]:
         return {"type": next(coming)}
 
     async def send(event: Any) -> None:
-        heard.append(event["type"])
+        received.append(event["type"])
 
     await application(scope, receive, send)
-    return heard
+    return received
 
 
 def test_the_endpoint_answers_ahead_of_django(application: Application) -> None:
@@ -53,8 +53,9 @@ def test_every_other_path_goes_to_django(application: Application, path: str) ->
     assert (wire.status, wire.headers["x-frame-options"]) == (404, "DENY")
 
 
-def test_a_web_socket_is_turned_away(application: Application) -> None:
-    said = asyncio.run(spoken(application, {"type": "websocket"}, "websocket.connect"))
+def test_a_web_socket_at_no_address_of_a_project_is_turned_away(application: Application) -> None:
+    scope = {"type": "websocket", "path": "/api/mcp", "headers": []}
+    said = asyncio.run(spoken(application, scope, "websocket.connect"))
     assert said == ["websocket.close"]
 
 

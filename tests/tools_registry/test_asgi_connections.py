@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 from django.db import connections
 
-from tools_registry import asgi
+from tools_registry.endpoint import asgi
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from mcp_protocol.revisions import REVISIONS
 from tests.drivers.asgi import application, exchange, scope_of
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import HOST, Reply
-from tools_registry.asgi import McpApplication
+from tools_registry.endpoint.asgi import McpApplication
 
 FUZZ = settings(
     max_examples=120,

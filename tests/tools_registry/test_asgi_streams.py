@@ -12,19 +12,19 @@ from audit import record
 from audit.models import ActionExecution
 from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
-from tests.drivers.asgi import Wire, application, exchange, opened, scope_of, through
+from tests.drivers.asgi import Wire, application, exchange, opened, scope_of
 from tests.drivers.mcp import BOTH, HOST, McpClient, events_in
-from tools_registry import delivery
-from tools_registry.asgi import Patience
-from tools_registry.delivery import Outbox
-from tools_registry.streaming import left_out
+from tools_registry.endpoint.asgi import Timeouts
+from tools_registry.endpoint.streams import delivery
+from tools_registry.endpoint.streams.delivery import Outbox
+from tools_registry.endpoint.streams.streaming import left_out
 
 pytestmark = pytest.mark.usefixtures("lab")
 
 MODERN = Revision.V2026_07_28
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 TOKEN = {"progressToken": "p1"}
-HASTY = Patience(body=30, keep_alive=0.02)
+HASTY = Timeouts(body=30, keep_alive=0.02)
 
 
 def request_of(
@@ -75,14 +75,15 @@ def test_progress_comes_as_events_and_the_last_one_is_the_response(
 
 
 @pytest.mark.parametrize(
-    ("level", "heard"), [("debug", ["debug", "warning"]), ("warning", ["warning"]), ("error", [])]
+    ("level", "received"),
+    [("debug", ["debug", "warning"]), ("warning", ["warning"]), ("error", [])],
 )
 def test_log_messages_come_from_the_level_asked_for(
-    mcp: McpClient, level: str, heard: list[str]
+    mcp: McpClient, level: str, received: list[str]
 ) -> None:
     wire = streamed(mcp.at(MODERN), "count_up", {"to": 1}, {LOG_LEVEL: level})
     *logs, response = wire.reply.events
-    assert [event["params"]["level"] for event in logs] == heard
+    assert [event["params"]["level"] for event in logs] == received
     assert "result" in response
 
 
@@ -119,7 +120,7 @@ def test_a_refusal_of_a_call_that_would_stream_is_json_with_its_status(mcp: McpC
     assert wire.reply.code == -32602
 
 
-def test_behind_django_the_events_come_all_at_once(mcp: McpClient) -> None:
+def test_the_events_of_a_call_come_in_order(mcp: McpClient) -> None:
     reply = mcp.asking_for_events().call("count_up", {"to": 2}, meta=TOKEN)
     assert reply.headers["content-type"] == "text/event-stream"
     assert [event.get("method") for event in reply.events] == [
@@ -127,16 +128,6 @@ def test_behind_django_the_events_come_all_at_once(mcp: McpClient) -> None:
         "notifications/progress",
         None,
     ]
-
-
-def test_both_edges_send_the_same_events(mcp: McpClient) -> None:
-    with application() as app:
-        ahead = mcp.asking_for_events().through(through(app))
-        streams = [
-            client.call("count_up", {"to": 2}, meta=TOKEN).body
-            for client in (ahead, mcp.asking_for_events())
-        ]
-    assert streams[0] == streams[1]
 
 
 def test_a_quiet_stream_is_kept_alive_with_comments(mcp: McpClient, tmp_path: Path) -> None:
@@ -180,7 +171,7 @@ def test_closing_the_stream_cancels_at_the_newest_revision(
 
 
 async def given_up_on(app: Any, client: McpClient, awaited: Path) -> None:
-    """The server cancels the request, as at the end of its patience when it stops."""
+    """The server cancels the request, as after its shutdown timeout."""
     scope, body = request_of(client, "write_slowly", {"file": str(awaited)}, TOKEN)
     wire = Wire([body])
     running = asyncio.ensure_future(app(scope, wire.receive, wire.send))
@@ -237,7 +228,7 @@ def test_a_call_that_fails_on_its_stream_says_so_there(mcp: McpClient, tmp_path:
     assert ActionExecution.objects.get().outcome == "tool_error"
 
 
-def test_a_row_that_cannot_be_written_is_told_on_the_stream_with_a_number_to_quote(
+def test_a_row_that_cannot_be_written_is_reported_on_the_stream_with_a_number_to_quote(
     mcp: McpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_given: object) -> None:
@@ -256,10 +247,10 @@ def test_a_row_that_cannot_be_written_is_told_on_the_stream_with_a_number_to_quo
 @pytest.mark.parametrize(
     ("level", "in_words"), [(None, False), ("error", False), ("warning", True), ("debug", True)]
 )
-def test_a_reader_that_is_too_slow_misses_notifications_and_is_told_how_many(
+def test_a_reader_that_is_too_slow_misses_notifications_and_is_shown_how_many(
     monkeypatch: pytest.MonkeyPatch, level: str | None, in_words: Any
 ) -> None:
-    monkeypatch.setattr(delivery, "MOST_WAITING", 3)
+    monkeypatch.setattr(delivery, "MAX_WAITING", 3)
     terms = Terms(MODERN, log_level=level)
 
     async def said_at_once() -> bytes:
@@ -274,6 +265,8 @@ def test_a_reader_that_is_too_slow_misses_notifications_and_is_told_how_many(
     *kept, response = events_in(sent)
     assert [event["n"] for event in kept if "n" in event] == [0, 1, 2]
     assert response == {"id": 9, "result": {}}
-    told = [event["params"]["data"] for event in kept[3:]]
-    assert told == (["7 messages were left out: they were read too slowly."] if in_words else [])
+    reported = [event["params"]["data"] for event in kept[3:]]
+    assert reported == (
+        ["7 messages were left out: they were read too slowly."] if in_words else []
+    )
     assert (b": 7 messages left out\n\n" in sent) is not in_words

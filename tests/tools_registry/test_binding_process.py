@@ -22,11 +22,11 @@ from tests.drivers import grants
 # The server has made people with the first numbers.
 grants._numbers = itertools.count(100)
 
-def told(grant):
+def described(grant):
     customer = grant.customer(email="{SAME}", name=grant.organization.name)
     return {{"token": grant.token(), "customer": customer.pk, "name": customer.name}}
 
-print(json.dumps([told(grants.granted()), told(grants.granted())]))
+print(json.dumps([described(grants.granted()), described(grants.granted())]))
 """
 
 
@@ -52,7 +52,7 @@ def call(client: httpx2.Client, url: str, tenant: Tenant, meta: dict[str, str]) 
 
 
 def test_l08_calls_of_two_organizations_at_once_stay_apart(lab_server: Laboratory) -> None:
-    first, second = (Tenant(**told) for told in json.loads(lab_server.evaluate(TWO)))
+    first, second = (Tenant(**reported) for reported in json.loads(lab_server.evaluate(TWO)))
     url = lab_server.server.mcp_url
 
     def one(client: httpx2.Client, turn: int) -> None:

@@ -65,10 +65,10 @@ def test_no_call_that_begins_after_a_switch_was_turned_off_succeeds(
         running_calls = pool.map(timed, range(calls))
         lab_server.evaluate(SWITCH_OFF)
         off = time.monotonic()
-        told = [*before, *running_calls, *pool.map(timed, range(calls))]
+        reported = [*before, *running_calls, *pool.map(timed, range(calls))]
     assert {code for _, code in before} == {0}
-    assert {code for begun, code in told if begun > off} == {-32002}
-    assert {code for _, code in told} == {0, -32002}
+    assert {code for begun, code in reported if begun > off} == {-32002}
+    assert {code for _, code in reported} == {0, -32002}
 
 
 def connected(server: Server) -> str:
@@ -86,7 +86,7 @@ def connected(server: Server) -> str:
     return str(httpx2.post(server.url + TOKEN, data=sent, timeout=60).json()["access_token"])
 
 
-def told_at_once(server: Server) -> Counter[int]:
+def codes_at_once(server: Server) -> Counter[int]:
     token = connected(server)
     with ThreadPoolExecutor(THREADS) as pool:
         codes = pool.map(
@@ -99,11 +99,11 @@ def told_at_once(server: Server) -> Counter[int]:
 def test_of_many_calls_at_once_exactly_as_many_pass_as_the_cap_allows(
     cap: int, server: Server
 ) -> None:
-    assert told_at_once(server) == {0: cap, -32002: THREADS}
+    assert codes_at_once(server) == {0: cap, -32002: THREADS}
 
 
 @pytest.mark.skipif(not os.environ.get("REDIS_URL"), reason="one process needs no shared counter")
 @pytest.mark.parametrize("processes", [pytest.param(4, id="T05")])
 def test_four_processes_count_together(processes: int, tmp_path: Path) -> None:
     with running(tmp_path, {"HALO_PROCESSES": str(processes)}) as server:
-        assert told_at_once(server) == {0: CAP, -32002: THREADS}
+        assert codes_at_once(server) == {0: CAP, -32002: THREADS}

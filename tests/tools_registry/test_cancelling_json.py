@@ -1,8 +1,9 @@
 """Cancelling a call that is answered in one piece."""
 
 import json
+import select
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import pytest
 
 from mcp_protocol.revisions import HANDSHAKE, Revision
-from tests.drivers.fixture_server import Laboratory, beside, laboratory
+from tests.drivers.fixture_server import Laboratory, laboratory, second_server
+from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.toolbox import begun_mark
 from tests.tools_registry.test_asgi_process import Line, last_row, until
-from tools_registry.watching import WATCHES_AFTER
+from tools_registry.endpoint.streams.disconnects import WATCHES_AFTER
 
 pytestmark = pytest.mark.process
 
@@ -32,7 +33,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
 
 @pytest.fixture(scope="module")
 def other(running: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with beside(running, tmp_path_factory.mktemp("beside")) as started:
+    with second_server(running, tmp_path_factory.mktemp("second")) as started:
         yield started
 
 
@@ -76,6 +77,22 @@ def cancel(where: Laboratory, revision: Revision, request_id: int = 9) -> None:
     assert client.notify("notifications/cancelled", given).status == 202
 
 
+def cancel_until(
+    true: Callable[[], bool], where: Laboratory, revision: Revision, request_id: int = 9
+) -> None:
+    """Cancel again and again: from when on a server listens cannot be seen from outside."""
+
+    def is_done() -> bool:
+        cancel(where, revision, request_id)
+        return true()
+
+    until(is_done)
+
+
+def is_answered(line: Line) -> bool:
+    return bool(select.select([line.socket], [], [], 0)[0])
+
+
 def answer_on(line: Line) -> Any:
     head, _, body = line.read_until(b"}}").partition(b"\r\n\r\n")
     assert b"content-type: application/json" in head.lower()
@@ -94,7 +111,7 @@ def test_closing_the_connection_cancels_at_the_newest_revision(
 def test_closing_the_connection_did_not_cancel_before(running: Laboratory, awaited: Path) -> None:
     with begun(running, NEWEST_HANDSHAKE, awaited):
         pass
-    time.sleep(SHOWN)
+    time.sleep(SHOWN)  # no event: nothing is to happen in that time
     assert last_row(running, TOOL) == "started"
     awaited.touch()
     until(lambda: last_row(running, TOOL) != "started")
@@ -106,9 +123,8 @@ def test_a_notification_cancels_before_the_newest_revision(
     running: Laboratory, awaited: Path, revision: Revision
 ) -> None:
     with begun(running, revision, awaited) as line:
-        time.sleep(2 * WATCHES_AFTER)
         cancel(running, revision, 8)
-        cancel(running, revision)
+        cancel_until(lambda: is_answered(line), running, revision)
         assert answer_on(line)["error"]["message"] == "The call was cancelled."
     assert last_row(running, TOOL) == "cancelled cancelled"
 
@@ -117,8 +133,7 @@ def test_a_notification_at_another_process_finds_the_call(
     running: Laboratory, other: Laboratory, awaited: Path
 ) -> None:
     with begun(running, NEWEST_HANDSHAKE, awaited) as line:
-        time.sleep(2 * WATCHES_AFTER)
-        cancel(other, NEWEST_HANDSHAKE)
+        cancel_until(lambda: is_answered(line), other, NEWEST_HANDSHAKE)
         assert "error" in answer_on(line)
     assert last_row(running, TOOL) == "cancelled cancelled"
 
@@ -130,9 +145,10 @@ def test_a_notification_that_may_mean_either_of_two_calls_cancels_neither(
         begun(running, NEWEST_HANDSHAKE, awaited) as one,
         begun(running, NEWEST_HANDSHAKE, tmp_path / "also") as other,
     ):
-        time.sleep(2 * WATCHES_AFTER)
-        cancel(running, NEWEST_HANDSHAKE)
-        time.sleep(SHOWN)
+        deadline = time.monotonic() + SHOWN
+        while time.monotonic() < deadline:
+            cancel(running, NEWEST_HANDSHAKE)
+        time.sleep(SHOWN)  # no event: nothing is to happen in that time
         for line, file in ((one, awaited), (other, tmp_path / "also")):
             file.touch()
             assert "result" in json.loads(line.read_until(b"}}").partition(b"\r\n\r\n")[2])
@@ -146,9 +162,7 @@ def test_of_a_batch_the_member_that_runs_is_cancelled_and_the_next_is_not(
     batch = [message(awaited, client, 1), message(tmp_path / "next", client, 2)]
     with sent(running, revision, batch) as line:
         until(begun_mark(awaited).exists)
-        time.sleep(2 * WATCHES_AFTER)
-        cancel(running, revision, 1)
-        until(begun_mark(tmp_path / "next").exists)
+        cancel_until(begun_mark(tmp_path / "next").exists, running, revision, 1)
         cancel(running, revision, 1)
         (tmp_path / "next").touch()
         first, second = json.loads(line.read_until(b"}}]").partition(b"\r\n\r\n")[2])

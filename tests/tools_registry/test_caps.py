@@ -13,13 +13,13 @@ from mcp_protocol.revisions import REVISIONS, Revision
 from oauth.models import Authorization
 from oauth.models import Client as OAuthApp
 from tests.drivers.asgi import Wire
-from tests.drivers.asked import Asked, accept, facts, requests_on
+from tests.drivers.elicitation_client import ElicitationClient, accept, facts, requests_on
+from tests.drivers.fixture_tools import NOTHING, TEXT
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
-from tests.drivers.toolbox import NOTHING, TEXT
 from tools_registry import registry
+from tools_registry.api import Arguments, Facts, ToolContext, Toolset
 from tools_registry.models import ActionToggle
-from tools_registry.types import Arguments, Facts, ToolContext, Toolset
 from workspace.models import Organization, User
 
 pytestmark = pytest.mark.usefixtures("lab")
@@ -35,9 +35,9 @@ def cap_organization(grant: Grant, most: int | None) -> None:
     Organization.objects.filter(pk=grant.organization.pk).update(calls_per_minute=most)
 
 
-def beside(grant: Grant) -> Grant:
+def second_client(grant: Grant) -> Grant:
     """Another connection in the same organization, by the same person through another client."""
-    client = OAuthApp.objects.create(client_id=f"beside-{grant.client.client_id}", name="Beside")
+    client = OAuthApp.objects.create(client_id=f"second-{grant.client.client_id}", name="Second")
     before = grant.authorization
     other = Authorization.objects.create(
         client=client,
@@ -95,7 +95,7 @@ def test_t02_all_connections_of_an_organization_share_the_cap_of_an_action(grant
     cap_action(grant, "find_contact", 1)
     assert find(McpClient(grant.token())).status == 200
     refused(find(McpClient(grant.token())), "action", 1)
-    refused(find(McpClient(beside(grant).token())), "action", 1)
+    refused(find(McpClient(second_client(grant).token())), "action", 1)
 
 
 def test_a_call_that_the_gate_refuses_costs_the_action_nothing(grant: Grant) -> None:
@@ -127,7 +127,9 @@ def two_rounds(context: ToolContext, _arguments: Arguments) -> Facts:
     return Facts({**first, **context.ask_form("second", "Colour?", {"colour": TEXT})})
 
 
-def test_a_call_that_asks_counts_once_however_often_it_goes_on(grant: Grant, asked: Asked) -> None:
+def test_a_call_that_asks_counts_once_however_often_it_goes_on(
+    grant: Grant, asked: ElicitationClient
+) -> None:
     grant.connect("desk", enabled=("two_rounds",))
     cap_action(grant, "two_rounds", 1)
 
@@ -146,7 +148,7 @@ def test_a_call_that_asks_counts_once_however_often_it_goes_on(grant: Grant, ask
 
 def test_t02_all_connections_of_an_organization_share_its_cap(grant: Grant) -> None:
     cap_organization(grant, 2)
-    one, other = McpClient(grant.token()), McpClient(beside(grant).token())
+    one, other = McpClient(grant.token()), McpClient(second_client(grant).token())
     assert [client.call("setup_get_jwt_sample").status for client in (one, other)] == [200, 200]
     refused(one.call("search_docs", {"query": "x"}), "organization", 2)
     refused(McpClient(grant.token()).call("nope"), "organization", 2)
@@ -237,7 +239,7 @@ def test_an_admin_caps_an_organization_for_the_next_call_and_it_is_in_the_histor
 
 @pytest.mark.parametrize("typed", ["0", "-1", "1000001", "1.5", "many", "9" * 40])
 @pytest.mark.parametrize("address", [of_toggle, of_organization])
-def test_what_can_be_no_cap_is_told_and_not_taken(
+def test_what_can_be_no_cap_is_reported_and_not_taken(
     admin: Client, grant: Grant, address: Any, typed: str
 ) -> None:
     grant.connect("crm", enabled=("find_contact",))

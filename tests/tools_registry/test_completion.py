@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from documentation.index import refresh
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers import grants
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
-from tools_registry.documentation.index import refresh
 
 REVIEW = {"type": "ref/prompt", "name": "review_write"}
 TELL = {"type": "ref/prompt", "name": "tell"}
@@ -55,7 +55,7 @@ def test_pages_are_offered_those_that_begin_so_first(mcp: McpClient, tmp_path: P
 
 
 @pytest.mark.usefixtures("books")
-def test_no_more_than_a_hundred_values_are_told_and_how_many_there_are(mcp: McpClient) -> None:
+def test_no_more_than_a_hundred_values_are_returned_and_how_many_there_are(mcp: McpClient) -> None:
     completion = complete(mcp, BOOK, "book").result["completion"]
     assert len(completion["values"]) == 100
     assert (completion["total"], completion["hasMore"]) == (150, True)

@@ -15,12 +15,12 @@ from django.urls import reverse
 
 from audit.models import ActionExecution, SecurityEvent
 from foundation import outbound, sealing
-from foundation.outbound import again
+from foundation.outbound import retry
 from foundation.outbound.breaker import FAILURES
+from tests.drivers.fake_vendors import help_desk, site
+from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.standins import desk, site
-from tests.drivers.standins.site import Site
 from tools_registry.models import ConnectionState, Credential, IntegrationMode
 from tools_registry.vendors import connecting, credentials
 from workspace.models import User
@@ -33,8 +33,8 @@ HELLO = site.saying({"desk": "of Acme"})
 
 @pytest.fixture
 def vendor(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.setattr(again, "FIRST_PAUSE", 0.001)
-    with desk.opened(settings) as opened:
+    monkeypatch.setattr(retry, "FIRST_DELAY", 0.001)
+    with help_desk.opened(settings) as opened:
         opened.usual = HELLO
         yield opened
 
@@ -87,7 +87,7 @@ def page(grant: Grant, vendor: Site) -> Page:  # noqa: ARG001  its site has to b
 
 @pytest.fixture
 def mcp(grant: Grant, vendor: Site) -> McpClient:  # noqa: ARG001  as above
-    desk.connect(grant)
+    help_desk.connect(grant)
     return McpClient(grant.token())
 
 
@@ -96,7 +96,7 @@ def standing_of(page: Page) -> tuple[str, str]:
 
 
 def test_an_admin_connects_and_the_next_request_uses_it(page: Page, vendor: Site) -> None:
-    page.grant.connect("desk", enabled=desk.ACTIONS, connection=ConnectionState.NOT_CONNECTED)
+    page.grant.connect("desk", enabled=help_desk.ACTIONS, connection=ConnectionState.NOT_CONNECTED)
     mcp = McpClient(page.grant.token())
     assert READ not in mcp.tool_names()
     assert "Help desk is connected: the desk of Acme." in page.connect()
@@ -144,7 +144,7 @@ def test_who_connected_and_who_ended_it_is_on_record(page: Page) -> None:
 def test_a_disconnected_integration_is_refused_and_its_credential_gone(
     page: Page, mcp: McpClient
 ) -> None:
-    assert "is disconnected" in page.act("disconnect")
+    assert "The credential was deleted." in page.act("disconnect")
     assert mcp.call(READ).error["data"]["reason"] == "not_connected"
     assert not Credential.objects.exists()
     assert standing_of(page) == ("not_connected", "")
@@ -174,7 +174,7 @@ def test_settings_change_without_the_credential_being_typed_again(page: Page, ve
 def test_a_form_that_is_not_right_changes_nothing(
     page: Page, vendor: Site, key: str, queue: str
 ) -> None:
-    assert "Please correct what is marked below." in page.connect(key, queue)
+    assert "Correct the errors below." in page.connect(key, queue)
     assert not IntegrationMode.objects.exists()
     assert not vendor.seen
 
@@ -196,7 +196,7 @@ def test_a_check_that_fails_says_why_and_keeps_an_old_connection_trying(
     bad = {"garbage": site.GARBAGE, "shape": site.saying([1]), "reset": site.resetting}
     vendor.usual = bad[answer]
     text = page.act("check")
-    assert "could not be reached with this credential" in text
+    assert "with this credential" in text
     state, error = standing_of(page)
     assert state == "failing"
     assert error in text
@@ -214,7 +214,7 @@ def test_a_check_goes_out_although_calls_have_given_the_vendor_up(
 
 
 def test_a_check_without_a_credential_asks_nobody(page: Page, vendor: Site) -> None:
-    assert "There is no credential to check." in page.act("check")
+    assert "No credential is saved." in page.act("check")
     assert not vendor.seen
 
 
@@ -242,7 +242,7 @@ def test_only_who_may_change_the_mode_gets_the_page(page: Page, method: str) -> 
     event = SecurityEvent.objects.get(kind="admin_refused")
     assert event.detail == f"{method.upper()} {page.url}"
     member = Client()
-    member.force_login(page.grant.user)
+    member.force_login(User.objects.create_user("member@acme.example"))
     assert getattr(member, method)(page.url, {"act": "check"}).status_code == 302
     assert not IntegrationMode.objects.exists()
 
@@ -290,7 +290,7 @@ def test_a_refused_credential_shows_and_the_next_success_sets_it_right(
     assert standing_of(page) == ("failing", REFUSED)
     assert REFUSED in page.read()
     event = SecurityEvent.objects.get(kind="credential_refused")
-    assert (event.subject, event.detail) == (str(page.mode.pk), f"desk: {REFUSED}")
+    assert (event.subject, event.detail) == (str(page.mode.pk), f"Help desk: {REFUSED}")
     assert READ in mcp.tool_names()
     vendor.usual = HELLO
     assert mcp.call(READ).facts == {"desk": "of Acme"}
@@ -374,7 +374,7 @@ def test_a_vendor_that_is_given_up_shows_why_until_it_answers(
         mcp.call(WRITE)
     assert standing_of(page) == ("connected", "")
     mcp.call(WRITE)
-    assert standing_of(page) == ("connected", "desk answered 503.")
+    assert standing_of(page) == ("connected", "Help desk answered 503.")
     vendor.usual = HELLO
     page.act("check")
     assert standing_of(page) == ("connected", "")
@@ -384,7 +384,7 @@ def test_a_credential_that_no_key_opens_shows_as_failing(
     page: Page, mcp: McpClient, settings: Any
 ) -> None:
     settings.HALO_SEALING_KEYS = [sealing.new_key()]
-    message = "The stored credential cannot be opened."
+    message = "The stored credential cannot be decrypted."
     assert mcp.call(READ).error["message"] == message
     assert standing_of(page) == ("failing", message)
     page.connect()
@@ -392,9 +392,9 @@ def test_a_credential_that_no_key_opens_shows_as_failing(
 
 
 def test_a_credential_moved_to_another_row_does_not_open(grant: Grant, vendor: Site) -> None:  # noqa: ARG001  the registry
-    mode = desk.connect(grant)
+    mode = help_desk.connect(grant)
     sealed = Credential.objects.get().sealed
     credentials.store(mode, "x")
     Credential.objects.update(sealed=sealed)
     reply = McpClient(grant.token()).call(READ)
-    assert reply.error["message"] == "The stored credential cannot be opened."
+    assert reply.error["message"] == "The stored credential cannot be decrypted."

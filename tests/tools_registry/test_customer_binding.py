@@ -10,12 +10,18 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.asgi import Wire
-from tests.drivers.asked import EVERYTHING, Asked, accept, requests_on, response
-from tests.drivers.asked import facts as facts_on
-from tests.drivers.bound import Meta, by_email, by_id, forged, rejected, row, whom
+from tests.drivers.bound_calls import Meta, by_email, by_id, forged, rejected, row, whom
+from tests.drivers.elicitation_client import (
+    EVERYTHING,
+    ElicitationClient,
+    accept,
+    requests_on,
+    response,
+)
+from tests.drivers.elicitation_client import facts as facts_on
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
-from tools_registry import binding
+from tools_registry.pipeline import binding
 from workspace import customers
 from workspace.models import Customer
 
@@ -48,6 +54,7 @@ def test_m01_a_call_runs_for_its_own_customer_and_the_row_says_for_whom(
         "email": "Ada@Example.com",
         "name": "Ada",
         "external_id": "user-1",
+        "company_id": "",
         "vendor_ids": {"hubspot": "151", "stripe": "cus_Ada"},
     }
     assert (row().outcome, row().bound_customer_id) == ("success", ada.pk)
@@ -105,7 +112,7 @@ def disagreeing(grant: Grant) -> Meta:
 
 
 def half_foreign(grant: Grant) -> Meta:
-    """An id of another organization beside an address that both have."""
+    """An id of another organization next to an address that both have."""
     grant.customer(email="same@example.com")
     theirs = granted().customer(email="same@example.com")
     return {**by_id(theirs), **by_email("same@example.com")}
@@ -140,8 +147,8 @@ def test_m02_every_wrong_binding_is_rejected_in_the_same_bytes(
     mcp: McpClient, grant: Grant, wrong: Any
 ) -> None:
     meta = wrong(grant)
-    told = rejected(mcp.call("whom", meta=meta))
-    assert told.body == rejected(mcp.call("whom", meta=forged(grant))).body
+    message = rejected(mcp.call("whom", meta=meta))
+    assert message.body == rejected(mcp.call("whom", meta=forged(grant))).body
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
@@ -309,7 +316,7 @@ def ask(client: McpClient, tool: str, meta: Meta, **more: Any) -> Reply:
     return client.at(MODERN).request("tools/call", {**params, **more})
 
 
-def test_the_answer_to_a_question_is_bound_anew(mcp: McpClient, ada: Customer) -> None:
+def test_the_answer_to_a_question_is_bound_again(mcp: McpClient, ada: Customer) -> None:
     first = ask(mcp, "credit", by_id(ada))
     assert row().bound_customer_id == ada.pk
     answer = {"inputResponses": {"sure": accept(sure=True)}}
@@ -319,7 +326,9 @@ def test_the_answer_to_a_question_is_bound_anew(mcp: McpClient, ada: Customer) -
     rejected(ask(mcp, "credit", meta, **answer))
 
 
-def test_on_a_stream_a_customer_who_went_meanwhile_is_rejected(asked: Asked, ada: Customer) -> None:
+def test_on_a_stream_a_customer_who_went_meanwhile_is_rejected(
+    asked: ElicitationClient, ada: Customer
+) -> None:
     async def script() -> Wire:
         async with asked.call("credit", meta=by_id(ada.pk)) as wire:
             (request,) = await requests_on(wire)
@@ -333,7 +342,7 @@ def test_on_a_stream_a_customer_who_went_meanwhile_is_rejected(asked: Asked, ada
 
 
 def test_on_a_stream_the_answer_is_for_the_customer_of_the_call(
-    asked: Asked, ada: Customer
+    asked: ElicitationClient, ada: Customer
 ) -> None:
     async def script() -> Wire:
         async with asked.call("credit", meta=by_email("ada@example.com")) as wire:
@@ -346,7 +355,7 @@ def test_on_a_stream_the_answer_is_for_the_customer_of_the_call(
 
 
 def test_a_caller_who_lost_the_scope_meanwhile_leaves_no_customer_in_the_row(
-    asked: Asked, grant: Grant, ada: Customer
+    asked: ElicitationClient, grant: Grant, ada: Customer
 ) -> None:
     async def script() -> Wire:
         async with asked.call("credit", meta=by_id(ada)) as wire:

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from foundation.limits import Limit
 from oauth.models import Authorization
-from tests.drivers.bound import Meta, by_email, by_id, forged, rejected, whom
+from tests.drivers.bound_calls import Meta, by_email, by_id, forged, rejected, whom
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from workspace.models import Customer, Membership

@@ -11,10 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from tools_registry.documentation import index
-from tools_registry.documentation.index import DocumentationMissing, Refreshed, refresh
-from tools_registry.documentation.search import pages, read, search
-from tools_registry.models import DocumentationSection
+from documentation import index
+from documentation.index import DocumentationMissing, Refreshed, refresh
+from documentation.models import DocumentationSection
+from documentation.search import pages, read, search
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_file_whose_name_is_no_slug_is_skipped(folder: Path, name: str) -> Non
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("content", [b"# \xff\xfe", b"x" * (index.MOST_BYTES + 1)])
+@pytest.mark.parametrize("content", [b"# \xff\xfe", b"x" * (index.MAX_BYTES + 1)])
 def test_a_file_that_cannot_be_a_page_is_skipped_and_logged(
     folder: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -232,3 +232,24 @@ def test_the_command_takes_another_folder(folder: Path, capsys: pytest.CaptureFi
 def test_the_command_fails_plainly_without_its_folder(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"There is no documentation folder at .*nowhere"):
         call_command("index_docs", "--source", str(tmp_path / "nowhere"))
+
+
+@pytest.mark.django_db
+def test_spec9_pages_that_moved_to_a_folder_below_leave_the_index(folder: Path) -> None:
+    (folder / "deployment.md").write_text("# Deployment\n\nBehind nginx.\n")
+    refresh(folder)
+    assert read("deployment") is not None
+    (folder / "operate").mkdir()
+    (folder / "deployment.md").rename(folder / "operate" / "deployment.md")
+    refresh(folder)
+    assert read("deployment") is None
+    assert search("nginx", limit=5) == []
+
+
+@pytest.mark.django_db
+def test_the_list_of_pages_is_no_page_and_no_mistake(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "README.md").write_text("# Documentation\n")
+    refresh(folder)
+    assert "README" not in caplog.text

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from tools_registry.documentation.markdown import Section, read_page, render_html
+from documentation.markdown import Section, read_page, render_html
 
 PAGE = dedent("""\
     # Tokens & *keys*
@@ -149,11 +149,28 @@ def test_rendered_headings_carry_the_anchors_of_their_sections() -> None:
         ("#here", "#here"),
         ("../README.md", "../README.md"),
         ("decisions/0001.md", "decisions/0001.md"),
+        ("operate/deployment.md#backup", "/docs/operate/deployment#backup"),
         ("https://example.com/page.md", "https://example.com/page.md"),
     ],
 )
-def test_links_to_pages_beside_lead_to_the_console(link: str, target: str) -> None:
+def test_links_to_pages_next_to_lead_to_the_console(link: str, target: str) -> None:
     assert render_html(f"[x]({link})") == f'<p><a href="{target}">x</a></p>\n'
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("other-page.md", "/docs/operate/other-page"),
+        ("../other-page.md#a-part", "/docs/other-page#a-part"),
+        ("../develop/other-page.md", "/docs/develop/other-page"),
+        ("../../README.md", "../../README.md"),
+        ("../../secret.md", "../../secret.md"),
+        ("../decisions/0001.md", "../decisions/0001.md"),
+    ],
+)
+def test_links_of_an_operator_page_are_resolved_from_its_folder(link: str, target: str) -> None:
+    html = render_html(f"[x]({link})", folder="operate")
+    assert html == f'<p><a href="{target}">x</a></p>\n'
 
 
 @pytest.mark.parametrize(

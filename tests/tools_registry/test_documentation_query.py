@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_registry.documentation.query import LONGEST_WORD, MOST_WORDS, WORD, Query
+from documentation.query import MAX_WORD_LENGTH, MAX_WORDS, WORD, Query
 
 
 def test_stop_words_do_not_count() -> None:
@@ -40,7 +40,7 @@ def test_a_single_letter_is_no_beginning() -> None:
 
 def test_only_the_first_words_of_a_very_long_question_count() -> None:
     query = Query.parse(" ".join(f"word{number}" for number in range(2000)))
-    assert len(query.words) == MOST_WORDS
+    assert len(query.words) == MAX_WORDS
     assert query.words[-1] == "word31"
 
 
@@ -52,7 +52,7 @@ def test_an_endless_word_is_left_out() -> None:
 def test_every_word_of_any_question_is_letters_and_digits(question: str) -> None:
     query = Query.parse(question)
     words = [*query.words, *(word for pair in query.pairs for word in pair)]
-    assert all(WORD.fullmatch(word) and len(word) <= LONGEST_WORD for word in words)
+    assert all(WORD.fullmatch(word) and len(word) <= MAX_WORD_LENGTH for word in words)
 
 
 @given(st.text())

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tools_registry.documentation.index import refresh
-from tools_registry.documentation.query import Query
-from tools_registry.documentation.ranking import Match, rank, terms_of
-from tools_registry.documentation.search import search
+from documentation.index import refresh
+from documentation.query import Query
+from documentation.ranking import Match, rank, terms_of
+from documentation.search import search
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "documentation"
 

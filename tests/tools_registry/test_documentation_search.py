@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools_registry.documentation.index import refresh
-from tools_registry.documentation.search import Hit, pages, read, search
+from documentation.index import refresh
+from documentation.search import Hit, pages, read, search
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "documentation"
 
@@ -139,7 +139,7 @@ def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(written
 def test_the_right_heading_beats_a_short_section_under_the_right_title(written: Write) -> None:
     short = "## Where\n\nCounters live in memory or Redis."
     right = (
-        "## The quota\n\n" + "Every connection has its own quota, counted anew each minute. " * 4
+        "## The quota\n\n" + "Every connection has its own quota, counted again each minute. " * 4
     )
     written(quota=f"# Quota\n\n{short}\n\n{right}\n")
     assert search("quota", 5)[0].heading == "The quota"

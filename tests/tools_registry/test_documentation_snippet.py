@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tools_registry.documentation.snippet import CLOSED, OPENED, snippet
+from documentation.snippet import CLOSED, OPENED, snippet
 
 
 def marked(text: str) -> str:

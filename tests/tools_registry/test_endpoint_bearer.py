@@ -10,12 +10,12 @@ from django.test import Client as DjangoClient
 from django.utils import timezone
 
 from audit.models import ActionExecution, SecurityEvent
+from documentation import search
 from foundation import ids
 from oauth.models import AccessToken, Authorization
 from tests.drivers.asgi import application, exchange, scope_of
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import HOST, McpClient, Reply
-from tools_registry.documentation import search
 from workspace.models import Membership, Organization
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -46,7 +46,7 @@ def unauthorized(reply: Reply) -> str:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("header", [None, "Basic eDp5", "Bearer", "Bearer ", "Digest x"], ids=repr)
-def test_h01_who_shows_no_bearer_is_told_where_to_sign_in(header: str | None) -> None:
+def test_h01_who_shows_no_bearer_is_shown_where_to_sign_in(header: str | None) -> None:
     reply = McpClient().send(PING, headers={"Authorization": header})
     assert "error=" not in unauthorized(reply)
     assert SecurityEvent.objects.get().kind == "bearer_missing"
@@ -117,13 +117,13 @@ def test_h02_strangers_are_counted_once_a_minute_and_leave_no_audit_row() -> Non
     assert not ActionExecution.objects.exists()
 
 
-def test_h04_a_token_in_the_address_is_refused_even_beside_a_good_one(grant: Grant) -> None:
+def test_h04_a_token_in_the_address_is_refused_even_next_to_a_good_one(grant: Grant) -> None:
     token = grant.token()
     assert unauthorized(sent_with(query=f"access_token={token}"))
-    beside = sent_with(f"Bearer {token}", query=f"access_token={token}")
-    assert 'error="invalid_request"' in unauthorized(beside)
-    assert beside.json["error"]["message"] == (
-        "A token in the address is refused: send it in the Authorization header."
+    both = sent_with(f"Bearer {token}", query=f"access_token={token}")
+    assert 'error="invalid_request"' in unauthorized(both)
+    assert both.json["error"]["message"] == (
+        "Tokens in the URL are not accepted. Send the token in the Authorization header."
     )
     assert token not in str(list(SecurityEvent.objects.values()))
 
@@ -204,7 +204,7 @@ def test_f08_a_call_that_runs_while_its_token_is_revoked_finishes(
     assert mcp.send(PING).status == 401
     row, root = ActionExecution.objects.get(), Authorization.objects.get()
     assert row.outcome == "success"
-    # The row names the chain, and the chain says that it ended while the call was running.
+    # The row names the token family, which ended while the call was running.
     assert row.authorization_id == str(root.pk)
     assert root.revoked_at is not None
     assert root.revoked_at >= row.started_at

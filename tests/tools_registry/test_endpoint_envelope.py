@@ -1,4 +1,4 @@
-"""Group I through the front door: what is not understood gets its error and changes nothing."""
+"""Group I over HTTP: each invalid request gets its error and changes nothing."""
 
 import gzip
 import json
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from audit.models import ActionExecution
+from documentation import search
 from foundation.limits import Limit
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.drivers.mcp import McpClient
-from tools_registry.documentation import search
 
 MODERN = Revision.V2026_07_28
 CALL = {"name": "search_docs", "arguments": {"query": "x"}}
@@ -222,7 +222,7 @@ def test_an_argument_that_stands_in_a_header_must_stand_there_the_same(
     [({"region": "eu", "more": 1}, "us"), ({"region": 7}, "8"), ({}, "us")],
     ids=["surplus", "mistyped", "missing"],
 )
-def test_a_header_that_differs_is_told_before_what_else_is_wrong_with_the_arguments(
+def test_a_header_that_differs_is_reported_before_what_else_is_wrong_with_the_arguments(
     mcp: McpClient, arguments: dict[str, Any], header: str
 ) -> None:
     client = mcp.at(MODERN)

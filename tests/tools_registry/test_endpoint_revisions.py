@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
+from tests.drivers.data_tools import BUILT_IN
 from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.schemas import conforms
 
@@ -54,12 +55,7 @@ def test_a_notification_is_accepted_without_a_body(client: McpClient) -> None:
 
 def test_the_list_has_the_shape_of_its_revision(client: McpClient, revision: Revision) -> None:
     result = judged(client.request("tools/list"), revision, "ListToolsResult")
-    assert [tool["name"] for tool in result["tools"]] == [
-        "read_doc",
-        "search_docs",
-        "setup_get_install_snippet",
-        "setup_get_jwt_sample",
-    ]
+    assert [tool["name"] for tool in result["tools"]] == BUILT_IN
 
 
 def test_a_call_has_the_shape_of_its_revision(client: McpClient, revision: Revision) -> None:
@@ -70,14 +66,14 @@ def test_a_call_has_the_shape_of_its_revision(client: McpClient, revision: Revis
 
 
 @pytest.mark.usefixtures("lab")
-def test_facts_of_a_tool_with_an_output_schema_are_told_twice_where_they_may_be(
+def test_facts_of_a_tool_with_an_output_schema_are_sent_twice_where_they_may_be(
     client: McpClient, revision: Revision
 ) -> None:
     reply = client.call("describe")
     result = judged(reply, revision, "CallToolResult")
     assert reply.facts == {"answer": 42}
-    told = {"answer": 42} if revision >= Revision.V2025_06_18 else None
-    assert result.get("structuredContent") == told
+    message = {"answer": 42} if revision >= Revision.V2025_06_18 else None
+    assert result.get("structuredContent") == message
 
 
 @pytest.mark.usefixtures("lab")

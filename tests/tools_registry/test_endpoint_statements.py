@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from documentation import search
 from foundation import ids, limits
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -19,7 +20,6 @@ from tests.drivers.statements import (
     SWITCHES,
     first_table,
 )
-from tools_registry.documentation import search
 from tools_registry.models import ActionToggle
 from workspace.models import Organization
 

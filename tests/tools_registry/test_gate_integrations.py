@@ -6,12 +6,12 @@ import pytest
 
 from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
-from tests.drivers import toolbox
+from tests.drivers import fixture_tools
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
+from tools_registry.api import Tool
 from tools_registry.models import ActionToggle, IntegrationMode
-from tools_registry.types import Tool
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -21,7 +21,7 @@ THREE = {
     "scope": ("scope_denied", "scope"),
 }
 COMBINATIONS = [subset for size in range(4) for subset in combinations(THREE, size)]
-INTEGRATIONS = [one for one in (*registry.native_toolsets(), toolbox.CRM) if one.integration]
+INTEGRATIONS = [one for one in (*registry.native_toolsets(), fixture_tools.CRM) if one.integration]
 TOOLS = [tool for toolset in INTEGRATIONS for tool in toolset.tools]
 CALLABLE = [tool for tool in TOOLS if not tool.destructive]
 DESTRUCTIVE = [tool for tool in TOOLS if tool.destructive]
@@ -52,7 +52,7 @@ def test_list_and_call_agree_on_every_combination_of_the_three_layers(
     mcp = McpClient(grant.token(held))
     reply = mcp.call(tool.name)
     assert (tool.name in mcp.tool_names()) == (len(opened) == len(THREE))
-    closed = [told for layer, told in THREE.items() if layer not in opened]
+    closed = [message for layer, message in THREE.items() if layer not in opened]
     if closed:
         reason, layer = closed[0]
         assert (reply.code, reply.error["data"]) == (-32002, {"reason": reason, "layer": layer})
@@ -84,8 +84,8 @@ def test_k05_no_scope_and_no_toggle_opens_a_destructive_action(
     for scope in (*scopes, f"{EVERY_SCOPE} {' '.join(scopes)}"):
         mcp = McpClient(grant.token(scope), revision)
         assert tool.name not in mcp.tool_names()
-        told = {"reason": "destructive_blocked", "layer": "destructive"}
-        assert mcp.call(tool.name).error["data"] == told
+        message = {"reason": "destructive_blocked", "layer": "destructive"}
+        assert mcp.call(tool.name).error["data"] == message
         assert recorded() == ("refused", "destructive_blocked", "destructive")
 
 

@@ -14,14 +14,15 @@ from oauth.models import Authorization
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import registry
-from tools_registry.explainer import GateExplainer
+from tools_registry.api import Arguments, Facts, ToolContext, Toolset
+from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
-from tools_registry.types import Arguments, Facts, ToolContext, Toolset
+from tools_registry.pipeline.scope_explainer import GateExplainer
 
 pytestmark = pytest.mark.usefixtures("lab")
 
 MODERN = Revision.V2026_07_28
-# The three layers in the order they are asked in, and how each is told.
+# The three layers in the order they are asked in, and how each is reported.
 THREE = {
     "mode": ("integration_disabled", "integration"),
     "toggle": ("agent_disabled", "agent"),
@@ -53,7 +54,7 @@ def test_a_call_needs_all_three_layers_and_the_list_says_the_same(
     mcp = McpClient(grant.token(held))
     reply = mcp.call("crm.find_contact")
     assert ("crm.find_contact" in mcp.tool_names()) == (len(opened) == len(THREE))
-    closed = [told for layer, told in THREE.items() if layer not in opened]
+    closed = [message for layer, message in THREE.items() if layer not in opened]
     if closed:
         refusal(reply, *closed[0])
     else:
@@ -276,10 +277,10 @@ def test_k14_a_scope_row_edited_to_something_unknown_opens_nothing_new(
 
 
 def test_k16_the_sample_holds_no_secret_of_the_organization(mcp: McpClient, grant: Grant) -> None:
-    told = str(mcp.call("setup_get_jwt_sample").facts)
-    assert grant.organization.widget_key not in told
-    assert "ha_secret_" not in told
-    assert "HALOAGENTS_SECRET_KEY" in told
+    message = str(mcp.call("setup_get_jwt_sample").facts)
+    assert grant.organization.widget_key not in message
+    assert "ha_secret_" not in message
+    assert "HALOAGENTS_SECRET_KEY" in message
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "tools/list", "tools/call"])
@@ -306,7 +307,7 @@ def test_j02_a_tool_of_another_organization_looks_like_one_that_does_not_exist(
     class Private:
         """A source that has one tool, for one organization."""
 
-        tool = registry.find("echo", theirs.organization.pk)
+        tool = registry.WORKSPACE_CATALOGUE.find("echo", theirs.organization.pk)
 
         def find(self, name: str, organization_id: Any) -> Any:
             mine = organization_id == theirs.organization.pk and name == "theirs"
@@ -316,7 +317,7 @@ def test_j02_a_tool_of_another_organization_looks_like_one_that_does_not_exist(
             return [self.tool] if organization_id == theirs.organization.pk else []
 
     private = Private()
-    monkeypatch.setattr(registry, "_sources", lambda: (private,))
+    monkeypatch.setattr(registry.WORKSPACE_CATALOGUE, "_sources", lambda: (private,))
     foreign, unknown = mcp.call("theirs", {"value": 1}), mcp.call("theirz", {"value": 1})
     assert foreign.body.replace(b"theirs", b"theirz") == unknown.body
     assert McpClient(theirs.token()).call("theirs", {"value": 1}).facts == 1
@@ -325,5 +326,5 @@ def test_j02_a_tool_of_another_organization_looks_like_one_that_does_not_exist(
 def test_the_consent_page_reads_the_same_gate(grant: Grant) -> None:
     grant.connect("crm", enabled=("find_contact", "delete_contact"))
     (scope,) = scopes.parse("actions:crm:*")
-    told = GateExplainer().tools([scope], grant.organization.pk)[scope]
-    assert [tool.name for tool in told] == McpClient(grant.token("actions:crm:*")).tool_names()
+    message = GateExplainer(WORKSPACE_SURFACE).tools([scope], grant.organization.pk)[scope]
+    assert [tool.name for tool in message] == McpClient(grant.token("actions:crm:*")).tool_names()

@@ -1,11 +1,10 @@
-"""What one call and one list may ask of the database, on both wires and through both edges.
+"""What one call and one list may ask of the database, on both wires.
 
 Authenticate, gate, audit: whatever the answer is, nothing on the hot path costs more than that,
 and nothing that reaches the driver goes past the count.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,10 +13,9 @@ import pytest
 from foundation import limits
 from foundation.limits import Limit
 from mcp_protocol.revisions import Revision
-from tests.drivers import asgi
+from tests.drivers.fake_vendors import help_desk, site
 from tests.drivers.grants import Grant
-from tests.drivers.mcp import McpClient, Reply, in_process
-from tests.drivers.standins import desk, site
+from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.statements import (
     AUDIT,
     AUTHENTICATE,
@@ -44,22 +42,6 @@ def _counters_elsewhere(settings: Any) -> None:
     """In PostgreSQL the limits cost one statement more, and in Redis and memory none."""
     settings.HALO_LIMIT_STORE = "memory"
     limits.reset_store()
-
-
-@contextmanager
-def _edge(name: str) -> Iterator[Any]:
-    """The way a request takes: behind WSGI, or ahead of Django."""
-    if name == "wsgi":
-        yield in_process
-        return
-    with asgi.application() as app:
-        yield asgi.through(app)
-
-
-@pytest.fixture(params=["wsgi", "asgi"])
-def client(request: pytest.FixtureRequest, grant: Grant) -> Iterator[McpClient]:
-    with _edge(request.param) as transport:
-        yield McpClient(grant.token(), transport=transport)
 
 
 @dataclass(frozen=True)
@@ -182,14 +164,14 @@ def reason_of(reply: Reply) -> str:
 @pytest.mark.parametrize("revision", WIRES, ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_a_request_costs_no_more_than_its_budget(
-    client: McpClient, grant: Grant, settings: Any, revision: Revision, name: str
+    mcp: McpClient, grant: Grant, settings: Any, revision: Revision, name: str
 ) -> None:
     case = CASES[name]
     case.arrange(grant, settings)
-    with asked() as heard, driven() as reached:
-        reply = case.ask(client.at(revision))
+    with asked() as received, driven() as reached:
+        reply = case.ask(mcp.at(revision))
     assert reason_of(reply) == case.reason
-    assert [statement.name for statement in heard] == case.cost
+    assert [statement.name for statement in received] == case.cost
     # No transaction, no savepoint, no look whether the connection lives: those are round trips too.
     assert [first_table(sql) for sql in reached] == case.cost
 
@@ -199,37 +181,37 @@ def test_a_request_costs_no_more_than_its_budget(
     "tool", [pytest.param("nope", id="unknown"), pytest.param(7, id="no-name")]
 )
 def test_a_tool_that_does_not_exist_costs_its_row(
-    client: McpClient, revision: Revision, tool: Any
+    mcp: McpClient, revision: Revision, tool: Any
 ) -> None:
     with driven() as reached:
-        assert "error" in client.at(revision).call(tool).json
+        assert "error" in mcp.at(revision).call(tool).json
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, AUDIT]
 
 
 @pytest.mark.parametrize("revision", WIRES, ids=str)
 def test_arguments_that_do_not_fit_cost_no_more_than_those_that_do(
-    client: McpClient, revision: Revision
+    mcp: McpClient, revision: Revision
 ) -> None:
     with driven() as reached:
-        assert client.at(revision).call("echo", {"other": 1}).result["isError"]
+        assert mcp.at(revision).call("echo", {"other": 1}).result["isError"]
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, AUDIT]
 
 
 @pytest.mark.parametrize("revision", WIRES, ids=str)
 @pytest.mark.parametrize("how", ["not_found", "integration", "raises"])
 def test_a_tool_that_fails_costs_no_more_than_one_that_does_not(
-    client: McpClient, revision: Revision, how: str
+    mcp: McpClient, revision: Revision, how: str
 ) -> None:
     with driven() as reached:
-        assert client.at(revision).call("fail", {"how": how}).result["isError"]
+        assert mcp.at(revision).call("fail", {"how": how}).result["isError"]
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, AUDIT]
 
 
 @pytest.fixture
 def vendor(grant: Grant, settings: Any) -> Iterator[site.Site]:
     """A vendor that the organization is connected to."""
-    with desk.opened(settings) as opened:
-        desk.connect(grant)
+    with help_desk.opened(settings) as opened:
+        help_desk.connect(grant)
         yield opened
 
 
@@ -244,9 +226,9 @@ def vendor(grant: Grant, settings: Any) -> Iterator[site.Site]:
     ],
 )
 def test_a_call_to_a_vendor_adds_one_look_at_the_credential(
-    client: McpClient, vendor: site.Site, revision: Revision, tool: str, order: list[str]
+    mcp: McpClient, vendor: site.Site, revision: Revision, tool: str, order: list[str]
 ) -> None:
     vendor.script(site.saying("done"))
     with driven() as reached:
-        assert client.at(revision).call(tool).facts == "done"
+        assert mcp.at(revision).call(tool).facts == "done"
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, SWITCHES, *order]

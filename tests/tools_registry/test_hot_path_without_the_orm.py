@@ -36,22 +36,22 @@ def client(mcp: McpClient, grant: Grant, settings: Any) -> McpClient:
 @contextmanager
 def compiled(*kinds: Any) -> Iterator[list[str]]:
     """The models that queries are compiled for while the block runs."""
-    heard: list[str] = []
-    watches = [patch.object(kind, "as_sql", _noting(kind, heard)) for kind in kinds]
+    received: list[str] = []
+    watches = [patch.object(kind, "as_sql", _noting(kind, received)) for kind in kinds]
     for watch in watches:
         watch.start()
     try:
-        yield heard
+        yield received
     finally:
         for watch in watches:
             watch.stop()
 
 
-def _noting(kind: Any, heard: list[str]) -> Callable[..., Any]:
+def _noting(kind: Any, received: list[str]) -> Callable[..., Any]:
     as_sql = kind.as_sql
 
     def noting(made: Any, *given: Any, **named: Any) -> Any:
-        heard.append(made.query.model.__name__)
+        received.append(made.query.model.__name__)
         return as_sql(made, *given, **named)
 
     return noting

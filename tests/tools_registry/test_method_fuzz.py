@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from foundation.limits import Limit
 from mcp_protocol.negotiation import LOG_LEVELS
 from mcp_protocol.revisions import REVISIONS, Revision
-from tests.drivers.judging import RESULTS
 from tests.drivers.mcp import Headers, McpClient
+from tests.drivers.schema_validation import RESULTS
 
 FUZZ = settings(
     max_examples=150,

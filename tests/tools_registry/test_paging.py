@@ -7,10 +7,11 @@ import pytest
 
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers import grants
+from tests.drivers.fixture_tools import NOTHING
 from tests.drivers.mcp import McpClient
-from tests.drivers.toolbox import NOTHING
-from tools_registry import paging, registry
-from tools_registry.types import Body, Facts, Toolset, said
+from tools_registry import registry
+from tools_registry.api import Body, Facts, Toolset, said
+from tools_registry.endpoint import paging
 
 MANY = 7
 LISTS = {
@@ -21,11 +22,11 @@ LISTS = {
 }
 
 
-def crowd() -> Toolset:
+def many_resources() -> Toolset:
     """Seven of everything, declared in no order."""
-    made = Toolset(scope="docs:read", title="Crowd")
+    made = Toolset(scope="docs:read", title="Many")
     for number in (3, 1, 6, 0, 5, 2, 4):
-        told = {"title": f"Number {number}", "description": "One of many."}
+        message = {"title": f"Number {number}", "description": "One of many."}
 
         def tool(_context: Any, _given: Any) -> Facts:
             return Facts(None)
@@ -37,16 +38,16 @@ def crowd() -> Toolset:
             return [said("x")]
 
         tool.__name__ = read.__name__ = say.__name__ = f"one_{number}"
-        made.tool(**told, input_schema=NOTHING)(tool)
-        made.resource(uri=f"crowd://{number}", **told)(read)
-        made.template(uri_template=f"crowd://{number}/{{name}}", **told)(read)
-        made.prompt(**told)(say)
+        made.tool(**message, input_schema=NOTHING)(tool)
+        made.resource(uri=f"paging://{number}", **message)(read)
+        made.template(uri_template=f"paging://{number}/{{name}}", **message)(read)
+        made.prompt(**message)(say)
     return made
 
 
 @pytest.fixture(autouse=True)
 def _many() -> Iterator[None]:
-    with registry.including(crowd()):
+    with registry.including(many_resources()):
         yield
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from audit.models import ActionExecution
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
+from tests.drivers.fixture_tools import SECRET, Killed
 from tests.drivers.mcp import McpClient
 from tests.drivers.schemas import conforms
-from tests.drivers.toolbox import SECRET, Killed
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -52,8 +52,8 @@ def failed(client: McpClient, how: str) -> dict[str, Any]:
     assert reply.result["isError"] is True
     assert "structuredContent" not in reply.result
     (block,) = reply.result["content"]
-    told: dict[str, Any] = json.loads(block["text"])
-    return told
+    message: dict[str, Any] = json.loads(block["text"])
+    return message
 
 
 @pytest.mark.parametrize("how", FAILURES)
@@ -62,8 +62,8 @@ def test_a_failure_has_one_code_and_one_row_at_every_revision(
     mcp: McpClient, revision: Revision, how: str
 ) -> None:
     code, outcome, reason = FAILURES[how]
-    told = failed(mcp.at(revision), how)
-    assert told["code"] == (-31002 if (how, revision) == ("unauthorized", MODERN) else code)
+    message = failed(mcp.at(revision), how)
+    assert message["code"] == (-31002 if (how, revision) == ("unauthorized", MODERN) else code)
     assert (row().outcome, row().reason, row().layer) == (outcome, reason, "")
 
 
@@ -71,9 +71,9 @@ def test_a_failure_has_one_code_and_one_row_at_every_revision(
 def test_j14_what_broke_in_a_tool_stays_in_the_log(
     mcp: McpClient, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = failed(mcp, how)
-    assert told["message"] == f"The tool failed. Quote {row().request_id} to your admin."
-    assert SECRET not in json.dumps(told)
+    message = failed(mcp, how)
+    assert message["message"] == f"The tool failed. Quote {row().request_id} to your admin."
+    assert SECRET not in json.dumps(message)
     assert row().request_id in caplog.text
 
 
@@ -82,9 +82,9 @@ def test_the_other_sides_status_is_on_record(mcp: McpClient) -> None:
     assert row().upstream_status == 502
 
 
-def test_field_and_reason_of_a_tool_are_told_and_recorded(mcp: McpClient) -> None:
-    told = failed(mcp, "invalid")
-    assert (told["field"], told["reason"]) == ("how", "must be otherwise")
+def test_field_and_reason_of_a_tool_are_reported_and_recorded(mcp: McpClient) -> None:
+    message = failed(mcp, "invalid")
+    assert (message["field"], message["reason"]) == ("how", "must be otherwise")
     assert row().detail == "how: must be otherwise"
 
 

@@ -17,7 +17,7 @@ from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, over_http
 from tests.drivers.statements import AUDIT, AUTHENTICATE, FINISH, SWITCHES, first_table
-from tools_registry.asgi import TRUSTED_SECONDS
+from tools_registry.endpoint.asgi import TRUSTED_SECONDS
 
 pytestmark = pytest.mark.skipif(
     settings.ON_SQLITE, reason="SQLite's module keeps the statements of a connection by itself"
@@ -42,7 +42,7 @@ for action in ("find_contact", "create_deal"):
 
 @pytest.fixture
 def client(mcp: McpClient, grant: Grant, settings: object) -> McpClient:
-    """A client whose statements the connection has heard often enough."""
+    """A client whose statements the connection has received often enough."""
     settings.HALO_LIMIT_STORE = "memory"  # type: ignore[attr-defined]  the fixture has no type
     limits.reset_store()
     grant.connect("crm", enabled=("find_contact", "create_deal"))
@@ -68,11 +68,11 @@ def executions() -> dict[str, int]:
 def rows() -> list[tuple[str, int, int]]:
     with connection.cursor() as cursor:
         cursor.execute(PREPARED)
-        told = cursor.fetchall()
-    return [row for row in told if "pg_prepared_statements" not in row[0]]
+        message = cursor.fetchall()
+    return [row for row in message if "pg_prepared_statements" not in row[0]]
 
 
-def test_the_driver_is_told_to_prepare() -> None:
+def test_the_driver_is_asked_to_prepare() -> None:
     options = settings.DATABASES["default"]["OPTIONS"]
     assert options["server_side_binding"] is True
     assert 0 < options["prepare_threshold"] <= 5
@@ -156,7 +156,7 @@ def end_connections(running: Laboratory) -> None:
 
 
 def forget_plans(running: Laboratory) -> None:
-    """What somebody's ANALYZE and a new index do: every plan is made anew."""
+    """Like ANALYZE and a new index: every plan is made again."""
     execute(running, "CREATE INDEX ON oauth_accesstoken (created)", "ANALYZE")
 
 
@@ -184,5 +184,5 @@ def test_a_connection_that_broke_while_nobody_called_costs_no_call(
     running: Laboratory, warm: McpClient
 ) -> None:
     end_connections(running)
-    time.sleep(TRUSTED_SECONDS + 0.1)
+    time.sleep(TRUSTED_SECONDS + 0.1)  # no event: a connection is trusted for that time
     assert statuses(warm) == [200] * 4

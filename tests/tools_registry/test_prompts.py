@@ -34,7 +34,9 @@ def test_the_built_in_prompts_are_listed(mcp: McpClient, revision: Revision) -> 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 @pytest.mark.usefixtures("books")
-def test_a_prompt_is_told_as_far_as_the_revision_can(mcp: McpClient, revision: Revision) -> None:
+def test_a_prompt_is_serialized_as_far_as_the_revision_can(
+    mcp: McpClient, revision: Revision
+) -> None:
     prompts = mcp.at(revision).request("prompts/list").result["prompts"]
     (tell,) = (one for one in prompts if one["name"] == "tell")
     titled, decorated = since(Revision.V2025_06_18), since(Revision.V2025_11_25)
@@ -96,8 +98,8 @@ def test_a_review_of_a_tool_that_cannot_be_seen_looks_like_one_of_none(
     reply = got(mcp, "review_write", {"tool": tool, "write": "x"})
     assert reply.error == {
         "code": -32602,
-        "message": "You have no such tool.",
-        "data": {"field": "tool", "reason": "must be a tool you can see"},
+        "message": "This tool does not exist or is not available to you.",
+        "data": {"field": "tool", "reason": "must be a tool that is available to you"},
     }
 
 

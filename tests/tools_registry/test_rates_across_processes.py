@@ -1,4 +1,4 @@
-"""Group T05 and V07, through the front door: four web processes, one budget."""
+"""Group T05 and V07 over HTTP: four web processes share one limit."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.models import ActionExecution, SecurityEvent
 from foundation import ids, limits
-from foundation.limits import Limit, shares
+from foundation.limits import Limit, outage
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.oauth_client import OAuthClient
@@ -40,9 +40,9 @@ def statuses(client: McpClient, times: int) -> list[int]:
 def test_this_process_allows_its_part_and_then_refuses(mcp: McpClient, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(11, 60)
     assert statuses(mcp, 3) == [200, 200, 429]
-    told = mcp.request("ping").headers
-    assert (told["x-ratelimit-limit"], told["x-ratelimit-remaining"]) == ("2", "0")
-    assert int(told["retry-after"]) > 0
+    message = mcp.request("ping").headers
+    assert (message["x-ratelimit-limit"], message["x-ratelimit-remaining"]) == ("2", "0")
+    assert int(message["retry-after"]) > 0
     assert set(ActionExecution.objects.values_list("outcome", "detail")) == {
         ("rate_limited", "token")
     }
@@ -56,7 +56,7 @@ def test_everybody_has_at_least_one_call(grant: Grant, settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("_down")
-def test_a_part_is_shared_by_the_tokens_of_a_chain(grant: Grant, settings: Any) -> None:
+def test_a_part_is_shared_by_the_tokens_of_a_family(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(8, 60)
     answered = [statuses(McpClient(grant.token()), 1)[0] for _ in range(3)]
     assert answered == [200, 200, 429]
@@ -80,7 +80,7 @@ def test_an_outage_is_on_record_once_a_minute_and_names_no_address(
 def test_t07_strangers_are_still_counted_and_refused_before_the_look_up(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "ASKS_AGAIN_AFTER", 60.0)
+    monkeypatch.setattr(outage, "RETRY_AFTER", 60.0)
     settings.HALO_RATE_IP = Limit(8, 60)
     stranger = McpClient(ids.opaque("halo_at_"))
     assert statuses(stranger, 3) == [401, 401, 429]
@@ -141,7 +141,7 @@ def a_redis(tmp_path: Path) -> Iterator[Redis]:
 def test_calls_survive_a_redis_that_is_killed_and_count_there_again_once_it_is_back(
     mcp: McpClient, a_redis: Redis, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "ASKS_AGAIN_AFTER", 0.0)
+    monkeypatch.setattr(outage, "RETRY_AFTER", 0.0)
     settings.HALO_LIMIT_STORE, settings.HALO_PROCESSES = a_redis.url, 2
     settings.HALO_RATE_OTHER = Limit(4, 60)
     limits.reset_store()

@@ -1,4 +1,4 @@
-"""Resources: what a caller may read is listed, read, recorded and told as each revision asks."""
+"""Resources: what a caller may read is listed, read, recorded and serialized for each revision."""
 
 import base64
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from audit.models import ActionExecution
+from documentation.index import refresh
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
 from tests.drivers import grants
+from tests.drivers.fixture_resources import PIXEL
 from tests.drivers.grants import Grant
-from tests.drivers.library import PIXEL
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
-from tools_registry.documentation.index import refresh
-from tools_registry.types import Body, Toolset
+from tools_registry.api import Body, Toolset
 
 MODERN = Revision.V2026_07_28
 RULES = "lab://rules"
@@ -61,7 +61,9 @@ def test_the_list_tells_declared_resources_and_those_of_templates_by_uri(mcp: Mc
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
-def test_a_resource_is_told_as_far_as_the_revision_can(mcp: McpClient, revision: Revision) -> None:
+def test_a_resource_is_serialized_as_far_as_the_revision_can(
+    mcp: McpClient, revision: Revision
+) -> None:
     listed = mcp.at(revision).request("resources/list").result["resources"]
     (rules,) = (one for one in listed if one["uri"] == RULES)
     expected = {"uri", "name", "description", "mimeType", "size", "annotations"}
@@ -73,7 +75,7 @@ def test_a_resource_is_told_as_far_as_the_revision_can(mcp: McpClient, revision:
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
-def test_templates_are_told_in_order(mcp: McpClient, revision: Revision) -> None:
+def test_templates_are_listed_in_order(mcp: McpClient, revision: Revision) -> None:
     result = mcp.at(revision).request("resources/templates/list").result
     listed = [one["uriTemplate"] for one in result["resourceTemplates"]]
     assert listed == ["docs://{page}", "lab://books/{book}/text", "lab://unlisted/{name}"]

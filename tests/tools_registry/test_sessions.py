@@ -12,9 +12,9 @@ from audit.models import ActionExecution
 from foundation import sealed_text
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 from tests.drivers import grants
-from tests.drivers.asked import EVERYTHING, SESSION, in_session
+from tests.drivers.elicitation_client import EVERYTHING, SESSION, in_session
 from tests.drivers.mcp import CLIENT, McpClient, Reply
-from tools_registry import sessions
+from tools_registry.endpoint import sessions
 from tools_registry.models import SessionLevel
 from tools_registry.tasks import prune_asking
 
@@ -65,11 +65,11 @@ def test_a_bare_handshake_and_every_other_method_gets_none(mcp: McpClient) -> No
 def test_an_id_stays_small_whatever_a_client_declares(mcp: McpClient) -> None:
     flood = {"elicitation": {"form": {"x": "y" * 9999}, "z": {}}, "a" * 9999: {}, "roots": 7}
     session = initialize(mcp, NEWEST, flood).headers[SESSION.lower()]
-    assert len(session) < sessions.MOST_CHARACTERS / 2
+    assert len(session) < sessions.MAX_CHARACTERS / 2
     assert remembered(session)["capabilities"] == {"elicitation": {"form": {}}}
 
 
-def test_a_second_handshake_declares_anew_whatever_id_comes_with_it(mcp: McpClient) -> None:
+def test_a_second_handshake_declares_again_whatever_id_comes_with_it(mcp: McpClient) -> None:
     session = initialize(mcp, NEWEST).headers[SESSION.lower()]
     again = replace(mcp, headers={SESSION: session})
     newer = initialize(again, NEWEST, {"roots": {}}).headers[SESSION.lower()]
@@ -165,7 +165,7 @@ def test_an_id_that_does_not_count_leaves_the_revision_that_is_assumed(mcp: McpC
         assert client.send([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]).status == 200
 
 
-def heard(client: McpClient) -> list[str]:
+def received(client: McpClient) -> list[str]:
     """The levels of the messages that a call sends, without being asked for more."""
     reply = client.call("count_up", {"to": 1})
     if reply.headers["content-type"] == "application/json":
@@ -175,15 +175,15 @@ def heard(client: McpClient) -> list[str]:
 
 def test_a_session_hears_from_the_level_that_was_set_for_it(mcp: McpClient) -> None:
     client = in_session(mcp, NEWEST)
-    assert heard(client) == []
+    assert received(client) == []
     reply = client.request("logging/setLevel", {"level": "warning"})
     assert reply.result == {}
     # Some clients go on with the id that they were first given, others take the new one.
     newer = replace(client, headers={**client.headers, SESSION: reply.headers[SESSION.lower()]})
-    assert heard(client) == heard(newer) == ["warning"]
+    assert received(client) == received(newer) == ["warning"]
     newer.request("logging/setLevel", {"level": "debug"})
-    assert heard(client) == heard(newer) == ["debug", "warning"]
-    assert heard(in_session(mcp, NEWEST)) == []
+    assert received(client) == received(newer) == ["debug", "warning"]
+    assert received(in_session(mcp, NEWEST)) == []
 
 
 def test_a_level_that_does_not_exist_changes_nothing(mcp: McpClient) -> None:
@@ -204,13 +204,13 @@ def test_levels_of_old_sessions_are_cleaned_up(mcp: McpClient) -> None:
 def test_an_authorization_keeps_the_levels_of_its_newest_sessions_alone(mcp: McpClient) -> None:
     other = in_session(mcp.holding(grants.granted().token()), NEWEST)
     other.request("logging/setLevel", {"level": "error"})
-    clients = [in_session(mcp, NEWEST) for _ in range(sessions.MOST_LEVELS + 2)]
+    clients = [in_session(mcp, NEWEST) for _ in range(sessions.MAX_LEVELS + 2)]
     for client in clients:
         client.request("logging/setLevel", {"level": "info"})
-    assert SessionLevel.objects.count() == sessions.MOST_LEVELS + 1
-    assert heard(clients[0]) == heard(clients[1]) == []
-    assert heard(clients[2]) == heard(clients[-1]) == ["warning"]
+    assert SessionLevel.objects.count() == sessions.MAX_LEVELS + 1
+    assert received(clients[0]) == received(clients[1]) == []
+    assert received(clients[2]) == received(clients[-1]) == ["warning"]
     assert SessionLevel.objects.filter(level="error").exists()
     # One more word of the same session takes no other's place.
     clients[2].request("logging/setLevel", {"level": "debug"})
-    assert heard(clients[3]) == ["warning"]
+    assert received(clients[3]) == ["warning"]

@@ -8,8 +8,8 @@ import pytest
 
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.toolbox import begun_mark
 from tests.tools_registry.test_asgi_process import until
 from tests.tools_registry.test_cancelling_json import message, sent
 

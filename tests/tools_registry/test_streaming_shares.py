@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.asked import accept, in_session
+from tests.drivers.elicitation_client import accept, in_session
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.mcp import McpClient, over_http
 from tests.tools_registry.test_asgi_process import Line, call_of, last_row
-from tests.tools_registry.test_asking_process import answer, calling
-from tools_registry.conversation import RETRY_AFTER
+from tests.tools_registry.test_elicitation_process import answer, calling
+from tools_registry.endpoint.streams.conversation import RETRY_AFTER
 
 pytestmark = pytest.mark.process
 

@@ -18,7 +18,7 @@ from mcp_protocol import tool_shapes
 from mcp_protocol.revisions import Revision
 from tests.drivers.schemas import conforms
 from tools_registry import registry
-from tools_registry.types import Tool
+from tools_registry.api import Tool
 
 PINNED = Path(__file__).parents[1] / "fixtures" / "tools"
 RENEW = "HALO_TEST_RENEW_TOOLS"
@@ -65,7 +65,7 @@ def test_tools_are_described_as_they_were_pinned() -> None:
     differing = difference(pinned(PINNED), now)
     if differing and os.environ.get(RENEW):
         renew(PINNED, now)
-        pytest.fail("Written anew; look at the difference. " + ", ".join(differing))
+        pytest.fail("Written again; review the difference. " + ", ".join(differing))
     assert differing == [], f"If it is meant, run this file with {RENEW}=1."
 
 

@@ -8,11 +8,11 @@ import pytest
 from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
 from mcp_protocol.tool_shapes import tool_descriptor
+from tests.drivers.fixture_tools import NOTHING
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.toolbox import NOTHING
 from tools_registry import registry
-from tools_registry.types import Arguments, Facts, ToolContext, Toolset
+from tools_registry.api import Arguments, Facts, ToolContext, Toolset
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -91,21 +91,21 @@ def test_neither_name_is_kept_for_the_other(
 
 def test_a_list_tells_each_tool_as_its_revision_does(mcp: McpClient) -> None:
     for revision in [*REVISIONS, *REVISIONS]:
-        for told in mcp.at(revision).request("tools/list").result["tools"]:
-            tool = registry.find(told["name"], UUID(int=0))
+        for message in mcp.at(revision).request("tools/list").result["tools"]:
+            tool = registry.WORKSPACE_CATALOGUE.find(message["name"], UUID(int=0))
             assert tool is not None
-            assert told == tool_descriptor(tool, revision)
+            assert message == tool_descriptor(tool, revision)
 
 
-def test_another_tool_of_the_same_name_is_told_as_it_is(mcp: McpClient) -> None:
+def test_another_tool_of_the_same_name_is_reported_as_it_is(mcp: McpClient) -> None:
     for words in ("the first", "the second"):
         with registry.including(_saying(words)):
-            (told,) = [
+            (message,) = [
                 tool
                 for tool in mcp.request("tools/list").result["tools"]
                 if tool["name"] == "said_here"
             ]
-        assert told["description"] == words
+        assert message["description"] == words
 
 
 def _saying(words: str) -> Toolset:

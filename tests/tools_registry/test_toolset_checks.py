@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
-from tests.drivers import toolbox
-from tests.drivers.standins.connecting import SOUND
-from tests.drivers.toolbox import NOTHING, TEXT, schema
+from tests.drivers import fixture_tools
+from tests.drivers.fake_vendors.connected import SOUND
+from tests.drivers.fixture_tools import NOTHING, schema
 from tools_registry import checks, integrations, registry
-from tools_registry.types import Facts, Setting, Toolset
+from tools_registry.api import Facts, Setting, Toolset
+
+TEXT = {"type": "string", "maxLength": 100}
 
 
 def toolset(name: str = "look_up", *, integration: str = "crm", **facts: Any) -> Toolset:
@@ -25,13 +27,14 @@ def toolset(name: str = "look_up", *, integration: str = "crm", **facts: Any) ->
         title=facts.pop("set_title", "CRM"),
         scope=facts.pop("scope", "docs:read"),
     )
-    told = {"title": "Look up", "description": "Looks up.", "input_schema": NOTHING, **facts}
+    flags = {"read_only": "mutates" not in facts}
+    reported = {"title": "Look up", "description": "Looks up.", "input_schema": NOTHING}
 
     def run(_context: Any, _arguments: Any) -> Facts:
         return Facts(None)
 
     run.__name__ = name
-    made.tool(**told)(run)
+    made.tool(**{**reported, **flags, **facts})(run)
     return made
 
 
@@ -44,7 +47,7 @@ def test_the_tools_of_this_product_are_sound() -> None:
 
 
 def test_the_tools_of_the_tests_are_sound_too() -> None:
-    assert found(replace(toolbox.CRM, connection=SOUND)) == []
+    assert found(replace(fixture_tools.CRM, connection=SOUND)) == []
 
 
 def test_a_sound_toolset_passes() -> None:
@@ -153,9 +156,9 @@ def test_schemas_that_some_host_cannot_read_are_refused(
     "unusable",
     [
         schema(a={"type": "nonsense"}),
-        schema(a={"type": "string", "pattern": "("}),
-        schema(a={"type": "string", "pattern": "(?=x)"}),
-        schema(a={"multipleOf": 0}),
+        schema(a={**TEXT, "pattern": "("}),
+        schema(a={**TEXT, "pattern": "(?=x)"}),
+        schema(a={"type": "number", "multipleOf": 0}),
         schema(a={"const": float}),
     ],
     ids=["type", "pattern", "look-around", "multiple-of-0", "no-json"],

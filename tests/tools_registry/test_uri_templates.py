@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_registry.uri_templates import compiled, expanded
+from tools_registry.api.uri_templates import compiled, expanded
 
 TEMPLATE = "lab://shelf-{shelf}/{book}.txt"
 

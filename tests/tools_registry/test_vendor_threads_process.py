@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from mcp_protocol.revisions import Revision
+from tests.drivers.fake_vendors import site
+from tests.drivers.fake_vendors.site import Answer, Site
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.standins import site
-from tests.drivers.standins.site import Answer, Site
 
 pytestmark = pytest.mark.process
 
-PATIENCE = 15
+TIMEOUT = 15
 SHARE = 4  # a quarter of HALO_VENDOR_CALLS
 # By who it is; to the lucky one the vendor answers.
 KEYS = ("unlucky", "unlucky-too", "lucky")
@@ -43,7 +43,7 @@ rows = ActionExecution.objects.filter(tool="patient.ask", outcome="integration_e
 rows = rows.filter(user_email="person100@example.com")
 print(sorted({(row.reason, row.detail) for row in rows}), rows.count())
 """
-CROWDED = "Too many calls wait for this organization's integrations. Try again in a moment."
+CROWDED = "Too many integration calls are in progress. Try again in a moment."
 
 
 @dataclass
@@ -87,8 +87,8 @@ def _as_before(town: Town) -> None:
 
 
 def test_an_organization_whose_vendor_is_silent_harms_nobody(town: Town) -> None:
-    with ThreadPoolExecutor(12) as crowd:
-        waiting = [crowd.submit(town.unlucky.call, "patient.ask") for _ in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        waiting = [pool.submit(town.unlucky.call, "patient.ask") for _ in range(12)]
         until(lambda: [call.done() for call in waiting].count(True) == 12 - SHARE)
         refused = [call.result() for call in waiting if call.done()]
         assert len(town.vendor.seen) == SHARE
@@ -105,7 +105,7 @@ def test_an_organization_whose_vendor_is_silent_harms_nobody(town: Town) -> None
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not true():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
@@ -115,8 +115,8 @@ def test_a_batch_that_waits_for_a_vendor_takes_no_thread_of_the_others(town: Tow
     call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "patient.ask"}}
     batch = [{**call, "id": 1}, {"jsonrpc": "2.0", "method": "ping", "id": 2}]
     client = town.unlucky_too.at(Revision.V2025_03_26)
-    with ThreadPoolExecutor(8) as crowd:
-        waiting = [crowd.submit(client.send, batch) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(client.send, batch) for _ in range(8)]
         assert town.vendor.asked.wait(10)
         for _ in range(3):
             assert town.lucky.request("ping").status == 200

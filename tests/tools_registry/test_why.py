@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -13,12 +14,12 @@ from audit.models import ActionExecution
 from oauth.models import AccessToken
 from tests.console import markup
 from tests.console.markup import Element
-from tests.drivers import switchboard
+from tests.drivers import switches_page
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
-from tests.drivers.switchboard import WHY
-from tools_registry import gate
+from tests.drivers.switches_page import WHY
 from tools_registry.models import ConnectionState
+from tools_registry.pipeline import gate
 from workspace.models import User
 
 pytestmark = pytest.mark.usefixtures("lab")
@@ -73,7 +74,7 @@ def lines(page: Element) -> dict[str, tuple[str, str]]:
     return found
 
 
-def told(token: str, tool: str = TOOL) -> str:
+def message(token: str, tool: str = TOOL) -> str:
     out = StringIO()
     call_command("why", token, tool, stdout=out)
     return out.getvalue()
@@ -103,14 +104,14 @@ def test_the_layer_that_is_closed_says_no_and_where_to_open_it(
     page = asked(admin, row.token_id)
     said = lines(page)
     assert [name for name, (answer, _) in said.items() if answer == "No"] == [layer]
-    board = switchboard.path_of(grant.organization.pk)
+    board = switches_page.path_of(grant.organization.pk)
     expected = f"{board}{REMEDIES[layer]}" if layer in REMEDIES else ""
     assert said[layer][1] == expected
-    assert f"a call is refused as {row.reason}." in page.text
+    assert f"calls are refused: {row.reason}." in page.text
     assert row.layer == layer
-    assert row.reason in told(row.token_id)
+    assert row.reason in message(row.token_id)
     if expected:
-        assert expected in told(row.token_id)
+        assert expected in message(row.token_id)
         assert markup.read(admin.get(board).content).text
         anchors = [one.attributes.get("id") for one in markup.read(admin.get(board).content)]
         assert expected.partition("#")[2] in anchors
@@ -123,14 +124,14 @@ def test_every_layer_answers_for_itself(admin: Client, grant: Grant) -> None:
     said = lines(asked(admin, newest_token(), "crm.delete_contact"))
     closed = {name for name, (answer, _) in said.items() if answer == "No"}
     assert closed == {"flag", "destructive", "connection", "agent", "scope"}
-    assert "feature_disabled" in told(newest_token(), "crm.delete_contact")
+    assert "feature_disabled" in message(newest_token(), "crm.delete_contact")
 
 
 def test_a_tool_without_an_integration_needs_none_of_its_switches(grant: Grant) -> None:
     grant.token()
-    said = told(newest_token(), "search_docs")
-    assert said.count("belongs to no integration") == 3
-    assert "a call runs" in said
+    said = message(newest_token(), "search_docs")
+    assert said.count("does not belong to an integration") == 3
+    assert "calls run" in said
 
 
 def test_a_token_that_is_not_let_in_comes_to_401_whatever_the_gate_says(
@@ -153,7 +154,7 @@ def test_a_row_of_the_audit_log_leads_to_its_answer(admin: Client, grant: Grant)
     )
     (link,) = (one for one in page.all("a") if one.text == "Why?")
     answer = markup.read(admin.get(link.attributes["href"].replace("&amp;", "&")).content)
-    assert "a call is refused as not_connected." in answer.text
+    assert "calls are refused: not_connected." in answer.text
 
 
 def test_where_the_token_of_a_row_is_gone_its_authorization_is_asked(
@@ -176,9 +177,9 @@ def test_a_token_itself_is_neither_taken_nor_shown(admin: Client, grant: Grant) 
     token = grant.token()
     page = admin.get(WHY, {"token": token}).content.decode()
     assert token not in page
-    assert "That looks like a token." in page
+    assert "This looks like a token." in page
     with pytest.raises(CommandError) as refused:
-        told(token)
+        message(token)
     assert token not in str(refused.value)
 
 
@@ -189,7 +190,7 @@ def test_a_tool_that_is_not_there_is_said_to_be_missing(
     grant.token()
     assert "has no tool" in asked(admin, newest_token(), tool).text
     with pytest.raises(CommandError, match="has no tool"):
-        told(newest_token(), tool)
+        message(newest_token(), tool)
 
 
 def test_staff_need_to_be_allowed_to_see_tokens(grant: Grant) -> None:  # noqa: ARG001  opens the database
@@ -201,3 +202,22 @@ def test_staff_need_to_be_allowed_to_see_tokens(grant: Grant) -> None:  # noqa: 
     assert client.get(WHY).status_code == 403
     clerk.user_permissions.add(Permission.objects.get(codename="view_accesstoken"))
     assert client.get(WHY).status_code == 200
+
+
+def test_spec12_the_command_names_the_setting_that_differs_from_the_server(
+    grant: Grant, settings: Any
+) -> None:
+    open_all(grant)
+    token = str(grant.authorization.pk)
+    server = settings.HALO_PUBLIC_URL
+    settings.HALO_PUBLIC_URL = "http://127.0.0.1:9999"
+    with pytest.raises(CommandError) as refused:
+        call_command("why", token, TOOL)
+    assert str(refused.value) == (
+        f"This token was issued for {server}; this command runs with "
+        f"HALO_PUBLIC_URL=http://127.0.0.1:9999. Set HALO_PUBLIC_URL={server}."
+    )
+    settings.HALO_PUBLIC_URL = server
+    out = StringIO()
+    call_command("why", token, TOOL, stdout=out)
+    assert TOOL in out.getvalue()

@@ -3,14 +3,12 @@
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Permission
 from django.test import Client
 
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
-from tests.workspace.desk import CUSTOMERS, IMPORT, send, words
+from tests.workspace.customer_pages import CUSTOMERS, words
 from workspace import customers
 from workspace.models import Customer, User
 
@@ -20,16 +18,6 @@ FORM = {"external_id": "", "email": "", "name": "", "hubspot": "", "stripe": ""}
 @pytest.fixture
 def admin(client: Client, db: None) -> Client:  # noqa: ARG001  asked for: it opens the database
     client.force_login(User.objects.create_superuser("root@example.com"))
-    return client
-
-
-def clerk(*rights: str) -> Client:
-    """The browser of somebody on the staff who has these permissions over customers."""
-    user = User.objects.create_user("clerk@example.com", is_staff=True)
-    names = [f"{right}_customer" for right in rights]
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    client = Client()
-    client.force_login(user)
     return client
 
 
@@ -95,13 +83,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("field", BAD)
-def test_what_cannot_be_is_refused_beside_its_field(
+def test_what_cannot_be_is_refused_next_to_its_field(
     admin: Client, grant: Grant, field: str
 ) -> None:
-    text, told = BAD[field]
+    text, message = BAD[field]
     page = add(admin, grant, **{field: text})
     assert (page.status_code, Customer.objects.count()) == (200, 0)
-    assert told in words(page)
+    assert message in words(page)
 
 
 def test_two_customers_of_an_organization_have_no_external_id_in_common(
@@ -145,47 +133,3 @@ def test_a_customer_who_is_deleted_is_bound_to_no_more(admin: Client, grant: Gra
 def test_the_page_of_nobody_is_an_answer(admin: Client, key: str) -> None:
     answer = admin.get(f"{CUSTOMERS}{key}/change/")
     assert answer.status_code in {302, 400}
-
-
-def test_an_import_is_in_the_history_of_the_organization(admin: Client, grant: Grant) -> None:
-    page = send(admin, grant.organization, "email,name\nada@example.com,Ada\n")
-    assert "1 added, 0 changed, 0 as they were" in words(page)
-    assert "Ada" in words(page)
-    entry = LogEntry.objects.get()
-    assert entry.object_id == str(grant.organization.pk)
-    assert "1 added" in entry.get_change_message()
-
-
-def test_the_list_leads_to_the_import(admin: Client) -> None:
-    assert f'href="{IMPORT}"' in admin.get(CUSTOMERS).content.decode()
-
-
-@pytest.mark.parametrize("rights", [(), ("view",), ("view", "add"), ("view", "change")], ids=str)
-def test_only_who_may_add_and_change_customers_imports_them(
-    grant: Grant, rights: tuple[str, ...]
-) -> None:
-    desk = clerk(*rights)
-    assert desk.get(IMPORT).status_code == 403
-    assert send(desk, grant.organization, "email\nada@example.com\n").status_code == 403
-    assert not Customer.objects.exists()
-    if rights:
-        assert IMPORT not in desk.get(CUSTOMERS).content.decode()
-
-
-def test_staff_who_may_import_do(grant: Grant) -> None:
-    page = send(clerk("view", "add", "change"), grant.organization, "email\nada@example.com\n")
-    assert "1 added" in words(page)
-
-
-@pytest.mark.usefixtures("db")
-def test_a_stranger_is_sent_to_sign_in() -> None:
-    answer = Client().post(IMPORT)
-    assert (answer.status_code, "login" in answer["Location"]) == (302, True)
-
-
-def test_a_form_without_a_file_or_an_organization_says_so(admin: Client) -> None:
-    assert words(admin.post(IMPORT, {})).count("This field is required.") == 2
-    nowhere = {"organization": "0190a0a0-0000-7000-8000-000000000000"}
-    assert "Select a valid choice" in words(admin.post(IMPORT, nowhere))
-    assert "Null characters" in words(admin.post(IMPORT, {"organization": "\0"}))
-    assert "Import customers" in words(admin.get(IMPORT))

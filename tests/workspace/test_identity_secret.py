@@ -21,36 +21,36 @@ def acme(db: None) -> Organization:  # noqa: ARG001  opens the database for the 
     return organizations.found("Acme Rockets", owner=owner)
 
 
-def told(*words: str) -> str:
+def message(*words: str) -> str:
     output = StringIO()
     call_command("identity_secret", *words, stdout=output)
     return output.getvalue()
 
 
-def test_the_secret_is_told_the_same_each_time(acme: Organization) -> None:
-    first = told(acme.slug)
+def test_the_secret_is_shown_the_same_each_time(acme: Organization) -> None:
+    first = message(acme.slug)
 
     assert SECRET.fullmatch(first)
-    assert told(acme.slug) == first
+    assert message(acme.slug) == first
 
 
 def test_every_organization_has_a_secret_of_its_own(acme: Organization) -> None:
     other = organizations.found("Other", owner=User.objects.get())
 
-    assert told(acme.slug) != told(other.slug)
+    assert message(acme.slug) != message(other.slug)
 
 
 def test_rotating_makes_a_new_one_that_stays(acme: Organization) -> None:
-    old = told(acme.slug)
-    new = told(acme.slug, "--rotate")
+    old = message(acme.slug)
+    new = message(acme.slug, "--rotate")
 
     assert SECRET.fullmatch(new)
     assert new != old
-    assert told(acme.slug) == new
+    assert message(acme.slug) == new
 
 
 def test_each_look_and_each_change_is_on_record_without_the_secret(acme: Organization) -> None:
-    secrets = {told(acme.slug), told(acme.slug, "--rotate")}
+    secrets = {message(acme.slug), message(acme.slug, "--rotate")}
 
     events = SecurityEvent.objects.filter(organization_id=str(acme.pk)).order_by("kind")
     kinds = [event.kind for event in events]
@@ -61,7 +61,7 @@ def test_each_look_and_each_change_is_on_record_without_the_secret(acme: Organiz
 
 def test_an_unknown_organization_is_named(acme: Organization) -> None:  # noqa: ARG001  another
     with pytest.raises(CommandError, match="'nowhere'"):
-        told("nowhere")
+        message("nowhere")
 
 
 def test_a_secret_whose_key_was_lost_can_only_be_replaced(
@@ -70,20 +70,20 @@ def test_a_secret_whose_key_was_lost_can_only_be_replaced(
     settings.HALO_SEALING_KEYS = [sealing.new_key()]
 
     with pytest.raises(CommandError, match=r"HALO_SEALING_KEYS.*--rotate"):
-        told(acme.slug)
-    assert told(acme.slug, "--rotate") == told(acme.slug)
+        message(acme.slug)
+    assert message(acme.slug, "--rotate") == message(acme.slug)
 
 
 def test_a_secret_copied_from_another_row_does_not_open(acme: Organization) -> None:
     other = organizations.found("Other", owner=User.objects.get())
     Organization.objects.filter(pk=other.pk).update(identity_secret=acme.identity_secret)
 
-    with pytest.raises(CommandError, match="cannot be opened"):
-        told(other.slug)
+    with pytest.raises(CommandError, match="cannot be decrypted"):
+        message(other.slug)
 
 
-def test_an_organization_without_one_is_told_how_to_get_one(acme: Organization) -> None:
+def test_an_organization_without_one_is_shown_how_to_get_one(acme: Organization) -> None:
     Organization.objects.update(identity_secret=None)
 
     with pytest.raises(CommandError, match="--rotate"):
-        told(acme.slug)
+        message(acme.slug)

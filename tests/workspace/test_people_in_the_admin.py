@@ -3,6 +3,8 @@
 import pytest
 from django.test import Client
 
+from tests.console import markup
+from workspace import organizations
 from workspace.models import User
 
 PASSWORD = "a long enough passphrase"
@@ -23,3 +25,20 @@ def test_an_address_typed_in_capitals_signs_in(admin: Client) -> None:
     assert User.objects.filter(email="bob@example.com").exists()
     signed_in = Client().post("/signin", {"login": "Bob@Example.com", "password": PASSWORD})
     assert signed_in.status_code == 302
+
+
+def test_ux_8_every_field_of_a_membership_on_the_page_of_a_person_has_a_name(
+    admin: Client,
+) -> None:
+    person = User.objects.create_user("ada@example.com")
+    organizations.found("Acme", owner=person)
+    page = markup.read(admin.get(f"/admin/workspace/user/{person.pk}/change/").content)
+    fields = [
+        one
+        for one in page.one("div", id="memberships-group")
+        if one.tag in {"select", "input"} and one.attributes.get("type") != "hidden"
+    ]
+    assert {"memberships-0-role", "memberships-0-DELETE"} <= {
+        one.attributes["name"] for one in fields
+    }
+    assert [one.attributes["name"] for one in fields if "aria-label" not in one.attributes] == []

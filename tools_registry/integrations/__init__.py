@@ -1,5 +1,5 @@
-"""Native integrations, a file each: every module here holds a `TOOLSET` with an integration id.
+"""Integrations, a file each: every module here has a `TOOLSET` with an integration id.
 
-A module sees `tools_registry.types` and `foundation.outbound`, what words texts, amounts and days
-(`tools_registry.readable`), and nothing else of ours.
+A module imports `tools_registry.api` with its formatting functions (`tools_registry.api.readable`)
+and `foundation.outbound`, and nothing else of this product.
 """

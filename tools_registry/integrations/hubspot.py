@@ -12,8 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
-from tools_registry.readable import one_line
-from tools_registry.types import (
+from tools_registry.api import (
     Answer,
     Arguments,
     Connection,
@@ -31,6 +30,7 @@ from tools_registry.types import (
     Vendor,
     by_status,
 )
+from tools_registry.api.readable import one_line
 
 CONTACTS: Final = "/crm/v3/objects/contacts"
 DEALS: Final = "/crm/v3/objects/0-3"  # the contract calls deals by the id of their type
@@ -49,15 +49,15 @@ ASSOCIATION_TYPES: Final = {
 }
 DIGITS: Final = re.compile(r"[0-9]{1,20}")
 PROPERTY: Final = r"[a-z][a-z0-9_]{0,99}"
-LONGEST_WORDS: Final = 300
+MAX_TEXT: Final = 300
 
 
 def judged(answer: Answer) -> ToolFailure | None:
-    """The failure that HubSpot's status stands for (HubSpot, Error handling)."""
+    """The failure of an answer by its status, or None (HubSpot, Error handling)."""
     match answer.status:
-        case HTTPStatus.BAD_REQUEST | HTTPStatus.CONFLICT:
-            told = _object(answer.value).get("message")
-            words = one_line(told, LONGEST_WORDS, otherwise="") or "no reason is given"
+        case HTTPStatus.BAD_REQUEST | HTTPStatus.CONFLICT | HTTPStatus.UNPROCESSABLE_ENTITY:
+            message = _object(answer.value).get("message")
+            words = one_line(message, MAX_TEXT, otherwise="") or "no reason is given"
             message = f"HubSpot refused the values: {words}"
             return Invalid(message, field="arguments", reason=words)
         case HTTPStatus.FORBIDDEN:
@@ -65,7 +65,7 @@ def judged(answer: Answer) -> ToolFailure | None:
         case HTTPStatus.NOT_FOUND:
             return NotFound("HubSpot has no such record.")
         case HTTPStatus.TOO_MANY_REQUESTS:
-            message = "HubSpot's limit of requests is reached. Try again later."
+            message = "The HubSpot rate limit was reached. Try again later."
             return IntegrationFailure(message, upstream_status=answer.status)
     return by_status(answer)
 
@@ -82,9 +82,9 @@ def waits(answer: Answer) -> float | None:
         return None
     if _object(answer.value).get("policyName") == "DAILY":
         return float("inf")  # what is used up for the day comes back at midnight
-    told = answer.headers.get("retry-after", "")
-    if DIGITS.fullmatch(told):
-        return float(told)
+    retry_after = answer.headers.get("retry-after", "")
+    if DIGITS.fullmatch(retry_after):
+        return float(retry_after)
     window = answer.headers.get("x-hubspot-ratelimit-interval-milliseconds", "1000")
     return int(window) / 1000 if DIGITS.fullmatch(window) else 1.0
 
@@ -92,7 +92,7 @@ def waits(answer: Answer) -> float | None:
 def check(vendor: Vendor) -> str:
     """Name the deal pipelines, by which an admin knows the account."""
     pipelines = _results(vendor.send("GET", PIPELINES))
-    labels = one_line(", ".join(str(_object(one).get("label")) for one in pipelines), LONGEST_WORDS)
+    labels = one_line(", ".join(str(_object(one).get("label")) for one in pipelines), MAX_TEXT)
     return f"HubSpot with the deal pipelines: {labels}"
 
 
@@ -109,8 +109,8 @@ TOOLSET = Toolset(
             Setting(
                 "contact_properties",
                 "Contact properties that may be changed",
-                help="Internal names with commas between, such as phone, jobtitle. "
-                "While this is empty, update_contact changes nothing.",
+                help="Internal names, separated by commas, such as phone, jobtitle. "
+                "If empty, update_contact changes nothing.",
                 pattern=rf"{PROPERTY}( *, *{PROPERTY})*",
             ),
         ),
@@ -125,7 +125,9 @@ def _object(value: Json) -> Mapping[str, Json]:
 
 
 def _unreadable(answer: Answer) -> IntegrationFailure:
-    return IntegrationFailure("HubSpot's answer cannot be read.", upstream_status=answer.status)
+    return IntegrationFailure(
+        "HubSpot's response could not be read.", upstream_status=answer.status
+    )
 
 
 def _results(answer: Answer) -> Sequence[Json]:
@@ -154,7 +156,7 @@ def _contact(context: ToolContext, arguments: Arguments) -> str:
     if "contact_email" not in arguments:
         return str(arguments.get("contact_id", ""))
     if "contact_id" in arguments:
-        raise _invalid("contact_email", "must be left out beside contact_id")
+        raise _invalid("contact_email", "must be left out next to contact_id")
     return _contact_by_email(context.vendor, arguments["contact_email"])
 
 
@@ -180,7 +182,7 @@ def _contact_by_email(vendor: Vendor, email: str) -> str:
     try:
         answer = vendor.send("GET", path, query={"idProperty": "email"})
     except NotFound:
-        raise NotFound("HubSpot has no contact with this address.") from None
+        raise NotFound("HubSpot has no contact with this email.") from None
     return _id(answer, answer.value)
 
 
@@ -234,7 +236,7 @@ def _chosen(records: Sequence[Json], arguments: Arguments, field: str) -> Json:
     fitting = [one for one in used if wanted in {"", _folded(one["id"]), _folded(one["label"])}]
     if not fitting or (wanted and len(fitting) > 1):
         known = ", ".join(one["label"] for one in used)
-        raise _invalid(field, one_line(f"must name one of: {known}", LONGEST_WORDS))
+        raise _invalid(field, one_line(f"must name one of: {known}", MAX_TEXT))
     return fitting[0]
 
 
@@ -284,11 +286,11 @@ EMAIL: Final = "^[!-?A-~]+@[A-Za-z0-9.-]+$"
 NUMBER: Final = "^[0-9]+$"
 DAY: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 CONTACT: Final = {
-    "contact_email": _text(254, "The contact's address; needless for a bound customer.", EMAIL),
-    "contact_id": _text(20, "HubSpot's id of the contact, in place of contact_email.", NUMBER),
+    "contact_email": _text(254, "The contact's email. Not needed for a bound customer.", EMAIL),
+    "contact_id": _text(20, "HubSpot id of the contact, instead of contact_email.", NUMBER),
 }
-OWNER: Final = {"owner_email": _text(254, "Address of the HubSpot user to assign it to.", EMAIL)}
-DEAL: Final = {"deal_id": _text(20, "HubSpot's id of a deal that it is about.", NUMBER)}
+OWNER: Final = {"owner_email": _text(254, "Email of the HubSpot user to assign it to.", EMAIL)}
+DEAL: Final = {"deal_id": _text(20, "HubSpot id of the related deal.", NUMBER)}
 IDS: Final = {name: {"type": "string"} for name in ("id", "contact_id", "deal_id")}
 RECORD: Final = _schema("id", **IDS)
 WRITES: Final = {"output_schema": RECORD, "mutates": True, "open_world": True}
@@ -296,15 +298,15 @@ WRITES: Final = {"output_schema": RECORD, "mutates": True, "open_world": True}
 
 @TOOLSET.tool(
     title="Create a deal",
-    description="Create a deal in HubSpot for a contact. Without a pipeline or stage it stands at "
-    "the first one. Returns the deal's id.",
+    description="Create a deal in HubSpot for a contact. The default is the first stage of the "
+    "first pipeline. Returns the deal's id.",
     input_schema=_schema(
         "name",
-        name=_text(200, "What the deal is called."),
+        name=_text(200, "Name of the deal."),
         amount={"type": "number", "minimum": 0, "maximum": 10**12},
         pipeline=_text(200, "Label or id of a deal pipeline."),
         stage=_text(200, "Label or id of a stage in that pipeline."),
-        close_date=_text(10, "When it is expected to close, as YYYY-MM-DD.", DAY),
+        close_date=_text(10, "Expected close date, as YYYY-MM-DD.", DAY),
         **OWNER,
         **CONTACT,
     ),
@@ -325,13 +327,14 @@ def create_deal(context: ToolContext, arguments: Arguments) -> Facts:
 
 @TOOLSET.tool(
     title="Update a contact",
-    description="Change properties of a contact in HubSpot. An admin decides which properties may "
-    "be changed; a refusal names them.",
+    description="Change properties of a contact in HubSpot. An admin chooses the properties; "
+    "a refusal lists the allowed ones.",
     input_schema=_schema(
         "properties",
         properties={
             "type": "object",
             "description": "New values by the property's internal name, such as jobtitle.",
+            "propertyNames": {"maxLength": 100},
             "additionalProperties": {"type": "string", "maxLength": 5000},
             "minProperties": 1,
             "maxProperties": 20,
@@ -344,7 +347,7 @@ def update_contact(context: ToolContext, arguments: Arguments) -> Facts:
     allowed = context.vendor.settings.get("contact_properties", "").replace(",", " ").split()
     if not arguments["properties"].keys() <= set(allowed):
         listed = ", ".join(allowed) or "none yet; an admin lists them in the settings"
-        raise _invalid("properties", one_line(f"may be: {listed}", LONGEST_WORDS))
+        raise _invalid("properties", one_line(f"may be: {listed}", MAX_TEXT))
     contact = _contact(context, arguments)
     if not contact:
         raise _invalid("contact_email", "or contact_id is required")
@@ -358,9 +361,9 @@ def update_contact(context: ToolContext, arguments: Arguments) -> Facts:
     description="Create a follow-up task in HubSpot for a contact, a deal or both.",
     input_schema=_schema(
         "subject",
-        subject=_text(200, "What is to be done, in a line."),
-        details=_text(5000, "What whoever does it should know, as plain text."),
-        due_date=_text(10, "When it is due, as YYYY-MM-DD; today when left out.", DAY),
+        subject=_text(200, "The task, in one line."),
+        details=_text(5000, "Details for the assignee, as plain text."),
+        due_date=_text(10, "Due date, as YYYY-MM-DD. Default: today.", DAY),
         priority={"enum": ["LOW", "MEDIUM", "HIGH"]},
         **OWNER,
         **CONTACT,

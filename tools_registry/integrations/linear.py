@@ -9,8 +9,7 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
-from tools_registry.readable import one_line
-from tools_registry.types import (
+from tools_registry.api import (
     Answer,
     Arguments,
     Connection,
@@ -19,14 +18,16 @@ from tools_registry.types import (
     IntegrationFailure,
     Invalid,
     Json,
+    NotFound,
     Setting,
     ToolContext,
     ToolFailure,
     Toolset,
     Unauthorized,
     Vendor,
-    by_status,
+    by_endpoint_status,
 )
+from tools_registry.api.readable import one_line
 
 VIEWER: Final = "query Viewer { viewer { name organization { name } } }"
 TEAMS: Final = """
@@ -53,11 +54,11 @@ query Created($id: ID!) {
 }"""
 
 PRIORITIES: Final[Mapping[str, int]] = {"none": 0, "urgent": 1, "high": 2, "medium": 3, "low": 4}
-MOST_PAGES: Final = 10
+MAX_PAGES: Final = 10
 NAME: Final = r"\S(.{0,78}\S)?"
 # Each of these budgets names its own end (Rate limiting, X-RateLimit-...-Reset).
 BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
-UNREADABLE: Final = "Linear's answer cannot be read."
+UNREADABLE: Final = "Linear's response could not be read."
 
 
 class _Refused(IntegrationFailure):
@@ -69,13 +70,15 @@ class _AlreadyThere(_Refused):
 
 
 def judge(answer: Answer) -> ToolFailure | None:
-    """The failure that an answer stands for; GraphQL tells most of them with 200 or 400."""
+    """The failure of an answer, or None; GraphQL returns most of them with 200 or 400."""
     value = answer.value if isinstance(answer.value, dict) else {}
     if value.get("errors"):
         return _refusal(value["errors"], answer.status)
     if isinstance(value.get("data"), dict) and answer.is_success:
         return None
-    return by_status(answer) or IntegrationFailure(UNREADABLE, upstream_status=answer.status)
+    return by_endpoint_status(answer) or IntegrationFailure(
+        UNREADABLE, upstream_status=answer.status
+    )
 
 
 def waits(answer: Answer) -> float | None:
@@ -85,7 +88,7 @@ def waits(answer: Answer) -> float | None:
     used_up = [name for name in BUDGETS if _number(answer, name, "remaining") == 0]
     ends = [_number(answer, name, "reset") for name in used_up]
     known = [end / 1000 - time.time() for end in ends if end is not None]
-    # The buckets fill steadily, so where nothing is told a moment may be enough.
+    # The buckets fill steadily, so without a header a second may be enough.
     return max(0.0, *known) if known else 1.0
 
 
@@ -98,7 +101,7 @@ def check(vendor: Vendor) -> str:
 
 
 def authorization(key: str) -> Mapping[str, str]:
-    """A personal API key stands alone; only tokens of OAuth are bearer tokens."""
+    """A personal API key is sent without a scheme; only OAuth tokens are bearer tokens."""
     return {"Authorization": key}
 
 
@@ -116,14 +119,14 @@ TOOLSET: Final = Toolset(
             Setting(
                 "default_team",
                 "Default team",
-                help="Key or name of the team for issues that name none, such as ENG.",
+                help="Key or name of the team for issues without one, such as ENG.",
                 pattern=NAME,
             ),
-            Setting("bug_label", "Label of bugs", help="Given to every new bug.", pattern=NAME),
+            Setting("bug_label", "Label of bugs", help="Added to every new bug.", pattern=NAME),
             Setting(
                 "feature_label",
                 "Label of feature requests",
-                help="Given to every new feature request.",
+                help="Added to every new feature request.",
                 pattern=NAME,
             ),
         ),
@@ -170,11 +173,11 @@ OUTPUT: Final = {
 
 @TOOLSET.tool(
     title="Report a bug",
-    description="File a bug in Linear as a new issue of a team, with the label that the "
-    "organization gives its bugs. Answers with the issue's identifier and link.",
+    description="File a bug in Linear as a new issue of a team, with the "
+    "organization's label for bugs. Returns the issue's identifier and link.",
     input_schema=_input_schema(
         "What is wrong, in one line.",
-        "What happened, what was expected, and how to see it again, in Markdown.",
+        "What happened, what was expected, and how to reproduce it, in Markdown.",
     ),
     output_schema=OUTPUT,
     mutates=True,
@@ -186,11 +189,11 @@ def create_bug(context: ToolContext, arguments: Arguments) -> Facts:
 
 @TOOLSET.tool(
     title="Request a feature",
-    description="File a feature request in Linear as a new issue of a team, with the label that "
-    "the organization gives them. Answers with the issue's identifier and link.",
+    description="File a feature request in Linear as a new issue of a team, with the "
+    "organization's label for feature requests. Returns the issue's identifier and link.",
     input_schema=_input_schema(
-        "What is wished for, in one line.",
-        "What somebody wants to do, why, and what stands in the way, in Markdown.",
+        "The requested feature, in one line.",
+        "The use case, the reason, and what prevents it today, in Markdown.",
     ),
     output_schema=OUTPUT,
     mutates=True,
@@ -218,7 +221,7 @@ def _file(context: ToolContext, arguments: Arguments, label: str) -> Facts:
 
 
 def _created(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
-    """The new issue. Where nobody knows what came of it, the same issue is sent once more."""
+    """The new issue. If the result is unknown, the same issue is sent once more."""
     try:
         return _sent(vendor, fields)
     except _Refused:
@@ -253,8 +256,8 @@ def _on_behalf_of(customer: Customer | None) -> str:
     if customer is None:
         return ""
     known = customer.external_id or customer.id
-    told = f"{customer.name} ({known})" if customer.name else known
-    return f"\n\n---\nCustomer: {_plain(one_line(told))}"
+    text = f"{customer.name} ({known})" if customer.name else known
+    return f"\n\n---\nCustomer: {_plain(one_line(text))}"
 
 
 def _team(vendor: Vendor, asked: str) -> str:
@@ -313,13 +316,13 @@ def _nodes(
     """Everything that a paged question finds (linear.app/developers/pagination)."""
     found: list[Mapping[str, str]] = []
     after = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         page = _asked(vendor, document, {**variables, "after": after} if after else variables)
         nodes, after = _page(page.get(name))
         found += [_checked(node, fields) for node in nodes]
         if not after:
             return found
-    raise IntegrationFailure("Linear's answer has no end.")
+    raise IntegrationFailure("Linear's response did not end.")
 
 
 def _page(value: Json) -> tuple[list[Json], str]:
@@ -347,8 +350,8 @@ def _checked(node: Json, fields: Sequence[str]) -> Mapping[str, str]:
 
 
 def _refusal(errors: Json, status: int) -> ToolFailure:
-    error, told = _first(errors)
-    code = told.get("code")
+    error, extensions = _first(errors)
+    code = extensions.get("code")
     if code == "AUTHENTICATION_ERROR":
         return Unauthorized("Linear refused the organization's API key.")
     if code == "RATELIMITED":
@@ -357,8 +360,19 @@ def _refusal(errors: Json, status: int) -> ToolFailure:
         return _Refused("Linear refused: the key may not do this.", upstream_status=status)
     if str(error.get("message", "")).casefold().startswith("conflict on insert"):
         return _AlreadyThere("Linear has this issue already.", upstream_status=status)
-    if told.get("userError") is True:
-        words = one_line(told.get("userPresentableMessage") or error.get("message"))
+    return _refused_values(error, extensions, status)
+
+
+def _refused_values(
+    error: Mapping[str, Json], extensions: Mapping[str, Json], status: int
+) -> ToolFailure:
+    """The failure of what Linear says about the values, or of an error that it does not explain."""
+    words = one_line(extensions.get("userPresentableMessage") or error.get("message"))
+    if str(error.get("message", "")).casefold().startswith("entity not found"):
+        return NotFound("Linear has no such record.")
+    if extensions.get("code") == "INPUT_ERROR":
+        return Invalid(f"Linear refused the values: {words}", field="arguments", reason=words)
+    if extensions.get("userError") is True:
         return _Refused(f"Linear refused: {words}", upstream_status=status)
     return IntegrationFailure("Linear could not do it.", upstream_status=status)
 
@@ -367,8 +381,8 @@ def _first(errors: Json) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
     """The first of a list of GraphQL errors, and its extensions."""
     error = errors[0] if isinstance(errors, list) else None
     error = error if isinstance(error, dict) else {}
-    told = error.get("extensions")
-    return error, told if isinstance(told, dict) else {}
+    extensions = error.get("extensions")
+    return error, extensions if isinstance(extensions, dict) else {}
 
 
 def _code(value: Json) -> Json:
@@ -377,8 +391,8 @@ def _code(value: Json) -> Json:
 
 
 def _number(answer: Answer, budget: str, what: str) -> int | None:
-    told = answer.headers.get(f"x-ratelimit-{budget}-{what}", "").strip()
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 20 else None  # noqa: PLR2004
+    value = answer.headers.get(f"x-ratelimit-{budget}-{what}", "").strip()
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else None  # noqa: PLR2004
 
 
 def _plain(text: str) -> str:

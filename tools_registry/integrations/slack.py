@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from tools_registry.readable import one_line
-from tools_registry.types import (
+from tools_registry.api import (
     Answer,
     Arguments,
     Connection,
@@ -22,10 +21,11 @@ from tools_registry.types import (
     Toolset,
     Unauthorized,
     Vendor,
-    by_status,
+    by_endpoint_status,
 )
+from tools_registry.api.readable import one_line
 
-LONGEST_TEXT: Final = 40_000  # Slack cuts what is longer (chat.postMessage, Truncating content)
+MAX_TEXT_LENGTH: Final = 40_000  # Slack cuts what is longer (chat.postMessage, Truncating content)
 
 CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{2,}")
 # Conversations with a person, persons themselves, and conversations among a few of them.
@@ -46,24 +46,27 @@ TOKEN_REFUSED: Final = frozenset(
         "token_revoked",
     }
 )
+REFUSED_VALUES: Final = frozenset({"invalid_arguments", "no_text"})
 EXPLAINED: Final[Mapping[str, str]] = {
     "is_archived": "Slack refused: the channel is archived.",
     "not_in_channel": "Slack refused: the bot has to be invited to the channel first.",
-    "rate_limited": "Slack's limit of requests is reached. Try again later.",
-    "ratelimited": "Slack's limit of requests is reached. Try again later.",
+    "rate_limited": "The Slack rate limit was reached. Try again later.",
+    "ratelimited": "The Slack rate limit was reached. Try again later.",
     "restricted_action": "Slack refused: the workspace does not let the bot post there.",
 }
 
 
 def judged(answer: Answer) -> ToolFailure | None:
-    """The failure that an answer stands for: Slack says most of them with 200 and `ok: false`."""
-    told = answer.value if isinstance(answer.value, dict) else {}
-    if told.get("ok") is True and answer.is_success:
+    """The failure of an answer, or None: Slack returns most of them with 200 and `ok: false`."""
+    body = answer.value if isinstance(answer.value, dict) else {}
+    if body.get("ok") is True and answer.is_success:
         return None
-    if told.get("ok") is False:
-        return _refused(str(told.get("error", "")), answer.status)
-    unreadable = IntegrationFailure("Slack's answer cannot be read.", upstream_status=answer.status)
-    return by_status(answer) or unreadable
+    if body.get("ok") is False:
+        return _refused(str(body.get("error", "")), answer.status)
+    unreadable = IntegrationFailure(
+        "Slack's response could not be read.", upstream_status=answer.status
+    )
+    return by_endpoint_status(answer) or unreadable
 
 
 def _refused(error: str, status: int) -> ToolFailure:
@@ -73,6 +76,8 @@ def _refused(error: str, status: int) -> ToolFailure:
         return NotFound("Slack has no such channel, or the bot cannot see it.")
     if error == "msg_too_long":
         return Invalid("The text is too long for Slack.", field="text", reason="is too long")
+    if error in REFUSED_VALUES:
+        return Invalid(f"Slack refused the values ({error}).", field="arguments", reason=error)
     code = error if ERROR_CODE.fullmatch(error) else "no reason is given"
     message = EXPLAINED.get(error, f"Slack refused: {code}.")
     return IntegrationFailure(message, upstream_status=status)
@@ -80,8 +85,8 @@ def _refused(error: str, status: int) -> ToolFailure:
 
 def check(vendor: Vendor) -> str:
     """Say which workspace the token belongs to, and as whom it posts."""
-    told = vendor.send("GET", "/auth.test").value
-    return f"Slack workspace {one_line(told.get('team'))} as {one_line(told.get('user'))}"
+    body = vendor.send("GET", "/auth.test").value
+    return f"Slack workspace {one_line(body.get('team'))} as {one_line(body.get('user'))}"
 
 
 TOOLSET = Toolset(
@@ -97,13 +102,13 @@ TOOLSET = Toolset(
             Setting(
                 "default_channel",
                 "Default channel",
-                help="Name or id of the channel for messages that name none.",
+                help="Name or id of the channel for messages without one.",
                 pattern=CHANNEL,
             ),
             Setting(
                 "allowed_channels",
                 "Allowed channels",
-                help="Names or ids with commas between. Only these and the default channel are "
+                help="Names or ids, separated by commas. Only these and the default channel are "
                 "posted to.",
                 pattern=rf"{CHANNEL}( *, *{CHANNEL})*",
             ),
@@ -114,7 +119,7 @@ TOOLSET = Toolset(
 
 
 def _channel(settings: Mapping[str, str], wanted: str) -> str:
-    """The channel as Slack is told it. Raises Invalid for a person, and for what no admin allowed.
+    """The channel to post to. Raises Invalid for a person, and for a channel that is not allowed.
 
     An empty list allows the default channel alone.
     """
@@ -128,7 +133,7 @@ def _channel(settings: Mapping[str, str], wanted: str) -> str:
         raise _invalid("is required: no default channel is set")
     if channel not in allowed:
         raise _invalid(one_line(f"must be one of: {', '.join(allowed) or 'none yet'}"))
-    # A bare name could be somebody's; with the sign it can only be a channel's.
+    # A bare name could be a person's; with the sign it is a channel's.
     return channel if CHANNEL_ID.fullmatch(channel) else f"#{channel}"
 
 
@@ -146,23 +151,23 @@ def _quiet(text: str) -> str:
     Raises Invalid where it is too long then.
     """
     quiet = text.replace("<!", "&lt;!")
-    if len(quiet) > LONGEST_TEXT:
-        reason = f"must have at most {LONGEST_TEXT} characters, where <! counts as five"
+    if len(quiet) > MAX_TEXT_LENGTH:
+        reason = f"must have at most {MAX_TEXT_LENGTH} characters, where <! counts as five"
         raise Invalid(f"The text {reason}.", field="text", reason=reason)
     return quiet
 
 
 @TOOLSET.tool(
     title="Post a message",
-    description="Post a message to a Slack channel, or into a thread there. Only channels that an "
-    "admin allowed; without a channel it goes to the default one. Direct messages are blocked.",
+    description="Post a message to a Slack channel or thread. Only channels that an admin allowed; "
+    "without a channel, the default channel. Direct messages are not allowed.",
     input_schema={
         "type": "object",
         "properties": {
             "text": {
                 "type": "string",
                 "minLength": 1,
-                "maxLength": LONGEST_TEXT,
+                "maxLength": MAX_TEXT_LENGTH,
                 "pattern": r"\S",
                 "description": "The message, in Slack's mark-up.",
             },
@@ -174,6 +179,7 @@ def _quiet(text: str) -> str:
             },
             "thread_ts": {
                 "type": "string",
+                "maxLength": 17,
                 "pattern": f"^{TIMESTAMP}$",
                 "description": "The ts of the message to answer in its thread.",
             },
@@ -203,5 +209,7 @@ def post_message(context: ToolContext, arguments: Arguments) -> Facts:
     answer = context.vendor.send("POST", "/chat.postMessage", form=form)
     channel, ts = answer.value.get("channel"), answer.value.get("ts")
     if not isinstance(channel, str) or not re.fullmatch(TIMESTAMP, str(ts)):
-        raise IntegrationFailure("Slack's answer cannot be read.", upstream_status=answer.status)
+        raise IntegrationFailure(
+            "Slack's response could not be read.", upstream_status=answer.status
+        )
     return Facts({"channel": channel, "ts": ts})

@@ -1,10 +1,7 @@
-"""Stripe: what a client may ask for, and what an admin then has done.
-
-A `request_*` tool reads at Stripe and files a billing request; nothing changes there. The
-destructive tools carry one out once an admin has approved it, and never run over MCP.
+"""Stripe: `request_*` tools file billing requests; destructive tools run the approved ones.
 
 Source: Stripe API reference (docs.stripe.com/api), at the version below. Amounts are in the
-currency's minor unit, as Stripe counts them.
+currency's minor unit.
 """
 
 import re
@@ -14,8 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
-from tools_registry.readable import day, money
-from tools_registry.types import (
+from tools_registry.api import (
     Answer,
     Arguments,
     Connection,
@@ -31,18 +27,18 @@ from tools_registry.types import (
     Unauthorized,
     Vendor,
 )
+from tools_registry.api.readable import day, money, printable
 
 VERSION: Final = "2026-01-28.clover"
 TEXT: Final = {"type": "string"}
 DAY: Final = 86_400
-LONGEST_TRIAL: Final = 730 * DAY  # from now (API reference, Update a subscription, trial_end)
+MAX_TRIAL: Final = 730 * DAY  # from now (API reference, Update a subscription, trial_end)
 NAMES: Final = ("id", "currency", "customer", "status")
 PAID: Final = ("id", "amount", "amount_captured", "amount_refunded", "currency")
 KINDS: Final = dict.fromkeys((*PAID, "trial_end"), int) | dict.fromkeys(NAMES, str)
 OVER: Final = frozenset({"canceled", "incomplete_expired"})
 LARGEST: Final = 99_999_999  # eight digits (API reference, Charges, amount)
-UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\u00a1-\ufffd]|[\u2028-\u202e\u2066-\u2069]")
-KEY: Final = re.compile(r"\b([sr]k|pk)_[A-Za-z0-9_*]+")
+REFUSED_VALUES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
 def _judge(answer: Answer) -> ToolFailure | None:
@@ -54,16 +50,19 @@ def _judge(answer: Answer) -> ToolFailure | None:
     error = _part(answer.value, "error")
     if answer.status == HTTPStatus.NOT_FOUND or error.get("code") == "resource_missing":
         return _absent()
-    told = _printable(error.get("message")) or "no reason given"
-    message = f"Stripe answered {answer.status}: {told}"
+    reason = printable(error.get("message")) or "no reason given"
+    if answer.status in REFUSED_VALUES and error.get("type") == "invalid_request_error":
+        field = printable(error.get("param")) or "arguments"
+        return Invalid(f"Stripe refused the values: {reason}", field=field, reason=reason)
+    message = f"Stripe answered {answer.status}: {reason}"
     return IntegrationFailure(message, upstream_status=answer.status)
 
 
 def _waits(answer: Answer) -> float | None:
     """When to ask again, in seconds: Stripe says itself whether (docs, Advanced error handling)."""
-    told = answer.headers.get("stripe-should-retry")
+    should_retry = answer.headers.get("stripe-should-retry")
     busy = answer.status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT}
-    if told == "false" or not (busy or told == "true"):
+    if should_retry == "false" or not (busy or should_retry == "true"):
         return None
     after = answer.headers.get("retry-after", "")
     return float(after) if re.fullmatch(r"[0-9]{1,6}", after) else 1.0
@@ -94,7 +93,8 @@ TOOLSET: Final = Toolset(
 
 
 def _id(prefixes: str, description: str) -> dict[str, Json]:
-    return TEXT | {"pattern": f"^({prefixes})_[A-Za-z0-9_]{{1,200}}$", "description": description}
+    form = {"maxLength": 210, "pattern": f"^({prefixes})_[A-Za-z0-9_]{{1,200}}$"}
+    return TEXT | form | {"description": description}
 
 
 def _amount(description: str) -> dict[str, Json]:
@@ -113,21 +113,23 @@ def _object(properties: Mapping[str, Json], *optional: str) -> dict[str, Json]:
 WHY: Final = TEXT | {"maxLength": 500, "description": "Why, for the admin who decides."}
 SUBSCRIPTION: Final = _id("sub", "The subscription's id, sub_...")
 CHARGE: Final = _id("ch|py", "The charge's id, ch_... or py_...")
-CUSTOMER: Final = _id("cus", "The customer's id, cus_...; left out, the customer in question.")
-CURRENCY: Final = TEXT | {"pattern": "^[a-z]{3}$", "description": "ISO 4217, such as usd."}
+CUSTOMER: Final = _id("cus", "The customer's id, cus_.... Default: the bound customer.")
+ISO_4217: Final = {"maxLength": 3, "pattern": "^[a-z]{3}$", "description": "ISO 4217, such as usd."}
+CURRENCY: Final = TEXT | ISO_4217
 REASON: Final = TEXT | {
     "enum": ["duplicate", "fraudulent", "requested_by_customer"],
-    "description": "What Stripe is told. fraudulent also blocks the card and the address there.",
+    "description": "The reason sent to Stripe. fraudulent also blocks the card and the email.",
 }
 AT_PERIOD_END: Final = {
     "type": "boolean",
-    "description": "True (the default): paid time is left to run. False: it ends at once.",
+    "description": "true (default): end with the paid period. false: end immediately.",
 }
 FILED: Final = _object({"request_id": TEXT, "status": TEXT, "summary": TEXT})
 DONE: Final = _object({"id": TEXT, "status": TEXT})
-DAYS: Final = _amount("Days beyond the end that is planned now.") | {"maximum": 730}
-ASKS: Final = {"output_schema": FILED, "mutates": True, "open_world": True}
-PERFORMS: Final = {**ASKS, "output_schema": DONE, "destructive": True}
+DAYS: Final = _amount("Days to add to the current end.") | {"maximum": 730}
+WRITES: Final = {"mutates": True, "open_world": True}
+ASKS: Final = {**WRITES, "output_schema": FILED, "not_destructive": "It only files a request."}
+PERFORMS: Final = {**WRITES, "output_schema": DONE, "destructive": True}
 
 
 def _tool(
@@ -140,11 +142,10 @@ def _tool(
 @_tool(
     "Request a refund",
     "Ask an admin to refund a payment in full or in part. Nothing is refunded until they approve; "
-    "the answer says what they will read. Amounts are in the minor unit: 2000 is 20.00 USD, 500 "
-    "is 500 JPY.",
+    "the result has the summary they see. Amounts are in the minor unit: 2000 is 20.00 USD.",
     {
         "payment": _id("ch|py|pi", "The charge (ch_..., py_...) or payment intent (pi_...)."),
-        "amount": _amount("How much; left out, all that is not refunded yet."),
+        "amount": _amount("The amount. Default: everything not refunded yet."),
         "reason": REASON,
         "why": WHY,
     },
@@ -158,20 +159,20 @@ def request_refund(context: ToolContext, arguments: Arguments) -> Facts:
     left = _refundable(charge)
     amount = arguments.get("amount", left)
     if amount > left:
-        told = f"Only {money(left, charge['currency'])} of it can still be refunded."
-        raise _unfit("amount", told, f"must be at most {left}")
+        message = f"Only {money(left, charge['currency'])} of it can still be refunded."
+        raise _unfit("amount", message, f"must be at most {left}")
     asked = {"charge": charge["id"], "amount": amount, "currency": charge["currency"]}
     if "reason" in arguments:
         asked["reason"] = arguments["reason"]
-    told, paid = (money(part, charge["currency"]) for part in (amount, charge["amount"]))
-    summary = f"Refund {told} of {charge['id']} ({paid} paid)"
-    return _filed(context, "refund", asked, summary, arguments.get("why", ""))
+    refunded, paid = (money(part, charge["currency"]) for part in (amount, charge["amount"]))
+    summary = f"Refund {refunded} of {charge['id']} ({paid} paid)"
+    return _request(context, "stripe.refund", asked, summary, arguments.get("why", ""))
 
 
 @_tool(
     "Request a cancellation",
-    "Ask an admin to cancel a subscription, at the end of the paid period unless told otherwise. "
-    "It runs on until they approve.",
+    "Ask an admin to cancel a subscription, at the end of the paid period by default. "
+    "The subscription continues until they approve.",
     {"subscription": SUBSCRIPTION, "at_period_end": AT_PERIOD_END, "why": WHY},
     "at_period_end",
     "why",
@@ -180,14 +181,18 @@ def request_refund(context: ToolContext, arguments: Arguments) -> Facts:
 def request_cancellation(context: ToolContext, arguments: Arguments) -> Facts:
     row = _subscription(context, arguments["subscription"])
     if row.get("status") in OVER:
-        raise _unfit("subscription", "It is over already.", "is cancelled already")
+        raise _unfit(
+            "subscription", "The subscription is already canceled.", "is cancelled already"
+        )
     later = arguments.get("at_period_end", True)
     if later and row.get("cancel_at_period_end"):
-        raise _unfit("subscription", "It ends with its period already.", "is cancelled already")
+        raise _unfit(
+            "subscription", "The subscription already ends with its period.", "is cancelled already"
+        )
     when = f"at the end of its period{_period_end(row)}" if later else "at once"
     asked = {"subscription": row["id"], "at_period_end": later}
     summary = f"Cancel {row['id']} of {row['customer']} {when}"
-    return _filed(context, "cancel_subscription", asked, summary, arguments.get("why", ""))
+    return _request(context, "stripe.cancel_subscription", asked, summary, arguments.get("why", ""))
 
 
 @_tool(
@@ -203,10 +208,10 @@ def request_credit(context: ToolContext, arguments: Arguments) -> Facts:
     customer = _customer(context, _meant(context, arguments))
     used, currency = customer.get("currency"), arguments["currency"]
     if used and used != currency:  # a customer has one from their first invoice on
-        raise _unfit("currency", f"This customer pays in {used.upper()}.", f"must be {used}")
+        raise _unfit("currency", f"The customer's currency is {used.upper()}.", f"must be {used}")
     asked = {"customer": customer["id"], "amount": arguments["amount"], "currency": currency}
     summary = f"Credit {customer['id']} with {money(arguments['amount'], currency)}"
-    return _filed(context, "credit_customer", asked, summary, arguments.get("why", ""))
+    return _request(context, "stripe.credit_customer", asked, summary, arguments.get("why", ""))
 
 
 @_tool(
@@ -221,18 +226,18 @@ def extend_trial(context: ToolContext, arguments: Arguments) -> Facts:
     row = _subscription(context, arguments["subscription"])
     planned = row.get("trial_end")
     if row.get("status") != "trialing" or not isinstance(planned, int):
-        raise _unfit("subscription", "It is not in a trial.", "is not in a trial")
+        raise _unfit("subscription", "The subscription is not in a trial.", "is not in a trial")
     end = planned + arguments["days"] * DAY
-    if end > time.time() + LONGEST_TRIAL:
-        raise _unfit("days", "No trial may end more than two years from now.", "is too many")
+    if end > time.time() + MAX_TRIAL:
+        raise _unfit("days", "A trial can end at most two years from now.", "is too many")
     asked = {"subscription": row["id"], "trial_end": end}
     summary = f"Extend the trial of {row['id']} of {row['customer']} to {day(end)}"
-    return _filed(context, "set_trial_end", asked, summary, arguments.get("why", ""))
+    return _request(context, "stripe.set_trial_end", asked, summary, arguments.get("why", ""))
 
 
 @_tool(
     "Refund",
-    "Refund a charge, as an approved request says.",
+    "Refund a charge, as approved in a request.",
     {"charge": CHARGE, "amount": _amount("How much."), "currency": CURRENCY, "reason": REASON},
     "reason",
     **PERFORMS,
@@ -247,7 +252,7 @@ def refund(context: ToolContext, arguments: Arguments) -> Facts:
 
 @_tool(
     "Cancel a subscription",
-    "Cancel a subscription, as an approved request says.",
+    "Cancel a subscription, as approved in a request.",
     {"subscription": SUBSCRIPTION, "at_period_end": AT_PERIOD_END},
     **PERFORMS,
 )
@@ -264,7 +269,7 @@ def cancel_subscription(context: ToolContext, arguments: Arguments) -> Facts:
 
 @_tool(
     "Credit a customer",
-    "Credit a customer's balance, as an approved request says.",
+    "Credit a customer's balance, as approved in a request.",
     {"customer": CUSTOMER, "amount": _amount("How much."), "currency": CURRENCY},
     **PERFORMS,
 )
@@ -277,7 +282,7 @@ def credit_customer(context: ToolContext, arguments: Arguments) -> Facts:
 
 @_tool(
     "Set the end of a trial",
-    "Move the end of a subscription's trial, as an approved request says.",
+    "Move the end of a subscription's trial, as approved in a request.",
     {"subscription": SUBSCRIPTION, "trial_end": {"type": "integer", "minimum": 1}},
     **PERFORMS,
 )
@@ -294,18 +299,18 @@ def _charge(context: ToolContext, payment: str) -> dict[str, Any]:
     intent = _get(context, _path("payment_intents", payment), "id", expand="latest_charge")
     charge = _part(intent, "latest_charge")
     if not _is_sound(charge, *PAID):
-        raise _unfit("payment", "Nothing was paid on this payment intent.", "has no charge")
+        raise _unfit("payment", "The payment intent has no payment.", "has no charge")
     return _owned(context, charge)
 
 
 def _refundable(charge: Mapping[str, Any]) -> int:
     if charge.get("status") != "succeeded" or not charge.get("captured"):
-        raise _unfit("payment", "This payment did not go through.", "is not paid")
+        raise _unfit("payment", "The payment did not succeed.", "is not paid")
     if charge.get("disputed"):
-        raise _unfit("payment", "This payment is disputed.", "is disputed")
+        raise _unfit("payment", "The payment is disputed.", "is disputed")
     left: int = charge["amount_captured"] - charge["amount_refunded"]
     if left <= 0:
-        raise _unfit("payment", "All of it is refunded already.", "is refunded already")
+        raise _unfit("payment", "The payment is already fully refunded.", "is refunded already")
     return left
 
 
@@ -321,7 +326,7 @@ def _customer(context: ToolContext, customer: str) -> dict[str, Any]:
 
 
 def _owned(context: ToolContext, row: dict[str, Any]) -> dict[str, Any]:
-    """What belongs to the bound customer; of somebody else's no more is said than of nothing."""
+    """What belongs to the bound customer; another customer's is answered like a missing one."""
     if context.customer is not None and row.get("customer") != _bound(context):
         raise _absent()
     return row
@@ -330,28 +335,28 @@ def _owned(context: ToolContext, row: dict[str, Any]) -> dict[str, Any]:
 def _meant(context: ToolContext, arguments: Arguments) -> str:
     wanted = str(arguments.get("customer", ""))
     if wanted and context.customer is not None and wanted != _bound(context):
-        raise _unfit("customer", "That is not the bound customer.", "is not the bound customer's")
+        raise _unfit("customer", "This is not the bound customer.", "is not the bound customer's")
     return wanted or _bound(context)
 
 
 def _bound(context: ToolContext) -> str:
     found = context.customer.vendor_ids.get("stripe", "") if context.customer else ""
     if not found:
-        raise _unfit("customer", "It is not known which Stripe customer is meant.", "is required")
+        raise _unfit("customer", "Name the Stripe customer.", "is required")
     return found
 
 
-def _filed(context: ToolContext, perform: str, asked: Arguments, summary: str, why: str) -> Facts:
-    filed = context.billing.request(perform=perform, arguments=asked, summary=summary, why=why)
-    return Facts({"request_id": filed.id, "status": filed.status, "summary": filed.summary})
+def _request(context: ToolContext, tool: str, asked: Arguments, summary: str, why: str) -> Facts:
+    made = context.request_approval(tool=tool, arguments=asked, summary=summary, why=why)
+    return Facts({"request_id": made.id, "status": made.status, "summary": made.summary})
 
 
 def _get(context: ToolContext, path: str, *needed: str, expand: str = "") -> dict[str, Any]:
-    """What is there; a look-up that lacks what we go by is no ground to act on."""
+    """Read one object. Raises IntegrationFailure if it lacks a field that the tool depends on."""
     query = {"expand[]": expand} if expand else {}
     found: dict[str, Any] = context.vendor.send("GET", path, query=query).value
     if not _is_sound(found, *needed):
-        raise IntegrationFailure("Stripe's answer is not what its reference says.")
+        raise IntegrationFailure("Stripe's response does not match its API reference.")
     return found
 
 
@@ -365,8 +370,8 @@ def _post(context: ToolContext, path: str, form: Mapping[str, str]) -> Any:
 
 
 def _done(changed: Mapping[str, Any]) -> Facts:
-    status = _printable(changed.get("status")) or "done"
-    return Facts({"id": _printable(changed.get("id")), "status": status})
+    read = {name: printable(changed.get(name)) for name in ("id", "status")}
+    return Facts(read | {"status": read["status"] or "done"})
 
 
 def _path(folder: str, name: str, rest: str = "") -> str:
@@ -385,11 +390,6 @@ def _period_end(subscription: Mapping[str, Any]) -> str:
     ends = [_part({"": one}, "").get("current_period_end") for one in items]
     known = [end for end in ends if isinstance(end, int)]
     return f", {day(max(known))}" if known else ""
-
-
-def _printable(told: Json) -> str:
-    """A vendor's words, short and without what could be a key or a control character."""
-    return KEY.sub("(a key)", UNPRINTABLE.sub(" ", str(told or "")))[:300]
 
 
 def _absent() -> NotFound:

@@ -1,4 +1,4 @@
-"""What full-text search over the documentation needs beside its table.
+"""What full-text search over the documentation needs in addition to its table.
 
 SQLite: an FTS5 index with the sections as its content, rebuilt whenever they change; no triggers,
 because Django remakes a table to alter it and would lose them. PostgreSQL: a generated column,
@@ -9,7 +9,7 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-# Sections are a copy of the pages. Without them the next run of index_docs fills all anew.
+# Sections are a copy of the pages. Without them the next run of index_docs fills the table again.
 FORGET_SECTIONS = "DELETE FROM tools_registry_documentationsection"
 
 SQLITE = (

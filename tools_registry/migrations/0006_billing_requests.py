@@ -4,7 +4,6 @@ import django.db.models.deletion
 import django.utils.timezone
 import foundation.ids
 import functools
-import tools_registry.billing.models
 from django.conf import settings
 from django.db import migrations, models
 
@@ -38,7 +37,7 @@ class Migration(migrations.Migration):
                 ('token_id', models.CharField(max_length=64, verbose_name='token')),
                 ('status', models.CharField(choices=[('pending', 'Waiting for a decision'), ('running', 'Being carried out'), ('done', 'Done'), ('failed', 'Failed'), ('unknown', 'Unknown: look at the vendor'), ('declined', 'Declined'), ('expired', 'Expired')], default='pending', max_length=20, verbose_name='status')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='asked')),
-                ('expires_at', models.DateTimeField(default=tools_registry.billing.models._lapses, verbose_name='expires')),
+                ('expires_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='expires')),
                 ('decided_at', models.DateTimeField(null=True, verbose_name='decided')),
                 ('note', models.CharField(blank=True, max_length=500, verbose_name='note')),
                 ('idempotency_key', models.CharField(default=functools.partial(foundation.ids.opaque, *('halo_br_',), **{}), editable=False, max_length=64)),

@@ -6,8 +6,8 @@ Tools and `docs://` resources hold the same pages: some hosts show only one of t
 from collections.abc import Mapping
 from typing import Final
 
-from tools_registry.documentation import search
-from tools_registry.types import (
+from documentation import search
+from tools_registry.api import (
     Arguments,
     Body,
     Facts,
@@ -20,8 +20,10 @@ from tools_registry.types import (
 
 TOOLSET: Final = Toolset(scope="docs:read", title="Documentation")
 
-MOST_HITS: Final = 25
+MAX_HITS: Final = 25
 USUAL_HITS: Final = 5
+MAX_QUERY_LENGTH: Final = 1_000
+MAX_NAME_LENGTH: Final = 200
 
 
 @TOOLSET.tool(
@@ -43,7 +45,10 @@ USUAL_HITS: Final = 5
 def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
     query = arguments["query"].strip()
     if not query:
-        raise Invalid("Say what to search for.", field="query", reason="must not be empty")
+        raise Invalid("The query must not be empty.", field="query", reason="must not be empty")
+    if len(query) > MAX_QUERY_LENGTH:
+        why = f"must have at most {MAX_QUERY_LENGTH} characters"
+        raise Invalid("The query is too long.", field="query", reason=why)
     hits = search.search(query, _page_size(arguments.get("page_size", USUAL_HITS)))
     return Facts(
         {
@@ -71,7 +76,13 @@ def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
     ),
     input_schema={
         "type": "object",
-        "properties": {"page": {"type": "string", "description": "Such as getting-started"}},
+        "properties": {
+            "page": {
+                "type": "string",
+                "maxLength": MAX_NAME_LENGTH,
+                "description": "Such as getting-started",
+            }
+        },
         "required": ["page"],
         "additionalProperties": False,
     },
@@ -80,7 +91,7 @@ def read_doc(context: ToolContext, arguments: Arguments) -> Facts:
     name = arguments["page"]
     page = search.read(name)
     if page is None:
-        raise NotFound(f"There is no page {name[:100]!r}. Use search_docs to find one.")
+        raise NotFound(f"Page {name[:100]!r} does not exist. Use search_docs to find a page.")
     return Facts(
         {
             "page": page.slug,
@@ -113,14 +124,14 @@ def _slugs(_context: ToolContext, typed: str, _others: Mapping[str, str]) -> lis
 def documentation_page(_context: ToolContext, variables: Mapping[str, str]) -> Body:
     page = search.read(variables["page"])
     if page is None:
-        raise NotFound("There is no such page.")
+        raise NotFound("The page does not exist.")
     return Body(page.text)
 
 
 def _page_size(asked: float) -> int:
-    if asked != int(asked) or not 1 <= asked <= MOST_HITS:
-        why = f"must be a whole number from 1 to {MOST_HITS}"
-        raise Invalid("That page size cannot be had.", field="page_size", reason=why)
+    if asked != int(asked) or not 1 <= asked <= MAX_HITS:
+        why = f"must be a whole number from 1 to {MAX_HITS}"
+        raise Invalid("Invalid page size.", field="page_size", reason=why)
     return int(asked)
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tools_registry.types import Argument, Invalid, Message, ToolContext, Toolset, VisibleTool, said
+from tools_registry.api import Argument, Invalid, Message, ToolContext, Toolset, VisibleTool, said
 
 TOOLSET: Final = Toolset(scope="docs:read", title="Guidance")
 
-LONGEST_TEXT: Final = 20_000
+MAX_TEXT_LENGTH: Final = 20_000
 PLAN: Final = """\
 Plan how to answer this question by looking things up, without changing anything:
 
@@ -53,7 +53,7 @@ def _tool_names(context: ToolContext, typed: str, _others: Mapping[str, str]) ->
 
 @TOOLSET.prompt(
     title="Plan look-ups",
-    description="Plan how to answer a question with the tools that change nothing, then do it.",
+    description="Plan how to answer a question with read-only tools, then do it.",
     arguments=[
         Argument(
             "question",
@@ -72,7 +72,7 @@ def plan_lookups(context: ToolContext, arguments: Mapping[str, str]) -> Sequence
 
 @TOOLSET.prompt(
     title="Review a write",
-    description="Check a prepared call of a tool that writes, before anybody makes it.",
+    description="Review a prepared call of a tool that writes, before it is made.",
     arguments=[
         Argument(
             "tool",
@@ -106,13 +106,17 @@ def _visible(context: ToolContext, name: str) -> VisibleTool:
     found = next((tool for tool in context.visible_tools() if tool.name == name), None)
     if found is None:
         # Unknown and not visible look alike.
-        raise Invalid("You have no such tool.", field="tool", reason="must be a tool you can see")
+        raise Invalid(
+            "This tool does not exist or is not available to you.",
+            field="tool",
+            reason="must be a tool that is available to you",
+        )
     return found
 
 
 def _text(arguments: Mapping[str, str], name: str) -> str:
     text = arguments[name].strip()
-    if not 0 < len(text) <= LONGEST_TEXT:
-        why = f"must be 1 to {LONGEST_TEXT} characters"
-        raise Invalid("That text cannot be used.", field=name, reason=why)
+    if not 0 < len(text) <= MAX_TEXT_LENGTH:
+        why = f"must be 1 to {MAX_TEXT_LENGTH} characters"
+        raise Invalid("The text is empty or too long.", field=name, reason=why)
     return text

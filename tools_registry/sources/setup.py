@@ -1,4 +1,4 @@
-"""setup_get_install_snippet and setup_get_jwt_sample: help for installing the chat widget.
+"""setup_get_install_snippet and setup_get_jwt_sample: help for installing the script of pages.
 
 Snippets name this organization's publishable keys. The identity secret signs identity tokens and
 is never in any output: the sample reads it from the customer's own environment.
@@ -6,7 +6,7 @@ is never in any output: the sample reads it from the customer's own environment.
 
 from typing import Final
 
-from tools_registry.types import Arguments, Facts, ToolContext, Toolset
+from tools_registry.api import Arguments, Facts, ToolContext, Toolset
 
 TOOLSET: Final = Toolset(scope="setup:read", title="Setup")
 
@@ -45,7 +45,7 @@ def halo_token(user) -> str:
 @TOOLSET.tool(
     title="Get the install snippet",
     description=(
-        "Get the HTML that installs the chat widget, with this organization's id and publishable "
+        "Get the HTML that installs Halo on web pages, with this organization's id and publishable "
         "key filled in, and the steps to place and check it."
     ),
     input_schema=NO_ARGUMENTS,
@@ -59,10 +59,10 @@ def setup_get_install_snippet(context: ToolContext, _arguments: Arguments) -> Fa
             ),
             "organization_id": keys.organization_id,
             "widget_key": keys.widget_key,
-            "place": "Before </body> on every page that should show the widget.",
+            "place": "Before </body> on every page.",
             "steps": [
                 "Paste the snippet before </body> and deploy.",
-                "Open a page of your site: the launcher stands in the lower right corner.",
+                "Open a page of your site: a page_view event is recorded.",
                 "To recognise signed-in people, add an identity token: setup_get_jwt_sample.",
             ],
             "guide": f"{context.public_url}/docs/install-the-widget",
@@ -73,7 +73,7 @@ def setup_get_install_snippet(context: ToolContext, _arguments: Arguments) -> Fa
 @TOOLSET.tool(
     title="Get the identity token sample",
     description=(
-        "Get sample server code that signs an identity token for the chat widget. The secret is "
+        "Get sample server code that signs an identity token for web pages. The secret is "
         "read from an environment variable and is never part of the answer."
     ),
     input_schema={

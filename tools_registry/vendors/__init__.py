@@ -7,12 +7,16 @@ from uuid import UUID
 
 from django.conf import settings
 
-from foundation.outbound.share import NoRoom, Room
+from foundation.concurrency.concurrency_limit import (
+    ConcurrencyLimit,
+    ConcurrencyLimitReached,
+    fair_share,
+)
 from tools_registry import registry
-from tools_registry.types import Channel, Connection, IntegrationFailure, Silence, Vendor
-from tools_registry.vendor import NotConnected
+from tools_registry.api import Channel, Connection, IntegrationFailure, Silence, Vendor
+from tools_registry.api.vendor import NotConnected
 from tools_registry.vendors.client import OrganizationVendor
-from tools_registry.vendors.patience import Patience
+from tools_registry.vendors.retries import Deadline
 
 
 def of(organization_id: UUID, integration: str, channel: Channel | None = None) -> Vendor:
@@ -35,28 +39,30 @@ def by_way_of(
     connection: Connection, organization_id: UUID, integration: str, channel: Channel | None = None
 ) -> Vendor:
     """As `of`, with the connection as it is given here."""
-    patience = Patience(connection.deadline, channel or Silence())
-    return OrganizationVendor(integration, connection, organization_id, patience)
+    deadline = Deadline(connection.deadline, channel or Silence())
+    return OrganizationVendor(integration, connection, organization_id, deadline)
 
 
-def room(organization_id: UUID, integration: str) -> AbstractContextManager[None]:
-    """A place among the calls that may wait for vendors now, for as long as the block runs.
+def limited_call(organization_id: UUID, integration: str) -> AbstractContextManager[None]:
+    """Count the block as one of the calls that wait for vendors; calls without a vendor are not.
 
-    Raises IntegrationFailure at once where there is none. What speaks to no vendor needs none.
+    Raises IntegrationFailure at once if HALO_VENDOR_CALLS or the organization's share is reached.
     """
-    return _place(organization_id) if is_connected_to(integration) else nullcontext()
+    return counted(organization_id) if is_connected_to(integration) else nullcontext()
 
 
 @contextmanager
-def _place(organization_id: UUID) -> Iterator[None]:
+def counted(organization_id: UUID) -> Iterator[None]:
+    """As `limited_call`, for a call that waits for another server without an integration."""
     try:
-        with _room().place(organization_id):
+        with _calls().hold(organization_id):
             yield
-    except NoRoom:
-        message = "Too many calls wait for this organization's integrations. Try again in a moment."
+    except ConcurrencyLimitReached:
+        message = "Too many integration calls are in progress. Try again in a moment."
         raise IntegrationFailure(message) from None
 
 
 @cache
-def _room() -> Room:
-    return Room(settings.HALO_VENDOR_CALLS)
+def _calls() -> ConcurrencyLimit:
+    most = settings.HALO_VENDOR_CALLS
+    return ConcurrencyLimit(most, fair_share(most))

@@ -1,8 +1,8 @@
 """Requests to a vendor in an organization's name, through the one guarded client.
 
-All requests of a call share one deadline. A vendor that is busy is asked again as its headers say,
-one that fails only where a request may be repeated, and one that keeps failing not at all for a
-while. No transaction is open and no lock is held while anything here waits.
+All requests of a call share one deadline. A request that was rate limited is retried as its headers
+say, a failed one if it may be repeated; a vendor that keeps failing is not called for a while. No
+transaction is open and no lock is held while anything here waits.
 """
 
 import math
@@ -13,12 +13,11 @@ from itertools import count
 from typing import Final, NoReturn
 from uuid import UUID
 
-from foundation.outbound import OutboundError, TimedOut, Unreachable, Unwanted, again
+from foundation.outbound import OutboundError, TimedOut, Unreachable, Unwanted, retry
 from foundation.outbound.breaker import Breakers
 from foundation.sealing import SealBroken
-from tools_registry.models import IntegrationMode
-from tools_registry.results import UpstreamFailure
-from tools_registry.types import (
+from tools_registry import registry
+from tools_registry.api import (
     Answer,
     Cancelled,
     Connection,
@@ -27,33 +26,34 @@ from tools_registry.types import (
     ToolFailure,
     Unauthorized,
 )
-from tools_registry.vendor import NOTHING
-from tools_registry.vendors import credentials, standing, wire
-from tools_registry.vendors.patience import (
-    MOST_TRIES,
-    Patience,
-    asked_to_wait,
-    pause_before_repeating,
+from tools_registry.api.vendor import NOTHING
+from tools_registry.models import IntegrationMode
+from tools_registry.vendors import connection_status, credentials, wire
+from tools_registry.vendors.retries import (
+    MAX_ATTEMPTS,
+    Deadline,
+    requested_wait,
+    retry_delay,
 )
 from tools_registry.vendors.wire import Request
 
 DAY_SECONDS: Final = 86_400
-# These ask for no change (RFC 9110 section 9.2.1).
+# Safe methods, which request no change (RFC 9110 section 9.2.1).
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-EARLIER: Final = "An earlier try of it may have come through."
-# By organization and integration, never by vendor alone: what one organization's credential and
-# requests bring about must not close the way for the others.
+EARLIER: Final = "An earlier attempt may have succeeded."
+# By organization and integration, never by vendor alone: failures of one organization's credential
+# and requests must not open the circuit breaker of others.
 breakers: Final = Breakers()
 
 
 @dataclass(slots=True)
 class OrganizationVendor:
-    """`tools_registry.vendor.Vendor` for one organization; opens the credential when first used."""
+    """The `Vendor` of the API for one organization; opens the credential when first used."""
 
     integration: str
     connection: Connection
     organization_id: UUID
-    patience: Patience
+    deadline: Deadline
     _opened: "Opened | None" = field(default=None, repr=False)
 
     @property
@@ -105,7 +105,7 @@ class OrganizationVendor:
             if pause is None:
                 break
             is_unclear = is_unclear or _may_have_changed(request, outcome)
-            self.patience.wait(pause)
+            self.deadline.wait(pause)
         if isinstance(outcome, OutboundError):
             raise _unanswered(self.integration, outcome)
         return outcome, is_unclear
@@ -113,22 +113,26 @@ class OrganizationVendor:
     def _pause(self, request: Request, outcome: Answer | OutboundError, tries: int) -> float | None:
         pause = None
         if isinstance(outcome, Answer):
-            pause = asked_to_wait(self.connection, outcome)
+            pause = requested_wait(self.connection, outcome)
         if pause is None and request.repeatable:
-            pause = pause_before_repeating(outcome, tries)
-        is_last = tries == MOST_TRIES or breakers.rest(self._key) > 0
-        if pause is None or is_last or not self.patience.affords(pause):
+            pause = retry_delay(outcome, tries)
+        is_last = tries == MAX_ATTEMPTS or breakers.rest(self._key) > 0
+        if pause is None or is_last or not self.deadline.allows(pause):
             return None
         return pause
 
     def _require_time(self) -> None:
-        self.patience.require_caller()
-        if not self.patience.left():
-            raise IntegrationFailure(f"{self.integration}: the deadline has passed.")
+        self.deadline.require_caller()
+        if not self.deadline.remaining():
+            raise IntegrationFailure(f"{self._title} did not answer in time.")
         rest = breakers.rest(self._key)
         if rest:
-            message = f"{self.integration} does not answer. Try again {_in(rest)}."
+            message = f"{self._title} is not responding. Try again {_in(rest)}."
             raise IntegrationFailure(message)
+
+    @property
+    def _title(self) -> str:
+        return registry.title(self.integration)
 
     @property
     def _key(self) -> tuple[UUID, str]:
@@ -137,7 +141,10 @@ class OrganizationVendor:
     def _tried(self, request: Request) -> Answer | OutboundError:
         try:
             answer = wire.sent(
-                self.integration, request, self.patience.left(), self.patience.channel.is_cancelled
+                self.integration,
+                request,
+                self.deadline.remaining(),
+                self.deadline.channel.is_cancelled,
             )
         except Unwanted:
             raise Cancelled from None
@@ -147,26 +154,26 @@ class OrganizationVendor:
         except OutboundError as error:
             return error
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            self._failed(f"{self.integration} answered {answer.status}.")
+            self._failed(f"{self._title} answered {answer.status}.")
         else:
             breakers.answered(self._key)
         return answer
 
     def _failed(self, message: str) -> None:
         if breakers.failed(self._key):
-            standing.silent(self._open().mode, message)
+            connection_status.silent(self._open().mode, message)
 
     def _judged(self, answer: Answer) -> Answer:
         failure = self.connection.judge(answer)
         if failure is None:
-            standing.answered(self._open().mode)
+            connection_status.answered(self._open().mode)
             return answer
-        if isinstance(failure, UpstreamFailure) and failure.upstream_status is None:
+        if failure.upstream_status is None:
             failure.upstream_status = answer.status
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
         if isinstance(failure, Unauthorized) and answer.status != HTTPStatus.FORBIDDEN:
-            standing.refused(self._open().mode, failure.message)
-        wait = asked_to_wait(self.connection, answer)
+            connection_status.refused(self._open().mode, failure.message)
+        wait = requested_wait(self.connection, answer)
         if wait is not None:
             raise _busy(failure.message, wait, answer.status)
         raise failure
@@ -183,7 +190,7 @@ class Opened:
 def _opened(organization_id: UUID, integration: str) -> Opened:
     credential = credentials.of(organization_id, integration)
     if credential is None:
-        raise IntegrationFailure("This integration is not connected.")
+        raise IntegrationFailure(f"{registry.title(integration)} is not connected.")
     try:
         return Opened(credentials.opened(credential), credential.mode)
     except SealBroken as broken:
@@ -191,13 +198,13 @@ def _opened(organization_id: UUID, integration: str) -> Opened:
 
 
 def _unreadable(mode: IntegrationMode, broken: SealBroken) -> NoReturn:
-    message = "The stored credential cannot be opened."
-    standing.refused(mode, message)
+    message = "The stored credential cannot be decrypted."
+    connection_status.refused(mode, message)
     raise IntegrationFailure(message) from broken
 
 
 def _unanswered(integration: str, error: OutboundError) -> IntegrationFailure:
-    failure = IntegrationFailure(f"{integration}: {error.reason}.")
+    failure = IntegrationFailure(f"{registry.title(integration)}: {error.reason}.")
     failure.__cause__ = error
     return failure
 
@@ -205,11 +212,11 @@ def _unanswered(integration: str, error: OutboundError) -> IntegrationFailure:
 def _may_have_changed(request: Request, outcome: Answer | OutboundError) -> bool:
     if request.method in SAFE:
         return False
-    return isinstance(outcome, OutboundError) or outcome.status in again.PASSING
+    return isinstance(outcome, OutboundError) or outcome.status in retry.TRANSIENT
 
 
 def _unclear(refusal: ToolFailure) -> IntegrationFailure:
-    # Without the status: it speaks for the last try, and nothing speaks for the whole.
+    # Without a status: it is that of the last attempt, not of the attempts together.
     return IntegrationFailure(f"{refusal.message} {EARLIER}")
 
 

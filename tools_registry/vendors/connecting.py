@@ -12,13 +12,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from tools_registry import registry, vendors
+from tools_registry.api import Connection, ToolFailure
 from tools_registry.models import ConnectionState, Credential, IntegrationMode
-from tools_registry.types import Connection, ToolFailure
-from tools_registry.vendors import client, credentials, standing
+from tools_registry.vendors import client, connection_status, credentials
 from workspace import changes
 from workspace.models import Organization
 
-# Somebody sits before the page and waits.
+# A person waits for the page.
 CHECK_SECONDS: Final = 8.0
 
 
@@ -53,7 +53,7 @@ def check(mode: IntegrationMode) -> str:
     connection = registry.connection(mode.integration)
     if connection is None:
         raise LookupError(mode.integration)
-    # Whoever asks wants to know it now, whatever calls have found out before.
+    # The admin wants the result of a request now, even if the circuit breaker is open.
     client.breakers.answered((mode.organization_id, mode.integration))
     try:
         said = _asked(mode, connection)
@@ -61,7 +61,7 @@ def check(mode: IntegrationMode) -> str:
         _went_wrong(mode, failure.message)
         raise
     _went_well(mode)
-    return standing.short(said)
+    return connection_status.short(said)
 
 
 def disconnect(mode: IntegrationMode) -> None:
@@ -80,12 +80,12 @@ def disconnect(mode: IntegrationMode) -> None:
 
 def _asked(mode: IntegrationMode, connection: Connection) -> str:
     short = replace(connection, deadline=min(connection.deadline, CHECK_SECONDS))
-    with vendors.room(mode.organization_id, mode.integration):
+    with vendors.limited_call(mode.organization_id, mode.integration):
         try:
             return short.check(vendors.by_way_of(short, mode.organization_id, mode.integration))
         except (LookupError, TypeError, ValueError, AttributeError) as surprise:
             # The author's check has met an answer of another shape.
-            raise ToolFailure("The vendor's answer was not the expected one.") from surprise
+            raise ToolFailure("The vendor returned an unexpected response.") from surprise
 
 
 @transaction.atomic
@@ -105,12 +105,12 @@ def _went_wrong(mode: IntegrationMode, message: str) -> None:
     now, rows = timezone.now(), IntegrationMode.objects.filter(pk=mode.pk)
     if not _is_still_there(mode):
         return
-    rows.update(last_error=standing.short(message), last_error_at=now, updated_at=now)
+    rows.update(last_error=connection_status.short(message), last_error_at=now, updated_at=now)
     rows.filter(connection=ConnectionState.CONNECTED).update(connection=ConnectionState.FAILING)
 
 
 def _is_still_there(mode: IntegrationMode) -> bool:
-    """Whether nobody has ended the connection while the vendor was asked; locks the row."""
-    # The lock first: whoever ends it deletes the credential and writes the row in one transaction.
+    """Whether the connection still exists after the request to the vendor; locks the row."""
+    # The lock first: disconnecting deletes the credential and writes the row in one transaction.
     IntegrationMode.objects.select_for_update().filter(pk=mode.pk).first()
     return has_credential(mode)

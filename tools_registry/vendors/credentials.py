@@ -4,12 +4,11 @@ import json
 from typing import Final
 from uuid import UUID
 
-from foundation import sealing
+from foundation import ids, sealing
+from foundation.db.statements import Statement
 from foundation.ids import uuid7
 from foundation.resealing import Column
-from foundation.statements import Statement
 from tools_registry.models import Credential, IntegrationMode
-from workspace.models import row_id
 
 CONTEXT: Final = "tools_registry.credential"
 # With every call that speaks to a vendor: together with what is noted down of how it answers.
@@ -27,14 +26,14 @@ def of(organization_id: UUID, integration: str) -> Credential | None:
     if row is None:
         return None
     mode = IntegrationMode(
-        id=row_id(row[2]),
+        id=ids.from_row(row[2]),
         organization_id=organization_id,
         integration=integration,
         settings=json.loads(row[3]),
         connection=row[4],
         last_error=row[5],
     )
-    return Credential(id=row_id(row[0]), mode=mode, sealed=bytes(row[1]))
+    return Credential(id=ids.from_row(row[0]), mode=mode, sealed=bytes(row[1]))
 
 
 def store(mode: IntegrationMode, secret: str) -> None:

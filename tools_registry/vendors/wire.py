@@ -9,10 +9,11 @@ from urllib.parse import urlencode, urlsplit
 from django.conf import settings as project
 
 from foundation import outbound
-from foundation.outbound import Policy, Reply, again
+from foundation.db.storable import escape_unstorable
+from foundation.outbound import Policy, Reply, retry
 from foundation.outbound.deadline import always_wanted
-from foundation.storable import escape_unstorable
-from tools_registry.types import Answer, Connection, IntegrationFailure, Json
+from tools_registry import registry
+from tools_registry.api import Answer, Connection, IntegrationFailure, Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ def written(
     has_key = bool(idempotency_key and connection.idempotency_header)
     if has_key:
         headers[connection.idempotency_header] = idempotency_key
-    repeatable = has_key or method in again.IDEMPOTENT
+    repeatable = has_key or method in retry.IDEMPOTENT
     return Request(method=method, url=place, headers=headers, body=body, repeatable=repeatable)
 
 
@@ -53,7 +54,9 @@ def place(integration: str, connection: Connection, path: str, query: Mapping[st
     Without its slash a path would lengthen the host, and the credential would go there.
     """
     if not path.startswith("/") or {".", ".."} & set(path.split("/")):
-        raise IntegrationFailure(f"{integration}: the request would leave the vendor's address.")
+        raise IntegrationFailure(
+            f"The request to {registry.title(integration)} has an invalid path."
+        )
     asked = f"?{urlencode(query)}" if query else ""
     return f"{base_url(integration, connection)}{path}{asked}"
 
@@ -76,7 +79,7 @@ def sent(
         headers=request.headers,
         body=request.body,
         policy=_policy(integration, seconds),
-        unwanted=has_left if request.method in again.SAFE else always_wanted,
+        unwanted=has_left if request.method in retry.SAFE else always_wanted,
     )
     return _read(reply)
 
@@ -110,8 +113,8 @@ def _read(reply: Reply) -> Answer:
     except (ValueError, RecursionError):
         answer = Answer(reply.status, reply.headers, None)
         if answer.is_success:
-            # A page of words with a good status: nobody can tell what was done.
-            message = "The vendor's answer cannot be read."
+            # A page of text with a good status: what was done is unknown.
+            message = "The vendor returned a response that is not valid JSON."
             raise IntegrationFailure(message, upstream_status=reply.status) from None
         return answer
     return Answer(reply.status, reply.headers, value)

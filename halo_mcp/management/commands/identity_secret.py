@@ -1,4 +1,4 @@
-"""manage.py identity_secret: the one way to an organization's identity secret, for operators."""
+"""manage.py identity_secret: prints or rotates the identity secret of an organization."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from workspace.models import Organization
 
 
 class Command(BaseCommand):
-    help = "Print the secret that signs an organization's identity tokens, and put it on record."
+    help = "Print the secret that signs an organization's identity tokens, and record that."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("organization", help="its short name")
+        parser.add_argument("organization", help="short name of the organization")
         parser.add_argument(
             "--rotate",
             action="store_true",
-            help="make a new secret first; tokens that the old one signed are refused from then on",
+            help="create a new secret first; tokens signed with the old one are then refused",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         reveal = organizations.rotate_identity_secret if rotate else _kept
         kind = "identity_secret_rotated" if rotate else "identity_secret_shown"
         place = str(organization.pk)
-        # What cannot be put on record does not happen.
+        # If the event cannot be recorded, the secret is not changed or printed.
         with transaction.atomic():
             secret = reveal(organization)
             record.security_event(kind, address=UNKNOWN, subject=place, organization_id=place)
@@ -48,9 +48,9 @@ def _kept(organization: Organization) -> str:
         secret = organizations.identity_secret(organization)
     except SealBroken as broken:
         raise CommandError(
-            f"The secret cannot be opened: {broken} Put the key that sealed it into "
-            "HALO_SEALING_KEYS, or make a new secret with --rotate."
+            f"The secret cannot be decrypted: {broken} Add its key to HALO_SEALING_KEYS, or create "
+            "a new secret with --rotate."
         ) from broken
     if secret is None:
-        raise CommandError("This organization has no secret. Make one with --rotate.")
+        raise CommandError("This organization has no secret. Create one with --rotate.")
     return secret

@@ -1,12 +1,13 @@
-"""manage.py reseal: seal everything under the first of HALO_SEALING_KEYS, so that others can go."""
+"""manage.py reseal: seals all values with the first of HALO_SEALING_KEYS."""
 
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from console import second_factors
+from console.account import second_factors
 from foundation import resealing
 from foundation.resealing import Column
+from gateway import credentials as upstream
 from tools_registry.vendors import credentials
 from workspace import organizations
 
@@ -14,13 +15,14 @@ COLUMNS: Final[tuple[Column, ...]] = (
     organizations.SEALED,
     second_factors.SEALED,
     credentials.SEALED,
+    upstream.SEALED,
 )
 
 
 class Command(BaseCommand):
     help = (
-        "Seal every kept secret anew under the first of HALO_SEALING_KEYS. Once it has succeeded, "
-        "and an hour has passed, the other keys can be removed. Safe to stop and to run again."
+        "Encrypt every stored secret with the first key of HALO_SEALING_KEYS. An hour after it has "
+        "succeeded, the other keys can be removed. Safe to stop and to repeat."
     )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
@@ -28,13 +30,14 @@ class Command(BaseCommand):
         for column in COLUMNS:
             tally = resealing.renew(column)
             self.stdout.write(
-                f"{column.name}: {tally.renewed} sealed anew, {tally.current} already were"
+                f"{column.name}: {tally.renewed} encrypted again, {tally.current} up to date"
             )
             for key in tally.unreadable:
-                self.stderr.write(f"{column.name}: no configured key opens {key}")
+                self.stderr.write(f"{column.name}: no configured key decrypts {key}")
             unreadable += len(tally.unreadable)
         if unreadable:
             message = (
-                f"{unreadable} cannot be opened. Put the key that sealed them behind the first."
+                f"Secrets that cannot be decrypted: {unreadable}. Add their key to "
+                "HALO_SEALING_KEYS, after the first."
             )
             raise CommandError(message)

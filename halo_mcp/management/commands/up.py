@@ -1,16 +1,17 @@
-"""manage.py up: prepare the database and serve web and worker together."""
+"""manage.py up: prepare the database, then serve the web process and the background worker."""
 
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from halo_mcp import bootstrap, checks, launch
+from halo_mcp import bootstrap, checks
 from halo_mcp.bootstrap import FirstAdmin
+from halo_mcp.server import launch
 
 
 class Command(BaseCommand):
-    help = "Prepare the database, then serve web and background worker until Ctrl-C."
+    help = "Prepare the database, then run the web server and the background worker until Ctrl-C."
     requires_system_checks = []  # made below, so that no option skips them
 
     def handle(self, *_args: Any, **_options: Any) -> None:
@@ -41,8 +42,15 @@ class Command(BaseCommand):
             "",
         ]
         if admin is not None:
-            shown = admin.password or "(the one in HALO_ADMIN_PASSWORD)"
-            lines += [f"  Sign in as        {admin.email}", f"  Password          {shown}"]
-            lines += ["  It is shown this once: only its hash is kept.", ""]
-        self.stdout.write("\n".join([*lines, "  Ctrl-C stops everything.", ""]))
+            lines += [f"  Email             {admin.email}", *_password(admin), ""]
+        self.stdout.write("\n".join([*lines, "  Press Ctrl-C to stop.", ""]))
         self.stdout.flush()
+
+
+def _password(admin: FirstAdmin) -> list[str]:
+    if admin.password is None:
+        return ["  Password          the value of HALO_ADMIN_PASSWORD"]
+    return [
+        f"  Password          {admin.password}",
+        "  Copy the password now. Only its hash is stored, so it is not shown again.",
+    ]

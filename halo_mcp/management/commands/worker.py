@@ -1,4 +1,4 @@
-"""manage.py worker: the background worker and its schedule, for `up` and for other supervisors."""
+"""manage.py worker: run the background worker and its schedule."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--until-stdin-closes",
             action="store_true",
-            help="end also when standard input does, as it does when its starter has died",
+            help="also stop when standard input is closed, as when the parent process dies",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""manage.py prune_oauth: the nightly clean-up by hand, with something to look at."""
+"""manage.py prune_oauth: runs the nightly clean-up now, with a progress bar."""
 
 from typing import Any
 
@@ -6,19 +6,21 @@ from django.core.management.base import BaseCommand, CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
-from oauth import cleanup
-from oauth.cleanup import Chore
+from oauth.grants import cleanup
+from oauth.grants.cleanup import Chore
 
 
 class Command(BaseCommand):
     help = (
-        "Delete clients that never got a token, and credentials that have served their time. "
-        "Safe to stop and to run again, beside another run too."
+        "Delete clients that never received a token, and expired credentials. Safe to stop, to "
+        "repeat and to run concurrently."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--dry-run", action="store_true", help="say how many rows would go, and delete none"
+            "--dry-run",
+            action="store_true",
+            help="print how many rows would be deleted, and delete none",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -27,8 +29,8 @@ class Command(BaseCommand):
             for name, count in due.items():
                 self.stdout.write(f"{name}: {count} due")
             return
-        # On the way of errors, so that what was deleted can be read by a program; drawn only
-        # where a person looks on.
+        # On standard error, so that a program can read the counts from standard output; shown only
+        # in a terminal.
         console = Console(stderr=True)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
             for chore in cleanup.CHORES:
@@ -41,6 +43,6 @@ def _shown(chore: Chore, expected: int, bars: Progress) -> int:
     deleted = 0
     for batch in cleanup.prune(chore):
         deleted += batch
-        # More may have come due since they were counted.
+        # More rows may be due since they were counted.
         bars.update(bar, completed=deleted, total=max(expected, deleted))
     return deleted

@@ -1,13 +1,13 @@
 """M07: a call bound to a customer is about their record at the vendor, or about nobody's."""
 
+from approvals.models import ApprovalRequest
 from audit.models import ActionExecution
 from tests.drivers import billing
-from tests.drivers.bound import by_id, row
+from tests.drivers.bound_calls import by_id, row
+from tests.drivers.fake_vendors.hubspot import HubSpot
+from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.standins.hubspot import HubSpot
-from tests.drivers.standins.stripe import Stripe
-from tools_registry.billing.models import BillingRequest
 
 
 def test_m07_a_bound_call_is_about_the_bound_contact_or_about_nobody(
@@ -31,7 +31,7 @@ def test_m07_a_bound_call_finds_what_is_the_customer_s_and_nothing_else(
     unknown = mcp.call("stripe.request_refund", {"payment": "ch_none"}, meta=by_id(ada))
     assert refused.code == unknown.code == -32601
     mcp.call("stripe.request_refund", {"payment": mine}, meta=by_id(ada))
-    filed = BillingRequest.objects.get()
+    filed = ApprovalRequest.objects.get()
     assert (filed.arguments["charge"], filed.customer_id) == (mine, ada.pk)
 
 
@@ -43,8 +43,8 @@ def test_a_request_for_a_bound_customer_is_carried_out_for_them_or_not_at_all(
     asked = []
     for customer in (ada, bob):
         charge = case.stripe.charge(700, customer=customer.vendor_ids["stripe"])
-        told = case.mcp.call("stripe.request_refund", {"payment": charge}, meta=by_id(customer))
-        asked.append(told.facts["request_id"])
+        message = case.mcp.call("stripe.request_refund", {"payment": charge}, meta=by_id(customer))
+        asked.append(message.facts["request_id"])
     for_ada, for_bob = asked
     bob.delete()
     assert case.approve(for_ada).status == "done"

@@ -1,4 +1,4 @@
-"""HubSpot through the front door, against a stand-in that holds every request to the contract."""
+"""HubSpot over MCP, against a fake vendor that validates every request against the contract."""
 
 from math import inf
 from typing import Any
@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 
 from mcp_protocol.revisions import Revision
+from tests.drivers.fake_vendors import failures
+from tests.drivers.fake_vendors.connected import connect, connection, run
+from tests.drivers.fake_vendors.failures import message, row
+from tests.drivers.fake_vendors.hubspot import HubSpot
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
-from tests.drivers.standins import telling
-from tests.drivers.standins.connecting import connect, connection, run
-from tests.drivers.standins.hubspot import HubSpot
-from tests.drivers.standins.telling import row, told
 from tools_registry import vendors
+from tools_registry.api import Answer, Customer, Invalid, NotFound, Unauthorized
 from tools_registry.integrations.hubspot import TOOLSET, waits
-from tools_registry.types import Answer, Customer, Invalid, NotFound, Unauthorized
 
 ADA, GRACE = "ada@example.com", "grace@example.com"
 NOTE = {"text": "Called back.", "contact_id": "101"}
@@ -117,7 +117,7 @@ def test_no_property_may_be_changed_until_an_admin_lists_one(
     mcp: McpClient, grant: Grant, hubspot: HubSpot
 ) -> None:
     connect(grant, "hubspot", hubspot)
-    answer = told(mcp.call("hubspot.update_contact", EVERY_CALL["update_contact"]))
+    answer = message(mcp.call("hubspot.update_contact", EVERY_CALL["update_contact"]))
     assert (answer["code"], answer["field"]) == (-32602, "properties")
     assert hubspot.seen == []
 
@@ -180,11 +180,11 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("action_arguments_field", WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("revision", [Revision.V2025_03_26, Revision.V2025_11_25], ids=str)
-def test_what_cannot_be_is_told_by_field_and_writes_nothing(
+def test_what_cannot_be_is_reported_by_field_and_writes_nothing(
     mcp: McpClient, hubspot: HubSpot, action_arguments_field: Any, revision: Revision
 ) -> None:
     action, arguments, field = action_arguments_field
-    answer = told(mcp.at(revision).call(f"hubspot.{action}", arguments))
+    answer = message(mcp.at(revision).call(f"hubspot.{action}", arguments))
     assert (answer["code"], answer["field"]) == (-32602, field)
     assert answer["reason"]
     assert row().outcome == "validation_failed"
@@ -196,21 +196,23 @@ def test_a_stage_that_does_not_exist_is_answered_with_those_that_do(
     mcp: McpClient, hubspot: HubSpot
 ) -> None:
     hubspot.pipelines[1]["stages"][0]["label"] = "Won\x1b[2J\n"
-    answer = told(mcp.call("hubspot.create_deal", {"name": "A", "stage": "Lost"}))
+    answer = message(mcp.call("hubspot.create_deal", {"name": "A", "stage": "Lost"}))
     assert answer["reason"] == "must name one of: Appointment, Contract sent, Won [2J"
 
 
 def test_a_label_that_two_stages_share_names_neither(mcp: McpClient, hubspot: HubSpot) -> None:
     for stage in hubspot.pipelines[1]["stages"]:
         stage["label"] = "Same"
-    answer = told(mcp.call("hubspot.create_deal", {"name": "A", "stage": "same"}))
+    answer = message(mcp.call("hubspot.create_deal", {"name": "A", "stage": "same"}))
     assert answer["field"] == "stage"
     mcp.call("hubspot.create_deal", {"name": "A", "stage": "default-2"})
     assert hubspot.written()[0].json["properties"]["dealstage"] == "default-2"
 
 
 def test_an_address_that_no_contact_has_is_not_found(mcp: McpClient, hubspot: HubSpot) -> None:
-    answer = told(mcp.call("hubspot.create_note", {"text": "x", "contact_email": "no@example.com"}))
+    answer = message(
+        mcp.call("hubspot.create_note", {"text": "x", "contact_email": "no@example.com"})
+    )
     assert (answer["code"], row().outcome) == (-32601, "not_found")
     assert hubspot.written() == []
 
@@ -273,7 +275,7 @@ def test_a_refused_token_is_unauthorized_and_stays_out_of_the_answer(
     mcp: McpClient, hubspot: HubSpot
 ) -> None:
     hubspot.token = "another"
-    answer = told(mcp.call("hubspot.create_note", NOTE))
+    answer = message(mcp.call("hubspot.create_note", NOTE))
     assert answer["code"] == -32002
     assert (row().outcome, row().reason) == ("integration_error", "unauthorized")
     assert "the-organizations-token" not in str(answer)
@@ -282,10 +284,11 @@ def test_a_refused_token_is_unauthorized_and_stays_out_of_the_answer(
 # Status, body, then the code and the audit row's outcome and upstream status.
 TROUBLE: dict[str, tuple[int, Any, int, str, int | None]] = {
     "scope": (403, {"category": "MISSING_SCOPES"}, -32002, "integration_error", 403),
-    "missing": (404, {}, -32601, "not_found", None),
-    "conflict": (409, {"message": "exists"}, -32602, "validation_failed", None),
-    "refused-in-garbage": (400, b"\xff", -32602, "validation_failed", None),
-    "refused-at-length": (400, {"message": "x\n" * 9999}, -32602, "validation_failed", None),
+    "missing": (404, {}, -32601, "not_found", 404),
+    "conflict": (409, {"message": "exists"}, -32602, "validation_failed", 409),
+    "l4-values": (422, {"message": "no"}, -32602, "validation_failed", 422),
+    "refused-in-garbage": (400, b"\xff", -32602, "validation_failed", 400),
+    "refused-at-length": (400, {"message": "x\n" * 9999}, -32602, "validation_failed", 400),
     "used-up": (429, {"policyName": "DAILY"}, -32603, "integration_error", 429),
     "down": (502, b"<html>", -32603, "integration_error", 502),
     "moved": (302, b"", -32603, "integration_error", 302),
@@ -298,12 +301,12 @@ TROUBLE: dict[str, tuple[int, Any, int, str, int | None]] = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLE.values(), ids=TROUBLE)
-def test_hubspot_s_trouble_is_told_in_plain_words_and_recorded(
+def test_hubspot_s_trouble_is_reported_in_plain_words_and_recorded(
     mcp: McpClient, hubspot: HubSpot, trouble: Any
 ) -> None:
     status, body, code, outcome, upstream = trouble
     hubspot.say(status, body)
-    answer = told(mcp.call("hubspot.create_note", NOTE))
+    answer = message(mcp.call("hubspot.create_note", NOTE))
     assert (answer["code"], row().outcome, row().upstream_status) == (code, outcome, upstream)
     assert answer["message"].isprintable()
     assert len(answer["message"]) < 400
@@ -322,7 +325,7 @@ def test_pipelines_that_cannot_be_read_are_an_integration_error(
     mcp: McpClient, hubspot: HubSpot, body: Any
 ) -> None:
     hubspot.say(200, body)
-    assert told(mcp.call("hubspot.create_deal", {"name": "A"}))["code"] == -32603
+    assert message(mcp.call("hubspot.create_deal", {"name": "A"}))["code"] == -32603
     assert row().outcome == "integration_error"
 
 
@@ -363,7 +366,7 @@ def test_the_check_names_the_pipelines_of_the_account(grant: Grant, hubspot: Hub
 def test_an_organization_uses_its_own_token_alone(hubspot: HubSpot) -> None:
     theirs = granted()
     theirs.connect("hubspot", enabled=("create_note",))
-    answer = told(McpClient(theirs.token()).call("hubspot.create_note", NOTE))
+    answer = message(McpClient(theirs.token()).call("hubspot.create_note", NOTE))
     assert answer["code"] == -32603
     assert hubspot.seen == []
 
@@ -373,13 +376,13 @@ def test_an_organization_uses_its_own_token_alone(hubspot: HubSpot) -> None:
 def test_any_arguments_at_all_are_answered_clearly(
     mcp: McpClient, hubspot: HubSpot, settings: Any, tool: Any, revision: Revision
 ) -> None:
-    telling.without_limits(settings)
-    near = telling.arguments_like(tool, "101", ADA, "2027-01-31", {"phone": "1"}, "Won", "")
+    failures.without_limits(settings)
+    near = failures.arguments_like(tool, "101", ADA, "2027-01-31", {"phone": "1"}, "Won", "")
 
-    @telling.FUZZ
+    @failures.FUZZ
     @given(near)
     def fuzz(arguments: dict[str, Any]) -> None:
-        telling.answers_clearly(mcp.at(revision), tool, arguments)
+        failures.answers_clearly(mcp.at(revision), tool, arguments)
 
     fuzz()
     assert hubspot.breaches == []

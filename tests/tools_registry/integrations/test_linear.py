@@ -1,4 +1,4 @@
-"""Linear through the front door: a token, the gate, the guarded client, and its schema as judge."""
+"""Linear over MCP, against a fake vendor that validates every request against Linear's schema."""
 
 import json
 import re
@@ -11,17 +11,17 @@ import time_machine
 
 from audit.models import ActionExecution
 from mcp_protocol.revisions import HANDSHAKE, Revision
+from tests.drivers.fake_vendors import linear as fake
+from tests.drivers.fake_vendors.connected import connect_toolset
+from tests.drivers.fake_vendors.linear import BUG, DECOY, ENG, IDEA, OPS, URGENT, Linear, out_of
+from tests.drivers.fake_vendors.site import GARBAGE, resetting, saying, sending
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
-from tests.drivers.standins import linear as standin
-from tests.drivers.standins.connecting import connect_toolset
-from tests.drivers.standins.linear import BUG, DECOY, ENG, IDEA, OPS, URGENT, Linear, out_of
-from tests.drivers.standins.site import GARBAGE, resetting, saying, sending
 from tools_registry import vendors
+from tools_registry.api import Answer, IntegrationFailure, ToolContext, Unauthorized
 from tools_registry.integrations import linear
 from tools_registry.integrations.linear import TOOLSET, judge, waits
-from tools_registry.types import Answer, IntegrationFailure, ToolContext, Unauthorized
-from tools_registry.visibility import WORKSPACE
+from tools_registry.pipeline.visibility import ORGANIZATION_FACTS
 
 SETTINGS = {"default_team": "ENG", "bug_label": "Bug", "feature_label": "Idea"}
 BASICS = {"title": "Login fails", "description": "It says 500.\n\nSteps: sign in."}
@@ -30,14 +30,14 @@ AS_RESULT = (Revision.V2025_11_25, Revision.V2026_07_28)
 
 @pytest.fixture
 def vendor(settings: Any) -> Iterator[Linear]:
-    with standin.serving() as serving:
+    with fake.serving() as serving:
         settings.HALO_VENDOR_URLS = {"linear": serving.url}
         yield serving
 
 
 @pytest.fixture
 def office(grant: Grant, vendor: Linear) -> Grant:  # noqa: ARG001  the place that is connected
-    connect_toolset(grant, TOOLSET, standin.KEY, **SETTINGS)
+    connect_toolset(grant, TOOLSET, fake.KEY, **SETTINGS)
     return grant
 
 
@@ -95,16 +95,16 @@ def test_a_team_is_found_by_its_key_before_its_name(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [("Nobody", "must be the key"), ("Twins", "several teams"), ('"}) { x', "must be the key")],
     ids=["unknown", "ambiguous", "graphql"],
 )
 def test_a_team_that_is_none_or_many_is_refused_by_its_field(
-    client: McpClient, vendor: Linear, asked: str, told: str
+    client: McpClient, vendor: Linear, asked: str, message: str
 ) -> None:
     field, reason = invalid(bug(client, team=asked))
     assert field == "team"
-    assert told in reason
+    assert message in reason
     assert vendor.inputs == []
 
 
@@ -133,12 +133,12 @@ def test_teams_and_labels_are_looked_for_on_every_page(client: McpClient, vendor
 def test_a_list_that_never_ends_is_given_up(client: McpClient, vendor: Linear) -> None:
     page = {"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": "9"}}
     vendor.script(*[saying({"data": {"teams": page}})] * 40)
-    assert bug(client).error["message"] == "Linear's answer has no end."
-    assert len(vendor.seen) == linear.MOST_PAGES
+    assert bug(client).error["message"] == "Linear's response did not end."
+    assert len(vendor.seen) == linear.MAX_PAGES
 
 
 @pytest.mark.parametrize(
-    ("kept", "told"),
+    ("kept", "message"),
     [
         ({}, "no default team is set"),
         ({"default_team": "GONE"}, "default team of the connection"),
@@ -147,15 +147,15 @@ def test_a_list_that_never_ends_is_given_up(client: McpClient, vendor: Linear) -
     ids=["no-team", "team-gone", "label-gone"],
 )
 def test_settings_that_lead_nowhere_are_said_so(
-    grant: Grant, vendor: Linear, kept: dict[str, str], told: str
+    grant: Grant, vendor: Linear, kept: dict[str, str], message: str
 ) -> None:
-    connect_toolset(grant, TOOLSET, standin.KEY, **kept)
-    assert told in bug(McpClient(grant.token())).error["message"]
+    connect_toolset(grant, TOOLSET, fake.KEY, **kept)
+    assert message in bug(McpClient(grant.token())).error["message"]
     assert vendor.inputs == []
 
 
 def test_without_labels_no_label_is_looked_for(grant: Grant, vendor: Linear) -> None:
-    connect_toolset(grant, TOOLSET, standin.KEY, default_team="ENG")
+    connect_toolset(grant, TOOLSET, fake.KEY, default_team="ENG")
     assert bug(McpClient(grant.token())).facts["identifier"] == "ENG-1"
     assert vendor.inputs[0]["labelIds"] == []
     assert len(vendor.seen) == 2
@@ -192,25 +192,25 @@ def test_a_creation_that_fails_twice_has_failed(client: McpClient, vendor: Linea
     assert (row().outcome, row().upstream_status) == ("integration_error", 503)
 
 
-USAGE = standin.refusal("x", "USAGE_LIMIT", "Upgrade\u0007 to\n file more.")
+USAGE = fake.refusal("x", "USAGE_LIMIT", "Upgrade\u0007 to\n file more.")
 REFUSALS = {
     "usage": (saying(USAGE, 400), -32603, "Linear refused: Upgrade  to  file more."),
     "200": (saying(USAGE, 200), -32603, "Linear refused: Upgrade  to  file more."),
-    "forbidden": (saying(standin.refusal("no", "FORBIDDEN"), 403), -32603, "may not do this"),
-    "long": (saying(standin.refusal("x", "E", "y" * 5000), 400), -32603, "y" * 200),
-    "key": (saying(standin.refusal("x", "AUTHENTICATION_ERROR"), 400), -32002, "API key"),
+    "forbidden": (saying(fake.refusal("no", "FORBIDDEN"), 403), -32603, "may not do this"),
+    "long": (saying(fake.refusal("x", "E", "y" * 5000), 400), -32603, "y" * 200),
+    "key": (saying(fake.refusal("x", "AUTHENTICATION_ERROR"), 400), -32002, "API key"),
     "401": (saying({}, 401), -32002, "refused the organization's credential"),
 }
 
 
-@pytest.mark.parametrize(("said", "code", "told"), REFUSALS.values(), ids=REFUSALS)
-def test_what_linear_refuses_is_told_in_short_and_not_sent_again(
-    client: McpClient, vendor: Linear, said: Any, code: int, told: str
+@pytest.mark.parametrize(("said", "code", "message"), REFUSALS.values(), ids=REFUSALS)
+def test_what_linear_refuses_is_reported_in_short_and_not_sent_again(
+    client: McpClient, vendor: Linear, said: Any, code: int, message: str
 ) -> None:
     vendor.refuse_creation(said)
     reply = bug(client)
     assert reply.code == code
-    assert told in reply.error["message"]
+    assert message in reply.error["message"]
     assert len(reply.error["message"]) < 250
     assert (row().outcome, len(vendor.inputs)) == ("integration_error", 1)
 
@@ -225,7 +225,7 @@ def test_a_key_that_linear_does_not_know_is_unauthorized(grant: Grant, vendor: L
 
 
 @pytest.mark.parametrize("budget", ["Requests", "Complexity", "Endpoint-Requests"])
-def test_one_request_too_many_is_told_as_that(
+def test_one_request_too_many_is_reported_as_that(
     client: McpClient, vendor: Linear, budget: str
 ) -> None:
     vendor.refuse_creation(out_of(budget, 3600))
@@ -273,8 +273,8 @@ def test_a_refusal_is_a_result_where_the_revision_has_it_so(
 ) -> None:
     reply = bug(client.at(revision), team="Nobody")
     assert reply.result["isError"] is True
-    told = json.loads(reply.result["content"][0]["text"])
-    assert (told["code"], told["field"]) == (-32602, "team")
+    message = json.loads(reply.result["content"][0]["text"])
+    assert (message["code"], message["field"]) == (-32602, "team")
     assert vendor.inputs == []
 
 
@@ -285,20 +285,20 @@ CUSTOMERS: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("facts", "told"), CUSTOMERS.values(), ids=CUSTOMERS)
+@pytest.mark.parametrize(("facts", "message"), CUSTOMERS.values(), ids=CUSTOMERS)
 def test_the_bound_customer_is_named_in_plain_text_and_without_an_address(
-    office: Grant, client: McpClient, vendor: Linear, facts: dict[str, str], told: str
+    office: Grant, client: McpClient, vendor: Linear, facts: dict[str, str], message: str
 ) -> None:
     customer = office.customer(**facts)
     client.call("linear.create_bug", BASICS, meta={"bound_end_user_id": customer.id})
     head, _, last = vendor.inputs[0]["description"].partition("\n\n---\nCustomer: ")
     assert head == BASICS["description"]
-    assert re.sub(r"\\(.)", r"\1", last) == told
+    assert re.sub(r"\\(.)", r"\1", last) == message
     assert re.search(r"(?<!\\)[!\[\](<>#_@]", last) is None
     assert "acme.example" not in last
 
 
-def test_a_customer_with_nothing_but_an_address_is_told_by_id(
+def test_a_customer_with_nothing_but_an_address_is_reported_by_id(
     office: Grant, client: McpClient, vendor: Linear
 ) -> None:
     customer = office.customer(email="eve@acme.example")
@@ -312,7 +312,7 @@ def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: L
             organization_id=str(office.organization.pk),
             user_id=str(office.user.pk),
             public_url="",
-            workspace=WORKSPACE,
+            workspace=ORGANIZATION_FACTS,
             call_id=call_id,
             vendor=vendors.of(office.organization.pk, "linear"),
         )
@@ -330,7 +330,7 @@ def test_the_check_says_which_workspace_it_is_and_whose_key(office: Grant) -> No
 
 
 def test_a_check_with_a_wrong_key_is_unauthorized(grant: Grant, vendor: Linear) -> None:
-    connect_toolset(grant, TOOLSET, f"Bearer {standin.KEY}")
+    connect_toolset(grant, TOOLSET, f"Bearer {fake.KEY}")
     with pytest.raises(Unauthorized):
         linear.check(vendors.of(grant.organization.pk, "linear"))
     assert len(vendor.seen) == 1
@@ -344,8 +344,8 @@ def test_a_check_that_makes_no_sense_fails(office: Grant, vendor: Linear, viewer
 
 
 def answer(status: int = 400, code: str = "RATELIMITED", **headers: str) -> Answer:
-    named = {f"x-ratelimit-{name.replace('_', '-')}": told for name, told in headers.items()}
-    return Answer(status, named, standin.refusal("x", code))
+    named = {f"x-ratelimit-{name.replace('_', '-')}": message for name, message in headers.items()}
+    return Answer(status, named, fake.refusal("x", code))
 
 
 NOW = 1_800_000_000
@@ -368,7 +368,7 @@ WAITS = {
         2000,
     ),
     "over": ({"requests_remaining": "0", "requests_reset": "1"}, 0),
-    "nothing-told": ({}, 1),
+    "no-header": ({}, 1),
     "no-number": ({"requests_remaining": "0", "requests_reset": "soon"}, 1),
     "strange-digits": ({"requests_remaining": "0", "requests_reset": "²"}, 1),
     "endless": ({"requests_remaining": "0", "requests_reset": "9" * 5000}, 1),

@@ -1,4 +1,4 @@
-"""Slack through the front door, against a stand-in that holds every request to the contract."""
+"""Slack over MCP, against a fake vendor that validates every request against the contract."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 
 from mcp_protocol.revisions import Revision
+from tests.drivers.fake_vendors import failures
+from tests.drivers.fake_vendors.connected import connect, connection
+from tests.drivers.fake_vendors.contract import serving
+from tests.drivers.fake_vendors.failures import message, row
+from tests.drivers.fake_vendors.slack import TS, Slack
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.standins import telling
-from tests.drivers.standins.connecting import connect, connection
-from tests.drivers.standins.contract import serving
-from tests.drivers.standins.slack import TS, Slack
-from tests.drivers.standins.telling import row, told
 from tools_registry import vendors
+from tools_registry.api import Unauthorized
 from tools_registry.integrations.slack import TOOLSET
-from tools_registry.types import Unauthorized
 
 POST = "slack.post_message"
 HELLO = {"text": "Hello & <https://example.com|there>"}
@@ -24,17 +24,17 @@ HELLO = {"text": "Hello & <https://example.com|there>"}
 
 @pytest.fixture
 def slack(grant: Grant, settings: Any) -> Iterator[Slack]:
-    standin = Slack()
-    settings.HALO_VENDOR_URLS = {"slack": standin.url}
+    fake = Slack()
+    settings.HALO_VENDOR_URLS = {"slack": fake.url}
     connect(
         grant,
         "slack",
-        standin,
+        fake,
         default_channel="#general",
         allowed_channels="support, C0BOARD001, gone, D0PERSON01, @boss, mpdm-ann--bob-1",
     )
-    with serving(standin):
-        yield standin
+    with serving(fake):
+        yield fake
 
 
 def test_a_message_goes_to_the_default_channel(mcp: McpClient, slack: Slack) -> None:
@@ -72,7 +72,7 @@ PRIVATE = ["D0PERSON01", "U0PERSON01", "W0PERSON01", "@boss", "#@boss", "mpdm-an
 def test_a_direct_message_is_blocked_even_where_the_list_has_it(
     mcp: McpClient, slack: Slack, channel: str
 ) -> None:
-    answer = told(mcp.call(POST, {**HELLO, "channel": channel}))
+    answer = message(mcp.call(POST, {**HELLO, "channel": channel}))
     assert (answer["code"], answer["field"]) == (-32602, "channel")
     assert answer["reason"] == "must be a channel: direct messages are blocked"
     assert slack.seen == []
@@ -83,7 +83,7 @@ def test_no_default_channel_is_a_person(
     mcp: McpClient, grant: Grant, slack: Slack, default: str
 ) -> None:
     connect(grant, "slack", slack, default_channel=default)
-    assert told(mcp.call(POST, HELLO))["field"] == "channel"
+    assert message(mcp.call(POST, HELLO))["field"] == "channel"
     assert slack.seen == []
 
 
@@ -93,7 +93,7 @@ def test_only_channels_that_an_admin_named_are_posted_to(
     mcp: McpClient, grant: Grant, slack: Slack, channel: str, listed: dict[str, str]
 ) -> None:
     connect(grant, "slack", slack, **listed)
-    answer = told(mcp.call(POST, {**HELLO, "channel": channel}))
+    answer = message(mcp.call(POST, {**HELLO, "channel": channel}))
     assert (answer["code"], answer["field"]) == (-32602, "channel")
     assert slack.seen == []
 
@@ -102,7 +102,7 @@ def test_a_refused_channel_is_answered_with_those_that_are_allowed(
     mcp: McpClient, grant: Grant, slack: Slack
 ) -> None:
     connect(grant, "slack", slack, default_channel="general", allowed_channels="support")
-    answer = told(mcp.call(POST, {**HELLO, "channel": "random"}))
+    answer = message(mcp.call(POST, {**HELLO, "channel": "random"}))
     assert answer["reason"] == "must be one of: general, support"
 
 
@@ -118,7 +118,7 @@ def test_nobody_can_call_the_whole_channel(mcp: McpClient, slack: Slack) -> None
 def test_a_text_that_slack_would_refuse_or_cut_is_refused_here(
     mcp: McpClient, slack: Slack, text: str
 ) -> None:
-    answer = told(mcp.call(POST, {"text": text}))
+    answer = message(mcp.call(POST, {"text": text}))
     assert (answer["code"], answer["field"]) == (-32602, "text")
     assert slack.seen == []
 
@@ -132,19 +132,19 @@ def test_a_refused_token_is_unauthorized_and_stays_out_of_the_answer(
     mcp: McpClient, slack: Slack
 ) -> None:
     slack.token = "another"
-    answer = told(mcp.call(POST, HELLO))
+    answer = message(mcp.call(POST, HELLO))
     assert answer["code"] == -32002
     assert (row().outcome, row().reason) == ("integration_error", "unauthorized")
     assert "the-organizations-token" not in str(answer)
 
 
 def test_a_channel_that_slack_does_not_know_is_not_found(mcp: McpClient, slack: Slack) -> None:
-    assert told(mcp.call(POST, {**HELLO, "channel": "gone"}))["code"] == -32601
+    assert message(mcp.call(POST, {**HELLO, "channel": "gone"}))["code"] == -32601
     assert len(slack.seen) == 1
 
 
 def test_a_channel_without_the_bot_says_what_to_do(mcp: McpClient, slack: Slack) -> None:
-    answer = told(mcp.call(POST, {**HELLO, "channel": "C0BOARD001"}))
+    answer = message(mcp.call(POST, {**HELLO, "channel": "C0BOARD001"}))
     assert answer["code"] == -32603
     assert "invited" in answer["message"]
     assert len(slack.seen) == 1
@@ -159,8 +159,11 @@ TROUBLE: dict[str, tuple[int, Any, int, str, int | None]] = {
     "revoked": (200, no("token_revoked"), -32002, "integration_error", 200),
     "scope": (200, no("missing_scope"), -32002, "integration_error", 200),
     "archived": (200, no("is_archived"), -32603, "integration_error", 200),
-    "too-long": (200, no("msg_too_long"), -32602, "validation_failed", None),
-    "unheard-of": (200, no("something_new"), -32603, "integration_error", 200),
+    "too-long": (200, no("msg_too_long"), -32602, "validation_failed", 200),
+    "l4-values": (200, no("invalid_arguments"), -32602, "validation_failed", 200),
+    "l4-channel": (200, no("channel_not_found"), -32601, "not_found", 200),
+    "l4-address": (404, b"<html>", -32603, "integration_error", 404),
+    "unreceived-of": (200, no("something_new"), -32603, "integration_error", 200),
     "odd-code": (200, no("\x1b[2J" * 500), -32603, "integration_error", 200),
     "no-code": (200, no({"a": 1}), -32603, "integration_error", 200),
     "busy": (429, no("ratelimited"), -32603, "integration_error", 429),
@@ -177,13 +180,13 @@ TROUBLE: dict[str, tuple[int, Any, int, str, int | None]] = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLE.values(), ids=TROUBLE)
-def test_slack_s_trouble_is_told_in_plain_words_and_recorded(
+def test_slack_s_trouble_is_reported_in_plain_words_and_recorded(
     mcp: McpClient, slack: Slack, trouble: Any
 ) -> None:
     status, body, code, outcome, upstream = trouble
     # Longer than any call may take.
     slack.say(status, body, Retry_After="3600")
-    answer = told(mcp.call(POST, HELLO))
+    answer = message(mcp.call(POST, HELLO))
     assert (answer["code"], row().outcome, row().upstream_status) == (code, outcome, upstream)
     assert answer["message"].isprintable()
     assert len(answer["message"]) < 200
@@ -202,13 +205,13 @@ def test_the_check_names_the_workspace(grant: Grant, slack: Slack) -> None:
 def test_any_arguments_at_all_are_answered_clearly(
     mcp: McpClient, slack: Slack, settings: Any, revision: Revision
 ) -> None:
-    telling.without_limits(settings)
+    failures.without_limits(settings)
     (tool,) = TOOLSET.tools
 
-    @telling.FUZZ
-    @given(telling.arguments_like(tool, "support", "D0PERSON01", TS, "<!here>"))
+    @failures.FUZZ
+    @given(failures.arguments_like(tool, "support", "D0PERSON01", TS, "<!here>"))
     def fuzz(arguments: dict[str, Any]) -> None:
-        telling.answers_clearly(mcp.at(revision), tool, arguments)
+        failures.answers_clearly(mcp.at(revision), tool, arguments)
 
     fuzz()
     assert slack.breaches == []

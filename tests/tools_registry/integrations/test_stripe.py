@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
+from approvals.models import ApprovalRequest
 from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.billing import ASKING, PERFORMING, connect
+from tests.drivers.fake_vendors.stripe import KEY, Reply, Stripe
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.mcp import Reply as McpReply
-from tests.drivers.standins.stripe import KEY, Reply, Stripe
-from tools_registry.billing.models import BillingRequest
+from tools_registry.api import Answer, Customer, ToolContext, ToolFailure
+from tools_registry.api.vendor import by_status
 from tools_registry.integrations import stripe as integration
-from tools_registry.types import Answer, Customer, ToolContext, ToolFailure
-from tools_registry.vendor import by_status
 from workspace import customers
 from workspace.models import Customer as Bound
 
@@ -32,15 +32,15 @@ def ask(mcp: McpClient, tool: str, **arguments: Any) -> Any:
     return mcp.call(f"stripe.{tool}", arguments).facts
 
 
-def filed() -> BillingRequest:
-    return BillingRequest.objects.get()
+def filed() -> ApprovalRequest:
+    return ApprovalRequest.objects.get()
 
 
 def test_a_refund_is_asked_for_and_nothing_is_refunded(mcp: McpClient, stripe: Stripe) -> None:
     charge = stripe.charge(2000)
-    told = ask(mcp, "request_refund", payment=charge, reason="duplicate", why="Paid twice")
+    reported = ask(mcp, "request_refund", payment=charge, reason="duplicate", why="Paid twice")
     row = filed()
-    assert told == {"request_id": str(row.pk), "status": "pending", "summary": row.summary}
+    assert reported == {"request_id": str(row.pk), "status": "pending", "summary": row.summary}
     assert row.summary == f"Refund 20.00 USD of {charge} (20.00 USD paid)"
     assert row.arguments == {
         "charge": charge,
@@ -48,7 +48,8 @@ def test_a_refund_is_asked_for_and_nothing_is_refunded(mcp: McpClient, stripe: S
         "currency": "usd",
         "reason": "duplicate",
     }
-    assert (row.filed_as, row.perform, row.why) == ("request_refund", "refund", "Paid twice")
+    made = (row.requested_with, row.tool, row.why)
+    assert made == ("stripe.request_refund", "stripe.refund", "Paid twice")
     assert stripe.changes == []
     (read,) = stripe.sent
     assert (read.path, read.headers["authorization"]) == (f"/v1/charges/{charge}", f"Bearer {KEY}")
@@ -122,7 +123,7 @@ def test_a_refund_that_could_not_be_made_is_not_asked_for(
     charge.update(facts)
     reply = mcp.call("stripe.request_refund", {"payment": charge["id"], **asked})
     assert refused(reply)[0] == field
-    assert not BillingRequest.objects.exists()
+    assert not ApprovalRequest.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_a_thing_that_is_not_what_the_reference_says_is_stripe_s_failure(
     name = "payment" if kind == "charge" else kind
     more = {"extend_trial": {"days": 1}, "request_credit": {"amount": 5, "currency": "usd"}}
     asked = {name: stripe.has(kind, **facts), **more.get(tool, {})}
-    assert "not what its reference says" in mcp.call(f"stripe.{tool}", asked).error["message"]
+    assert "does not match its API reference" in mcp.call(f"stripe.{tool}", asked).error["message"]
     row = ActionExecution.objects.latest("id")
     assert (row.outcome, row.reason) == ("integration_error", "integration")
 
@@ -256,8 +257,10 @@ def test_what_belongs_to_another_than_the_bound_customer_is_not_found(
     [
         pytest.param(Reply(403, {}), -32002, "may not do this", id="forbidden"),
         pytest.param(Reply(500, b"<html>oops</html>"), -32603, "Stripe answered 500", id="broken"),
-        pytest.param(Reply(200, b"\x00garbage"), -32603, "cannot be read", id="garbage"),
-        pytest.param(Reply(200, {"odd": 1}), -32603, "not what its reference says", id="other"),
+        pytest.param(Reply(200, b"\x00garbage"), -32603, "not valid JSON", id="garbage"),
+        pytest.param(
+            Reply(200, {"odd": 1}), -32603, "does not match its API reference", id="other"
+        ),
         pytest.param(Reply(200, [1]), -32603, "Stripe answered 200", id="no-object"),
     ],
 )
@@ -271,7 +274,7 @@ def test_what_goes_wrong_at_stripe_is_said_plainly(
     assert ActionExecution.objects.latest("id").outcome == "integration_error"
 
 
-def test_a_wrong_key_is_told_without_a_letter_of_it(grant: Grant, stripe: Stripe) -> None:
+def test_a_wrong_key_is_reported_without_a_letter_of_it(grant: Grant, stripe: Stripe) -> None:
     connect(grant, secret="sk_live_thewrongone")
     reply = McpClient(grant.token()).call("stripe.request_refund", {"payment": "ch_1"})
     assert (reply.code, "refused the organization's key" in reply.error["message"]) == (
@@ -291,10 +294,10 @@ def test_words_of_stripe_arrive_short_and_harmless(
     mcp: McpClient, stripe: Stripe, message: str
 ) -> None:
     stripe.misbehave = [Reply(400, {"error": {"message": message}})]
-    told = mcp.call("stripe.request_refund", {"payment": "ch_1"}).error["message"]
-    assert KEY not in told
-    assert len(told) < 350
-    assert re.fullmatch(r"[\x20-\x7e]+", told)
+    reported = mcp.call("stripe.request_refund", {"payment": "ch_1"}).error["message"]
+    assert KEY not in reported
+    assert len(reported) < 350
+    assert re.fullmatch(r"[\x20-\x7e]+", reported)
 
 
 def answered(status: int, **headers: str) -> Answer:

@@ -1,0 +1,113 @@
+"""Requests for approval: the call to run, its requester, and the outcome."""
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from foundation import ids
+from workspace.models import Organization
+
+
+class Status(models.TextChoices):
+    PENDING = "pending", _("Waiting for approval")
+    RUNNING = "running", _("Running")
+    DONE = "done", _("Done")
+    FAILED = "failed", _("Failed")
+    UNKNOWN = "unknown", _("Unknown: check with the vendor")
+    DECLINED = "declined", _("Declined")
+    EXPIRED = "expired", _("Expired")
+
+
+def default_expiry() -> datetime:
+    return timezone.now() + timedelta(days=settings.HALO_BILLING_REQUEST_DAYS)
+
+
+class ApprovalRequest(models.Model):
+    """A call that was requested, and that an admin has to approve before it runs.
+
+    The requested call never changes: an admin approves what is written here. The requester is text,
+    as in the audit log, so that the row outlives the user. `tool` is what an approval runs, on
+    `surface`; `requested_with` is the tool that made the request.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    organization = models.ForeignKey(
+        Organization,
+        models.CASCADE,
+        related_name="approval_requests",
+        verbose_name=_("organization"),
+    )
+    surface = models.CharField(max_length=80, default="workspace", editable=False)
+    integration = models.CharField(_("integration"), max_length=80, blank=True)
+    requested_with = models.CharField(_("requested with"), max_length=255)
+    tool = models.CharField(_("action to perform"), max_length=255)
+    # Of what describes the tool, on surfaces whose tools come from a document.
+    version = models.PositiveIntegerField(_("version of the document"), null=True, editable=False)
+    arguments = models.JSONField(_("arguments"), default=dict)
+    # SHA-256 of all of the above and the requester: requests with the same digest are identical.
+    digest = models.CharField(max_length=64, editable=False)
+    summary = models.CharField(_("summary"), max_length=300)
+    why = models.TextField(_("reason given"), blank=True)
+    customer_id = models.CharField(_("bound customer"), max_length=64, blank=True)
+
+    user_id = models.CharField(_("requested by"), max_length=64)
+    user_email = models.CharField(_("requested by (email)"), max_length=254)
+    client_id = models.CharField(_("client"), max_length=255)
+    client_name = models.CharField(_("client name"), max_length=255, blank=True)
+    # As in `oauth.principal.Principal`: the kind and id of the requester's credential, and what it
+    # was issued under, which is checked again (`oauth.credentials.recheck_grant`).
+    credential = models.CharField(_("kind of credential"), max_length=40)
+    credential_id = models.CharField(_("credential"), max_length=64)
+    authorization_id = models.CharField(_("authorization"), max_length=64)
+
+    status = models.CharField(
+        _("status"), max_length=20, choices=Status.choices, default=Status.PENDING
+    )
+    created_at = models.DateTimeField(_("requested"), default=timezone.now)
+    expires_at = models.DateTimeField(_("expires"), default=default_expiry)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("decided by"),
+    )
+    decided_at = models.DateTimeField(_("decided"), null=True)
+    note = models.CharField(_("note"), max_length=500, blank=True)
+    ended_at = models.DateTimeField(_("ended"), null=True, editable=False)
+
+    # The idempotency key, fixed for all attempts.
+    idempotency_key = models.CharField(
+        max_length=64, default=partial(ids.opaque, "halo_br_"), editable=False
+    )
+    # Only the process that holds the claim writes the outcome.
+    claim = models.UUIDField(null=True, editable=False)
+    claimed_at = models.DateTimeField(null=True, editable=False)
+    sent_at = models.DateTimeField(_("first sent to the vendor"), null=True)
+    result = models.JSONField(_("result"), null=True)
+    problem = models.CharField(_("problem"), max_length=500, blank=True)
+    execution_id = models.CharField(_("audit row"), max_length=64, blank=True)
+
+    class Meta:
+        verbose_name = _("approval request")
+        verbose_name_plural = _("approval requests")
+        ordering = ("-id",)
+        default_permissions = ("view",)
+        permissions = [("decide_approvalrequest", "Can approve or decline approval requests")]
+        indexes = [
+            models.Index(fields=("organization", "status"), name="approvals_by_status"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=("authorization_id", "digest"),
+                condition=models.Q(status__in=(Status.PENDING, Status.RUNNING)),
+                name="approvals_one_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.summary

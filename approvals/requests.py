@@ -1,0 +1,229 @@
+"""Stores requests for approval: the request of a tool becomes a row that an admin decides."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from approvals import expiry
+from approvals.models import ApprovalRequest, Status
+from oauth.principal import Principal
+from tools_registry.api import (
+    Blocks,
+    Customer,
+    Facts,
+    Guarded,
+    Json,
+    RequestedApproval,
+    Result,
+    Tool,
+    ToolFailure,
+)
+from tools_registry.pipeline import call_kinds, gate
+from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline.approval_port import Approval
+from tools_registry.pipeline.invocation import Invocation
+from tools_registry.pipeline.surface import Surface
+
+# An admin decides each of them; more requests of a connection would hide the others.
+MAX_OPEN_REQUESTS: Final = 50
+# How long an identical call gets the outcome of an ended request: a client that lost a response
+# repeats its call, which must not file another request.
+REPEATED: Final = timedelta(minutes=15)
+BLOCKS: Final = {"content", "structuredContent"}
+
+
+class TooManyWait(ToolFailure):
+    """This connection has as many open requests as it may have."""
+
+    kind = "too_many_requests"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"This connection already has {MAX_OPEN_REQUESTS} requests waiting for approval.",
+            reason=self.kind,
+        )
+
+
+class Requests:
+    """The store behind the pipeline's port (`tools_registry.pipeline.approval_port`)."""
+
+    def request(
+        self,
+        requester: Principal,
+        surface: str,
+        requested_with: Guarded,
+        customer: Customer | None,
+        *,
+        tool: str,
+        arguments: Mapping[str, Json],
+        summary: str,
+        why: str = "",
+    ) -> RequestedApproval:
+        wanted = _approvable(surfaces.mounted(surface), tool, requester)
+        call_kinds.validate_arguments(wanted, arguments)
+        subject = {
+            "surface": surface,
+            "tool": wanted.name,
+            "requested_with": requested_with.name,
+            "arguments": dict(arguments),
+            "customer_id": customer.id if customer else "",
+            "authorization_id": str(requester.authorization_id),
+        }
+        requested = _identified(subject, wanted.integration, requester)
+        words = {"summary": summary[:300], "why": why}
+        row = _open(requested).first() or _create({**requested, **_facts(requester), **words})
+        return RequestedApproval(str(row.pk), row.status, row.summary)
+
+    def is_executing(self, approval: Approval, tool: Guarded) -> bool:
+        """Returns whether the row is being executed under this claim, and for this tool."""
+        rows = ApprovalRequest.objects.filter(pk=approval.request_id, claim=approval.claim)
+        return rows.filter(status=Status.RUNNING, tool=tool.name).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRequest:
+    """The request of a call; `is_new` if this call has filed it."""
+
+    row: ApprovalRequest
+    is_new: bool
+
+
+def request_call(
+    invocation: Invocation, *, expires_at: datetime, version: int, summary: str
+) -> FoundRequest:
+    """Requests an approval for a validated call as a whole, for the review of its surface.
+
+    An identical open request of the same grant is returned instead of another, and so is one that
+    has ended in the last 15 minutes, unless it expired. `version` is that of the document that
+    describes the tool. Raises TooManyWait.
+    """
+    requester, subject, customer = invocation.principal, invocation.subject, invocation.customer
+    wanted = {
+        "surface": invocation.surface.name,
+        "tool": subject.name,
+        "requested_with": subject.name,
+        "arguments": dict(invocation.validated),
+        "customer_id": customer.id if customer else "",
+        "authorization_id": str(requester.authorization_id),
+        "version": version,
+    }
+    requested = _identified(wanted, subject.integration, requester)
+    if (row := _answering(requested).first()) is not None:
+        return FoundRequest(row, is_new=False)
+    words = {"summary": summary[:300], "expires_at": expires_at}
+    return _filed({**requested, **_facts(requester), **words})
+
+
+def version_of(approval: Approval) -> int | None:
+    """Returns the version of the document that an approved request was made with."""
+    rows = ApprovalRequest.objects.filter(pk=approval.request_id)
+    return rows.values_list("version", flat=True).get()
+
+
+def stored_result(row: ApprovalRequest) -> Result:
+    """Returns the result of an executed request as its tool returned it."""
+    stored = row.result
+    if isinstance(stored, dict) and set(stored) == BLOCKS:
+        return Blocks(stored["content"], stored["structuredContent"])
+    return Facts(stored)
+
+
+def _identified(
+    subject: Mapping[str, Any], integration: str, requester: Principal
+) -> dict[str, Any]:
+    canonical = json.dumps(subject, sort_keys=True).encode()
+    return {
+        **subject,
+        "integration": integration,
+        "organization_id": requester.organization_id,
+        "digest": hashlib.sha256(canonical).hexdigest(),
+    }
+
+
+def _approvable(surface: Surface, name: str, requester: Principal) -> Tool:
+    organization_id, is_on = requester.organization_id, requester.mcp_server_on
+    tool = surface.catalogue.find(name, organization_id)
+    if tool is not None:
+        switches = gate.switches_for_tool(organization_id, tool, mcp_server_on=is_on)
+        if gate.may_be_approved(tool, requester.scope, switches, surface):
+            return tool
+    raise LookupError(f"{surface.name} has no tool {name} that an approval could allow")
+
+
+def _facts(requester: Principal) -> dict[str, str]:
+    """Returns the columns about the requester, as text, so that the row outlives them."""
+    return {
+        "user_id": str(requester.user_id),
+        "user_email": requester.user_email,
+        "client_id": requester.client_id,
+        "client_name": requester.client_name,
+        "credential": requester.credential,
+        "credential_id": str(requester.token_id),
+    }
+
+
+def _open(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
+    """Returns an identical request that is not decided, or has an unknown outcome."""
+    now = timezone.now()
+    waiting = Q(status=Status.PENDING, expires_at__gt=now) | Q(status=Status.RUNNING)
+    # A new request would have another key and could repeat the action.
+    unknown = Q(status=Status.UNKNOWN, sent_at__gt=now - expiry.KEY_LIFETIME)
+    rows = _of_requester(requested).filter(digest=requested["digest"])
+    return rows.filter(waiting | unknown).order_by("-pk")
+
+
+def _answering(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
+    """Returns an identical request that is open, or has ended in the last 15 minutes."""
+    now = timezone.now()
+    waiting = Q(status=Status.PENDING, expires_at__gt=now) | Q(status=Status.RUNNING)
+    ended = (Status.DONE, Status.DECLINED, Status.FAILED, Status.UNKNOWN)
+    recent = Q(status__in=ended, ended_at__gt=now - REPEATED)
+    rows = _of_requester(requested).filter(digest=requested["digest"])
+    return rows.filter(waiting | recent).order_by("-pk")
+
+
+def _filed(row: Mapping[str, Any]) -> FoundRequest:
+    """Stores a request unless an identical one is open or ended while this was being prepared."""
+    _require_room(row)
+    try:
+        with transaction.atomic():
+            made = ApprovalRequest.objects.create(**row)
+            # No open one exists, or the row could not be stored; one that has ended since the
+            # search is committed and seen by this statement.
+            ended = _answering(row).exclude(pk=made.pk).first()
+            if ended is None:
+                return FoundRequest(made, is_new=True)
+            made.delete()
+            return FoundRequest(ended, is_new=False)
+    except IntegrityError:
+        found = _of_requester(row).filter(digest=row["digest"]).latest("pk")
+        return FoundRequest(found, is_new=False)
+
+
+def _require_room(row: Mapping[str, Any]) -> None:
+    expiry.settle(_of_requester(row))
+    if _of_requester(row).filter(status=Status.PENDING).count() >= MAX_OPEN_REQUESTS:
+        raise TooManyWait
+
+
+def _create(row: Mapping[str, Any]) -> ApprovalRequest:
+    _require_room(row)
+    try:
+        with transaction.atomic():
+            return ApprovalRequest.objects.create(**row)
+    except IntegrityError:
+        # A concurrent call of the same connection was first; an admin may have decided already.
+        return _of_requester(row).filter(digest=row["digest"]).latest("pk")
+
+
+def _of_requester(row: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
+    return ApprovalRequest.objects.filter(
+        organization_id=row["organization_id"], authorization_id=row["authorization_id"]
+    )

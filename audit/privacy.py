@@ -1,0 +1,140 @@
+"""Erasures and exports of customers: the audit rows and the security events that name one.
+
+No index finds what arguments contain, so the rows of the organization are read once, newest first,
+in batches by the index of the organization. A row that is written meanwhile is not read. One
+statement finds the security events that may name the customer, since there are few of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from audit import listing, record
+from audit.models import ActionExecution, SecurityEvent
+from workspace.models import Erasure
+from workspace.privacy.redaction import ERASED, Redaction
+from workspace.privacy.subject import Subject
+
+BATCH: Final = 1_000
+EXPORTED: Final = (
+    *("id", "started_at", "method", "tool", "integration", "action", "outcome", "reason"),
+    *("bound_customer_id", "arguments", "detail"),
+)
+
+EXPORTED_EVENT: Final = ("id", "kind", "first_at", "last_at", "count", "detail")
+
+
+class Calls:
+    """The audit log. What names the customer is replaced, the rest of the row stays."""
+
+    name = "calls"
+    model = ActionExecution
+    effect = "redacted"
+
+    def erase(self, subject: Subject) -> Iterator[int]:
+        redaction = Redaction(subject)
+        for rows in _naming(subject, redaction):
+            with transaction.atomic():
+                many = _redact(rows.select_for_update(), subject, redaction)
+            if many:
+                yield many
+
+    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+        for rows in _naming(subject, Redaction(subject)):
+            yield from rows.order_by("-pk").values(*EXPORTED)
+
+
+class SecurityEvents:
+    """Details of security events of the organization, and of those without one: the operator's."""
+
+    name = "security_events"
+    model = SecurityEvent
+    effect = "redacted"
+
+    def erase(self, subject: Subject) -> Iterator[int]:
+        redaction = Redaction(subject)
+        keys = list(_events(subject, redaction, "").values_list("pk", flat=True))
+        for start in range(0, len(keys), BATCH):
+            with transaction.atomic():
+                many = _redact_details(keys[start : start + BATCH], redaction)
+            if many:
+                yield many
+
+    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+        yield from _events(subject, Redaction(subject)).order_by("-pk").values(*EXPORTED_EVENT)
+
+
+class Recorder:
+    """Writes the security events; `subject` is the customer's internal id."""
+
+    def erased(self, erasure: Erasure, detail: str) -> None:
+        record.security_event(
+            "customer_erased",
+            address=erasure.address,
+            subject=erasure.customer_id,
+            organization_id=str(erasure.organization_id),
+            user_id=erasure.user_id,
+            detail=detail,
+        )
+
+    def exported(self, subject: Subject, *, user_id: str, address: str, detail: str) -> None:
+        record.security_event(
+            "customer_exported",
+            address=address,
+            subject=subject.customer_id,
+            organization_id=str(subject.organization_id),
+            user_id=user_id,
+            detail=detail,
+        )
+
+
+def _naming(subject: Subject, redaction: Redaction) -> Iterator[QuerySet[ActionExecution]]:
+    """Yields the rows that may name the customer, by batches of the rows that were read."""
+    naming = Q(bound_customer_id=subject.customer_id)
+    naming |= redaction.in_json("arguments") | redaction.in_text("detail")
+    for keys in _batches(subject.organization_id):
+        yield ActionExecution.objects.order_by("pk").filter(naming, pk__in=keys)
+
+
+def _batches(organization_id: UUID) -> Iterator[Sequence[UUID]]:
+    rows = ActionExecution.objects.filter(organization_id=str(organization_id))
+    found = listing.newest(rows, BATCH)
+    while found.keys:
+        yield found.keys
+        if not found.has_more:
+            return
+        found = listing.newest(rows.filter(pk__lt=found.keys[-1]), BATCH)
+
+
+def _redact(rows: QuerySet[ActionExecution], subject: Subject, redaction: Redaction) -> int:
+    changed = []
+    for row in rows:
+        before = (row.bound_customer_id, row.arguments, row.detail)
+        if row.bound_customer_id == subject.customer_id:
+            row.bound_customer_id = ERASED
+        row.arguments, row.detail = redaction.json(row.arguments), redaction.text(row.detail)
+        if before != (row.bound_customer_id, row.arguments, row.detail):
+            changed.append(row)
+    columns = ["bound_customer_id", "arguments", "detail"]
+    ActionExecution.objects.bulk_update(changed, columns, batch_size=100)
+    return len(changed)
+
+
+def _events(subject: Subject, redaction: Redaction, *more: str) -> QuerySet[SecurityEvent]:
+    """Returns the events that may name the customer: the organization's, and those of `more`."""
+    rows = SecurityEvent.objects.order_by("pk")
+    rows = rows.filter(organization_id__in=(str(subject.organization_id), *more))
+    return rows.filter(redaction.in_text("detail"))
+
+
+def _redact_details(keys: Sequence[UUID], redaction: Redaction) -> int:
+    changed = []
+    for row in SecurityEvent.objects.select_for_update().order_by("pk").filter(pk__in=keys):
+        before, row.detail = row.detail, redaction.text(row.detail)
+        if row.detail != before:
+            changed.append(row)
+    SecurityEvent.objects.bulk_update(changed, ["detail"], batch_size=100)
+    return len(changed)

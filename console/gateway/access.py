@@ -1,0 +1,56 @@
+"""Who may open the pages of projects: members of an organization, and its admins to change one."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeAlias
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+
+from gateway import access
+from gateway.models import Project
+from oauth.endpoints import replies
+from workspace.models import User
+
+Given = ParamSpec("Given")
+View: TypeAlias = Callable[Concatenate[HttpRequest, Given], HttpResponse]
+Page: TypeAlias = Callable[Concatenate[HttpRequest, User, Given], HttpResponse]
+ProjectPage: TypeAlias = Callable[[HttpRequest, User, Project], HttpResponse]
+
+
+def for_members(page: Page[Given]) -> View[Given]:
+    """Requires sign-in; what a person sees depends on their organizations."""
+
+    @wraps(page)
+    def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
+        if not isinstance(request.user, User):
+            return redirect_to_login(request.get_full_path())
+        return replies.private(page(request, request.user, *args, **kwargs))
+
+    return guarded
+
+
+def of_project(page: ProjectPage) -> Callable[[HttpRequest, str], HttpResponse]:
+    """Requires a member of the project's organization; everybody else gets 404."""
+
+    @wraps(page)
+    def found(request: HttpRequest, user: User, project_id: str) -> HttpResponse:
+        try:
+            project = access.project_for(user, project_id)
+        except Project.DoesNotExist:
+            raise Http404 from None
+        return page(request, user, project)
+
+    return for_members(found)
+
+
+def of_editable_project(page: ProjectPage) -> Callable[[HttpRequest, str], HttpResponse]:
+    """Requires an admin of the project's organization; everybody else gets 404."""
+
+    @wraps(page)
+    def found(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+        if not access.may_edit(user, project):
+            raise Http404
+        return page(request, user, project)
+
+    return of_project(found)

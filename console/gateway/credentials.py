@@ -1,0 +1,148 @@
+"""The page of credentials for a project's API: added, tested and removed, never shown."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.gateway.access import of_project
+from gateway import access, calling, credentials, policies, source
+from gateway.calling import UpstreamCall
+from gateway.credentials import InvalidSecret
+from gateway.models import Authentication, Effect, Project, UpstreamCredential
+from gateway.openapi.shapes import Scheme
+from oauth.endpoints import replies
+from tools_registry import vendors
+from tools_registry.api import ToolFailure, Unauthorized
+from workspace.models import User
+
+# A person waits for the page.
+TEST_SECONDS: Final = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One security scheme of a project, and the credential that there is for it."""
+
+    scheme: Scheme
+    is_supported: bool
+    row: UpstreamCredential | None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@of_project
+def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Lists the credentials that the person may enter; POST stores or removes one."""
+    owner = _owner(user, project)
+    if request.method != "POST":
+        return _list(request, user, project)
+    scheme = _scheme(project, request.POST.get("scheme", ""))
+    address = replies.address_of(request)
+    if request.POST.get("act") == "remove":
+        if credentials.forget(project, owner, scheme.name):
+            credentials.recorded("removed", project, owner, user, address)
+        messages.success(request, _("Credential removed."))
+        return redirect("project_credentials", project.pk)
+    secret, username = (request.POST.get(name, "").strip() for name in ("secret", "username"))
+    try:
+        credentials.store(project, owner, scheme, secret, username=username)
+    except InvalidSecret as invalid:
+        return _list(request, user, project, failed=scheme.name, problem=str(invalid))
+    credentials.recorded("stored", project, owner, user, address)
+    messages.success(request, _("Credential saved."))
+    return redirect("project_credentials", project.pk)
+
+
+@require_POST
+@of_project
+def test(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Calls an operation that only reads and needs no argument, and says how it went."""
+    _owner(user, project)
+    call = _cheapest(project)
+    if call is None:
+        messages.warning(request, _("No tool reads without arguments, so nothing was called."))
+        return redirect("project_credentials", project.pk)
+    organization_id = project.organization_id
+    try:
+        with vendors.counted(organization_id):
+            calling.send(
+                call, {}, organization_id=organization_id, user_id=user.pk, seconds=TEST_SECONDS
+            )
+    except Unauthorized as refused:
+        messages.error(request, refused.message)
+    except ToolFailure as failure:
+        messages.warning(
+            request,
+            _("%(tool)s failed: %(why)s")
+            % {
+                "tool": call.name,
+                "why": failure.message,
+            },
+        )
+    else:
+        messages.success(request, _("The API accepted a call of %(tool)s.") % {"tool": call.name})
+    return redirect("project_credentials", project.pk)
+
+
+def _list(
+    request: HttpRequest, user: User, project: Project, *, failed: str = "", problem: str = ""
+) -> HttpResponse:
+    is_shared = project.authentication == Authentication.PROJECT
+    may_enter = not is_shared or access.may_edit(user, project)
+    rows = {row.scheme: row for row in credentials.held(project, None if is_shared else user)}
+    context = {
+        "project": project,
+        "is_shared": is_shared,
+        "is_needed": project.authentication != Authentication.NONE,
+        "may_enter": may_enter,
+        "places": [
+            Place(scheme, credentials.is_supported(scheme), rows.get(scheme.name))
+            for scheme in credentials.schemes_of(project)
+        ],
+        "failed": failed,
+        "problem": problem,
+    }
+    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
+    return render(request, "console/gateway/credentials.html", context, status=status)
+
+
+def _owner(user: User, project: Project) -> User | None:
+    """Whose credential the person enters: None for the project's, which only admins enter."""
+    if project.authentication != Authentication.PROJECT:
+        return user
+    if access.may_edit(user, project):
+        return None
+    raise Http404
+
+
+def _scheme(project: Project, name: str) -> Scheme:
+    for scheme in credentials.schemes_of(project):
+        if scheme.name == name and credentials.is_supported(scheme):
+            return scheme
+    raise Http404
+
+
+def _cheapest(project: Project) -> UpstreamCall | None:
+    """The first tool that only reads, and that needs a credential but no argument.
+
+    Only one that the policy allows: the test asks for no approval.
+    """
+    rows = project.tools.filter(is_present=True, is_enabled=True, is_read=True, needs_review=False)
+    policy = policies.read(project.pk)
+    calls = [source.call_of(source.tool_of(row, version=project.version)) for row in rows]
+    usable = [
+        call
+        for call in calls
+        if call is not None
+        and call.operation.method.upper() in {"GET", "HEAD"}
+        and not call.operation.full_schema.get("required")
+        and policy.decide(call.name, {}, is_read=True).effect == Effect.ALLOW
+    ]
+    # One that is open to everybody proves nothing.
+    usable.sort(key=lambda call: (not any(call.operation.security), call.name))
+    return usable[0] if usable else None

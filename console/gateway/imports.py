@@ -1,0 +1,289 @@
+"""Importing an OpenAPI document: what it comes to is shown before anything is saved."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.gateway.access import for_members
+from gateway import access, importing, projects
+from gateway.importing import UnusableDocument
+from gateway.models import Authentication, ImportDraft, Project
+from gateway.openapi.shapes import Import, Operation
+from gateway.outbound_policy import InvalidTarget
+from gateway.projects import InvalidProject
+from oauth.endpoints import replies
+from workspace.administration.access import organizations_administered
+from workspace.models import Organization, User
+
+DRAFT_LIFETIME: Final = timedelta(days=1)
+# Drafts hold whole documents: one person keeps few of them.
+MAX_DRAFTS: Final = 5
+PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
+# Clients and models cope badly with more tools than that.
+MANY_TOOLS: Final = 128
+
+
+class DocumentForm(forms.Form):
+    """A document as it is pasted, uploaded or named by its URL: exactly one of them."""
+
+    organization = forms.ModelChoiceField(
+        Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
+    )
+    project = forms.CharField(required=False, widget=forms.HiddenInput)
+    url = forms.CharField(label=gettext_lazy("URL"), required=False, max_length=500)
+    upload = forms.FileField(label=gettext_lazy("File"), required=False, allow_empty_file=True)
+    text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False)
+
+    def __init__(self, user: User, *given: Any, **initial: Any) -> None:
+        super().__init__(*given, **initial)
+        own = sorted(organizations_administered(user))
+        chosen = self.fields["organization"]
+        chosen.queryset = Organization.objects.filter(pk__in=own).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        sources = [name for name in ("url", "upload", "text") if given.get(name)]
+        if len(sources) != 1 and not self.errors:
+            self.add_error(
+                None, _("Enter a URL, choose a file or paste the document: one of them.")
+            )
+        return given
+
+    def document(self) -> str:
+        """Returns the text of the document. Raises UnusableDocument."""
+        given = self.cleaned_data
+        if given["url"]:
+            return importing.fetched(given["url"])
+        if given["upload"]:
+            return importing.decoded(given["upload"].read())
+        return str(given["text"])
+
+
+class NewProjectForm(forms.Form):
+    """What an admin confirms before a project is saved."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=150)
+    target_url = forms.CharField(label=gettext_lazy("Target URL"), max_length=500)
+    authentication = forms.ChoiceField(
+        label=gettext_lazy("Authentication"), choices=Authentication.choices
+    )
+    policy = forms.ChoiceField(
+        label=gettext_lazy("Policy"),
+        choices=[
+            ("default", gettext_lazy("Reads run at once, everything else requires approval")),
+            ("allow", gettext_lazy("Everything runs at once")),
+        ],
+    )
+    reads = forms.CharField(
+        label=gettext_lazy("Tools that only read"), required=False, max_length=2_000
+    )
+
+    def clean_reads(self) -> list[str]:
+        patterns = str(self.cleaned_data["reads"]).replace(",", " ").split()
+        for pattern in patterns:
+            if not PATTERN.fullmatch(pattern):
+                raise forms.ValidationError(
+                    _("%(pattern)s is not a pattern of tool names."), params={"pattern": pattern}
+                )
+        return patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One operation as the preview shows it."""
+
+    operation: Operation
+    only_reads: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_members
+def new(request: HttpRequest, user: User) -> HttpResponse:
+    """Takes a document, for a new project or for the one that `?project=` names."""
+    if not organizations_administered(user):
+        raise Http404
+    if request.method != "POST":
+        project = _project(user, request.GET.get("project", ""))
+        return _ask(request, DocumentForm(user, initial=_initial(project)), project)
+    form = DocumentForm(user, request.POST, request.FILES)
+    project = _project(user, request.POST.get("project", ""))
+    if not form.is_valid():
+        return _ask(request, form, project, HTTPStatus.BAD_REQUEST)
+    try:
+        read = importing.read(form.document())
+    except UnusableDocument as unusable:
+        form.add_error(None, str(unusable))
+        return _ask(request, form, project, HTTPStatus.BAD_REQUEST)
+    draft = ImportDraft.objects.create(
+        organization=project.organization if project else form.cleaned_data["organization"],
+        project=project,
+        user=user,
+        fields={"document_url": form.cleaned_data["url"]},
+        text=read.text,
+    )
+    _forget_others(draft)
+    return redirect("project_import", draft.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_members
+def preview(request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
+    """Shows what a document comes to; POST saves it."""
+    draft = _draft(user, draft_id)
+    if draft.project is not None:
+        return _preview_of_change(request, user, draft, draft.project)
+    imported = importing.read(draft.text).imported
+    if request.method != "POST":
+        return _preview(request, draft, NewProjectForm(initial=_suggested(imported)), imported)
+    form = NewProjectForm(request.POST)
+    if form.is_valid():
+        try:
+            created = projects.create(
+                draft.organization,
+                document_text=draft.text,
+                document_url=draft.fields["document_url"],
+                owner=user,
+                address=replies.address_of(request),
+                **form.cleaned_data,
+            )
+        except InvalidTarget as invalid:
+            form.add_error("target_url", str(invalid))
+        except InvalidProject as invalid:
+            form.add_error("name", str(invalid))
+        else:
+            draft.delete()
+            messages.success(request, _("Project created."))
+            return redirect("project", created.project.pk)
+    return _preview(request, draft, form, imported)
+
+
+@require_POST
+@for_members
+def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
+    """Forgets a document that was not saved."""
+    draft = _draft(user, draft_id)
+    project = draft.project
+    draft.delete()
+    return redirect("project", project.pk) if project else redirect("projects")
+
+
+def _preview_of_change(
+    request: HttpRequest, user: User, draft: ImportDraft, project: Project
+) -> HttpResponse:
+    if request.method == "POST":
+        address = replies.address_of(request)
+        made = projects.reimport(project, draft.text, user, address=address)
+        if draft.fields["document_url"]:
+            url = draft.fields["document_url"]
+            projects.change(project, user, address=address, document_url=url)
+        draft.delete()
+        waiting = sum(one.change == "changed" for one in made.changes)
+        messages.success(request, _("Document imported."))
+        if waiting:
+            messages.warning(request, _("Review the tools that changed: they cannot be called."))
+        return redirect("project", project.pk)
+    difference = projects.difference(project, draft.text)
+    context = {"draft": draft, "project": project, "difference": difference}
+    return render(request, "console/gateway/difference.html", context | _facts(difference.imported))
+
+
+def _preview(
+    request: HttpRequest, draft: ImportDraft, form: NewProjectForm, imported: Import
+) -> HttpResponse:
+    patterns = form.cleaned_data.get("reads", ()) if form.is_bound else ()
+    context = {
+        "draft": draft,
+        "form": form,
+        "operations": [
+            Listed(operation, projects.is_read(operation, patterns))
+            for operation in imported.operations
+        ],
+    }
+    status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
+    return render(
+        request, "console/gateway/preview.html", context | _facts(imported), status=status
+    )
+
+
+def _facts(imported: Import) -> dict[str, Any]:
+    """What both previews say of a document."""
+    count = len(imported.operations)
+    return {
+        "imported": imported,
+        "count": count,
+        "tokens": importing.tokens(imported),
+        "is_many": count > MANY_TOOLS,
+    }
+
+
+def _suggested(imported: Import) -> dict[str, Any]:
+    """What the form of a new project holds at first."""
+    servers = [url for url in imported.servers if _is_absolute(url)]
+    return {
+        "name": imported.title[:150],
+        "target_url": servers[0] if servers else "",
+        "authentication": projects.suggested_authentication(imported),
+        "policy": "default",
+        "reads": "",
+    }
+
+
+def _is_absolute(url: str) -> bool:
+    # A server may be relative or have variables (OpenAPI 3.1, Server Object).
+    try:
+        return bool(urlsplit(url).netloc) and "{" not in url
+    except ValueError:
+        return False
+
+
+def _initial(project: Project | None) -> dict[str, Any]:
+    if project is None:
+        return {}
+    return {"project": project.pk, "url": project.document_url}
+
+
+def _ask(
+    request: HttpRequest,
+    form: DocumentForm,
+    project: Project | None,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    context = {"form": form, "project": project}
+    return render(request, "console/gateway/new.html", context, status=status)
+
+
+def _project(user: User, project_id: str) -> Project | None:
+    """The project that a document is imported into, None for a new one. Raises Http404."""
+    if not project_id:
+        return None
+    try:
+        return access.editable_project_for(user, project_id)
+    except Project.DoesNotExist:
+        raise Http404 from None
+
+
+def _draft(user: User, draft_id: UUID) -> ImportDraft:
+    draft = access.drafts_of(user).filter(pk=draft_id).first()
+    if draft is None:
+        raise Http404
+    return draft
+
+
+def _forget_others(draft: ImportDraft) -> None:
+    ImportDraft.objects.filter(created_at__lt=timezone.now() - DRAFT_LIFETIME).delete()
+    mine = ImportDraft.objects.filter(user=draft.user).order_by("-created_at")
+    kept = list(mine.values_list("pk", flat=True)[:MAX_DRAFTS])
+    mine.exclude(pk__in=kept).delete()

@@ -1,0 +1,157 @@
+"""The pages of projects: the list, one project with its tools, its settings, and the usage."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from console.gateway.access import for_members, of_editable_project, of_project
+from gateway import access, projects, quota
+from gateway.models import Authentication, Project
+from gateway.outbound_policy import InvalidTarget
+from gateway.projects import InvalidProject
+from oauth.endpoints import replies
+from workspace.administration.access import organizations_administered
+from workspace.models import Membership, Organization, User
+
+TOOLS_PER_PAGE: Final = 100
+
+
+class SettingsForm(forms.Form):
+    """What an admin may change of a project; `owner` is a member of its organization."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=150)
+    target_url = forms.CharField(label=gettext_lazy("Target URL"), max_length=500)
+    authentication = forms.ChoiceField(
+        label=gettext_lazy("Authentication"), choices=Authentication.choices
+    )
+    owner = forms.ModelChoiceField(
+        User.objects.none(), label=gettext_lazy("Owner"), empty_label=None
+    )
+
+    def __init__(self, project: Project, *given: Any, **initial: Any) -> None:
+        super().__init__(*given, **initial)
+        members = Membership.objects.filter(organization=project.organization_id)
+        chosen = self.fields["owner"]
+        chosen.queryset = User.objects.filter(  # type: ignore[attr-defined]  # a ModelChoiceField
+            pk__in=members.values("user"), is_active=True
+        ).order_by("email")
+
+
+@require_safe
+@for_members
+def index(request: HttpRequest, user: User) -> HttpResponse:
+    """Lists the projects of the person's organizations."""
+    context = {
+        "projects": access.projects_of(user),
+        "may_create": bool(organizations_administered(user)),
+    }
+    return render(request, "console/gateway/projects.html", context)
+
+
+@require_safe
+@of_project
+def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Shows how to connect to a project, and its tools."""
+    present = project.tools.filter(is_present=True)
+    # A form has at most DATA_UPLOAD_MAX_NUMBER_FIELDS fields, and some APIs a thousand tools.
+    tools = Paginator(present.order_by("name"), TOOLS_PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "project": project,
+        "may_edit": access.may_edit(user, project),
+        "mcp_url": f"{settings.HALO_PUBLIC_URL}/{project.pk}",
+        "tools": tools,
+        "waiting": present.filter(needs_review=True).count(),
+        "absent": project.tools.filter(is_present=False).count(),
+    }
+    return render(request, "console/gateway/project.html", context)
+
+
+@require_POST
+@of_editable_project
+def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Saves which tools are enabled, which only read, and which changes were reviewed."""
+    changed = projects.set_tools(
+        project,
+        enabled=_ids(request, "enabled"),
+        reads=_ids(request, "reads"),
+        reviewed=_ids(request, "reviewed"),
+        among=_ids(request, "shown"),
+        by=user,
+        address=replies.address_of(request),
+    )
+    if changed:
+        messages.success(request, _("Saved. The change takes effect at once."))
+    else:
+        messages.info(request, _("Nothing changed."))
+    return redirect("project", project.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@of_editable_project
+def change(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Changes the name, target URL, authentication and owner of a project."""
+    names = ("name", "target_url", "authentication", "owner")
+    if request.method != "POST":
+        form = SettingsForm(project, initial={name: getattr(project, name) for name in names})
+        return _settings(request, project, form)
+    form = SettingsForm(project, request.POST)
+    if form.is_valid():
+        try:
+            projects.change(project, user, address=replies.address_of(request), **form.cleaned_data)
+        except InvalidTarget as invalid:
+            form.add_error("target_url", str(invalid))
+        except InvalidProject as invalid:
+            form.add_error("name", str(invalid))
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("project", project.pk)
+    return _settings(request, project, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@of_editable_project
+def delete(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Confirms and deletes a project."""
+    if request.method != "POST":
+        return render(request, "console/gateway/delete.html", {"project": project})
+    projects.delete(project, user, address=replies.address_of(request))
+    messages.success(request, _("Project deleted. Requests to its address are refused."))
+    return redirect("projects")
+
+
+@require_safe
+@for_members
+def usage(request: HttpRequest, user: User) -> HttpResponse:
+    """Shows the calls of this month, of each organization of the person."""
+    own = Organization.objects.filter(pk__in=sorted(user.active_roles)).order_by("name")
+    context = {
+        "usages": [(organization, quota.usage(organization.pk)) for organization in own],
+        "resets": quota.next_month(),
+    }
+    return render(request, "console/gateway/usage.html", context)
+
+
+def _settings(request: HttpRequest, project: Project, form: SettingsForm) -> HttpResponse:
+    context = {"project": project, "form": form}
+    status = 400 if form.is_bound else 200
+    return render(request, "console/gateway/settings.html", context, status=status)
+
+
+def _ids(request: HttpRequest, name: str) -> list[UUID]:
+    """The keys of rows in a form; text that is no key names no row."""
+    found = []
+    for value in request.POST.getlist(name):
+        try:
+            found.append(UUID(value))
+        except ValueError:
+            continue
+    return found

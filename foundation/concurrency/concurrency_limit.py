@@ -1,0 +1,75 @@
+"""A limit on the operations in progress in this process, in total and for each key.
+
+Threads, memory and files belong to a process, so concurrency is counted for each process. Rates are
+limited for all processes together, by `foundation/limits`.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+# Computes the limit of a key from the number of operations in progress for all keys.
+PerKey: TypeAlias = Callable[[int], int]
+
+
+class ConcurrencyLimitReached(Exception):
+    """The limit of operations in progress is reached, in total or for the key."""
+
+
+class ConcurrencyLimit:
+    """Limits operations in progress to `total`, and to `per_key` for each key.
+
+    None means unlimited.
+    """
+
+    def __init__(self, total: int | None = None, per_key: int | PerKey | None = None) -> None:
+        self._total = total
+        self._per_key = per_key
+        self._lock = threading.Lock()
+        self._in_progress: Counter[Hashable] = Counter()
+        self._sum = 0
+
+    def acquire(self, key: Hashable) -> bool:
+        """Counts one more operation for the key, or returns False without counting at the limit."""
+        with self._lock:
+            if self._is_reached(key):
+                return False
+            self._in_progress[key] += 1
+            self._sum += 1
+            return True
+
+    def release(self, key: Hashable) -> None:
+        """Counts one operation less for the key. Raises ValueError if none is in progress."""
+        with self._lock:
+            if not self._in_progress[key]:
+                raise ValueError("Released more often than acquired.")
+            self._in_progress[key] -= 1
+            self._sum -= 1
+            if not self._in_progress[key]:
+                del self._in_progress[key]
+
+    @contextmanager
+    def hold(self, key: Hashable) -> Iterator[None]:
+        """Acquires, runs the block and releases. Raises ConcurrencyLimitReached without waiting."""
+        if not self.acquire(key):
+            raise ConcurrencyLimitReached
+        try:
+            yield
+        finally:
+            self.release(key)
+
+    def _is_reached(self, key: Hashable) -> bool:
+        if self._total is not None and self._sum >= self._total:
+            return True
+        per_key = self._per_key(self._sum) if callable(self._per_key) else self._per_key
+        return per_key is not None and self._in_progress[key] >= per_key
+
+
+def fair_share(total: int) -> PerKey:
+    """Returns a limit for each key: a quarter of `total`, or one once half of it is in use.
+
+    So a few slow keys do not block the others.
+    """
+    return lambda in_progress: 1 if in_progress * 2 >= total else max(total // 4, 1)

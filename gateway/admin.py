@@ -1,0 +1,147 @@
+"""Projects in the admin: the same functions as on the console pages, and the plans of operators."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from gateway import importing, outbound_policy, projects
+from gateway.importing import UnusableDocument
+from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
+from gateway.outbound_policy import InvalidTarget
+from oauth.endpoints import replies
+from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin
+from workspace.models import User
+
+POLICY = ("reads", "writes", "self_approval", "approval_minutes")
+
+
+class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A project; a new one is made of the document that is pasted."""
+
+    document = forms.CharField(
+        label=_("OpenAPI document"), widget=forms.Textarea, required=False, strip=False
+    )
+
+    class Meta:
+        model = Project
+        fields = ("organization", "name", "owner", "target_url", "authentication", *POLICY)
+
+    def clean_target_url(self) -> str:
+        try:
+            return outbound_policy.base_url(self.cleaned_data["target_url"])
+        except InvalidTarget as invalid:
+            raise forms.ValidationError(str(invalid)) from None
+
+    def clean_document(self) -> str:
+        text = str(self.cleaned_data["document"])
+        if not Project.objects.filter(pk=self.instance.pk).exists():
+            try:
+                importing.read(text)
+            except UnusableDocument as unusable:
+                raise forms.ValidationError(str(unusable)) from None
+        return text
+
+
+@admin.register(Project)
+class ProjectAdmin(ScopedAdmin):
+    organization_lookup = "organization"
+    form = ProjectForm
+    list_display = ("name", "organization", "target_url", "authentication", "owner", "created_at")
+    list_filter = ("authentication", "organization", "created_at")
+    list_select_related = ("organization", "owner")
+    search_fields = ("name", "=id")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
+        shared = ("organization", "name", "owner", "target_url", "authentication", *POLICY)
+        return (*shared, "version", "created_at", "updated_at") if obj else (*shared, "document")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
+        return ("organization", "version", "created_at", "updated_at") if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        """Saves a changed project, or makes a new one with the tools of its document."""
+        user, address = cast("User", request.user), replies.address_of(request)
+        given = form.cleaned_data
+        if change:
+            stored = Project.objects.get(pk=obj.pk)
+            changed = {name: given[name] for name in form.changed_data if name != "document"}
+            projects.change(stored, user, address=address, **changed)
+            return
+        made = projects.create(
+            obj.organization,
+            name=obj.name,
+            target_url=obj.target_url,
+            document_text=given["document"],
+            owner=obj.owner,
+            authentication=obj.authentication,
+            address=address,
+        ).project
+        projects.change(made, user, address=address, **{name: given[name] for name in POLICY})
+        obj.pk = made.pk
+
+
+@admin.register(ProjectTool)
+class ProjectToolAdmin(ScopedAdmin):
+    organization_lookup = "project__organization"
+    deferred = ("operation",)
+    list_display = ("name", "project", "key", "is_enabled", "is_read", "needs_review", "is_present")
+    list_filter = ("is_enabled", "is_read", "needs_review", "is_present", "project__organization")
+    list_select_related = ("project",)
+    search_fields = ("name", "key", "=project__id")
+    fields = ("project", "name", "key", "is_enabled", "is_read", "needs_review", "is_present")
+    readonly_fields = ("project", "name", "key", "is_present")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002  Django's signature
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
+        """Saves the switches of one tool; every process reads them with the next request."""
+        with transaction.atomic():
+            projects.touch(obj.project_id)
+            obj.save(update_fields=[*form.changed_data, "updated_at"])
+        names = ", ".join(form.changed_data)
+        user, address = cast("User", request.user), replies.address_of(request)
+        projects.recorded("project_changed", obj.project, user, address, f"{obj.name}: {names}")
+
+
+@admin.register(UpstreamCredential)
+class UpstreamCredentialAdmin(ReadOnlyAdmin):
+    """Who has a credential for which API; the credentials themselves have no page."""
+
+    organization_lookup = "project__organization"
+    deferred = ("sealed",)
+    list_display = ("project", "user", "scheme", "state", "updated_at")
+    list_filter = ("state", "project__organization")
+    list_select_related = ("project", "user")
+    search_fields = ("scheme", "=user__email", "=project__id")
+    fields = ("project", "user", "scheme", "state", "updated_at")
+
+
+@admin.register(Plan)
+class PlanAdmin(ScopedAdmin):
+    organization_lookup = "organization"
+    list_display = ("organization", "monthly_calls")
+    list_filter = ("organization",)
+    list_select_related = ("organization",)
+    search_fields = ("organization__name",)
+    fields = ("organization", "monthly_calls")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
+        return ("organization",) if obj else ()
+
+
+@admin.register(MonthlyUsage)
+class MonthlyUsageAdmin(ReadOnlyAdmin):
+    organization_lookup = "organization"
+    list_display = ("organization", "month", "calls")
+    list_filter = ("month", "organization")
+    list_select_related = ("organization",)
+    search_fields = ("organization__name",)
+    fields = ("organization", "month", "calls")

@@ -1,0 +1,177 @@
+"""A call of a project's tool: one request to the project's API, and what its answer means.
+
+Credentials, arguments and queries are never logged.
+"""
+
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from foundation import outbound
+from foundation.db.statements import Statement
+from foundation.outbound import OutboundError, Policy, Reply, Unwanted
+from foundation.outbound.deadline import always_wanted
+from gateway import credentials, outbound_policy
+from gateway.credentials import Applied, MissingCredential
+from gateway.openapi import answers, wire
+from gateway.openapi.shapes import Operation, UpstreamRequest
+from tools_registry.api import (
+    Arguments,
+    Blocks,
+    Cancelled,
+    Channel,
+    IntegrationFailure,
+    NotFound,
+    Silence,
+    ToolContext,
+    Unauthorized,
+)
+
+# With every call: an admin may have changed where calls go since the list was made.
+TARGET: Final = Statement("""
+SELECT target_url, authentication FROM gateway_project WHERE id = %s AND organization_id = %s
+""")
+UNKNOWN_OUTCOME: Final = (
+    "The outcome is unknown: the API may have carried out the request. Check before you try again."
+)
+
+
+class OutcomeUnknown(IntegrationFailure):
+    """A request that changes something was sent, and no answer arrived."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UpstreamCall:
+    """What a project's tool runs; `version` is that of the document, `refusal` why it cannot be.
+
+    A tool with a refusal is found and never listed.
+    """
+
+    project_id: str
+    tool_id: UUID
+    name: str
+    version: int
+    is_read: bool
+    operation: Operation = field(repr=False)
+    refusal: str = ""
+
+    def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:
+        """Sends the request of a call. Raises ToolFailure and Cancelled."""
+        return send(
+            self,
+            arguments,
+            organization_id=UUID(context.organization_id),
+            user_id=UUID(context.user_id),
+            key=context.call_id,
+            channel=context.channel,
+        )
+
+
+def send(
+    call: UpstreamCall,
+    arguments: Arguments,
+    *,
+    organization_id: UUID,
+    user_id: UUID,
+    key: str = "",
+    channel: Channel | None = None,
+    seconds: float | None = None,
+) -> Blocks:
+    """Sends one request and returns its result; `key` is the idempotency key of the call.
+
+    `seconds` replaces HALO_GATEWAY_TIMEOUT_SECONDS.
+
+    Raises Unauthorized without a credential and for a refused one, IntegrationFailure for no
+    answer and for an error, Cancelled once the caller of a read has gone.
+    """
+    row = TARGET.row(call.project_id, organization_id)
+    if row is None:
+        raise NotFound("The project does not exist.")
+    target_url, authentication = row
+    try:
+        auth = credentials.applied(
+            call.project_id, user_id, call.operation, target_url, authentication
+        )
+    except MissingCredential as missing:
+        raise _missing(call.project_id, missing) from None
+    request = wire.build(
+        call.operation,
+        arguments,
+        hidden_fields=auth.body,
+        idempotency_key=key,
+        max_upload_bytes=settings.HALO_GATEWAY_MAX_UPLOAD_BYTES,
+    )
+    url = f"{target_url}{auth.target(request.target)}"
+    policy = outbound_policy.for_calls(url)
+    policy = policy if seconds is None else replace(policy, deadline=min(policy.deadline, seconds))
+    reply = _reply(call, url, request, auth, policy=policy, channel=channel)
+    return _result(call, reply, auth, organization_id)
+
+
+def _reply(
+    call: UpstreamCall,
+    url: str,
+    request: UpstreamRequest,
+    auth: Applied,
+    *,
+    policy: Policy,
+    channel: Channel | None,
+) -> Reply:
+    """What the API answers. A read is given up once its caller has gone; a write never is."""
+    asked = channel or Silence()
+    try:
+        return outbound.fetch(
+            request.method,
+            url,
+            headers=_headers(request, auth),
+            body=request.body,
+            policy=policy,
+            unwanted=asked.is_cancelled if call.is_read else always_wanted,
+        )
+    except Unwanted:
+        raise Cancelled from None
+    except OutboundError as error:
+        # The reason is a fixed sentence; neither URL nor header is in it.
+        message = f"The API at {error.host or 'the target URL'} gave no answer: {error.reason}."
+        if error.was_sent and not call.is_read:
+            raise OutcomeUnknown(f"{message} {UNKNOWN_OUTCOME}") from None
+        raise IntegrationFailure(message) from None
+
+
+def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
+    """The headers of a request; those of the credential replace any other of the name."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers:
+        before = headers.get(name.lower())
+        headers[name.lower()] = value if before is None else f"{before}, {value}"
+    if auth.cookies:
+        written = [f"{name}={value}" for name, value in auth.cookies]
+        headers["cookie"] = "; ".join(filter(None, (headers.get("cookie", ""), *written)))
+    return headers | auth.headers
+
+
+def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UUID) -> Blocks:
+    # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
+    if reply.status == HTTPStatus.UNAUTHORIZED:
+        for one in auth.used:
+            credentials.refused(one, organization_id)
+    elif reply.status < HTTPStatus.BAD_REQUEST:
+        for one in auth.used:
+            credentials.works(one)
+    return answers.result(
+        reply.status,
+        reply.headers,
+        reply.body,
+        call.operation,
+        secrets=auth.secrets,
+        max_bytes=settings.HALO_MAX_RESULT_BYTES,
+    )
+
+
+def _missing(project_id: str, missing: MissingCredential) -> Unauthorized:
+    place = f"{settings.HALO_PUBLIC_URL}/projects/{project_id}/credentials"
+    names = " and ".join(missing.schemes)
+    return Unauthorized(f"This tool needs a credential for the API ({names}). Add it at {place} .")

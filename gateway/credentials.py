@@ -1,0 +1,263 @@
+"""What calls to the API of a project are authenticated with: sealed, write-only, for one host.
+
+A credential belongs to a person or to the project, and to one security scheme of the document. It
+is entered for the origin of the project's target URL, and is used for no other.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from audit import record
+from foundation import ids, sealing
+from foundation.db.statements import Statement
+from foundation.ids import uuid7
+from foundation.peer import UNKNOWN
+from foundation.resealing import Column
+from foundation.sealing import SealBroken
+from gateway.models import Authentication, Project, ProjectTool, UpstreamCredential
+from gateway.openapi.shapes import Operation, Scheme, from_json
+from gateway.outbound_policy import origin
+from workspace.models import User
+
+CONTEXT: Final = "gateway.upstreamcredential"
+MAX_SECRET_LENGTH: Final = 8_192
+# What a header value may contain (RFC 9110 section 5.5, ASCII only); no space at either end.
+VISIBLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
+# Offered where a document declares no security scheme at all.
+BEARER: Final = Scheme(name="bearer", kind="bearer", prefix="Bearer ")
+SUPPORTED: Final = frozenset({"bearer", "basic", "api_key"})
+OF_CALLER: Final = Statement("""
+SELECT id, scheme, sealed, state FROM gateway_upstreamcredential
+ WHERE project_id = %s AND user_id = %s
+""")
+OF_PROJECT: Final = Statement("""
+SELECT id, scheme, sealed, state FROM gateway_upstreamcredential
+ WHERE project_id = %s AND user_id IS NULL
+""")
+
+
+class InvalidSecret(Exception):
+    """A secret cannot be sent; the message is for the person who entered it."""
+
+
+class MissingCredential(Exception):
+    """A call needs a credential that nobody has entered; `schemes` are the names of the nearest."""
+
+    def __init__(self, schemes: Sequence[str]) -> None:
+        super().__init__(", ".join(schemes))
+        self.schemes = schemes
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One stored credential of a call; `state` is the one that its row has."""
+
+    id: UUID
+    scheme: str
+    state: str
+    sealed: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class Applied:
+    """What a request is authenticated with; header names in lower case."""
+
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    query: list[tuple[str, str]] = field(default_factory=list, repr=False)
+    cookies: list[tuple[str, str]] = field(default_factory=list, repr=False)
+    body: dict[str, str] = field(default_factory=dict, repr=False)
+    used: list[Held] = field(default_factory=list)
+    # As the answer might repeat them.
+    secrets: list[str] = field(default_factory=list, repr=False)
+
+    def target(self, target: str) -> str:
+        """Returns a path with its query and the keys that go into the query."""
+        if not self.query:
+            return target
+        return f"{target}{'&' if '?' in target else '?'}{urlencode(self.query, quote_via=quote)}"
+
+
+def schemes_of(project: Project) -> list[Scheme]:
+    """Returns the security schemes that the tools of a project use, by name."""
+    rows = ProjectTool.objects.filter(project=project, is_present=True)
+    found = {
+        scheme.name: scheme
+        for stored in rows.values_list("operation", flat=True)
+        for alternative in from_json(stored).security
+        for scheme in alternative
+    }
+    return [found[name] for name in sorted(found)] or [BEARER]
+
+
+def is_supported(scheme: Scheme) -> bool:
+    return scheme.kind in SUPPORTED
+
+
+def held(project: Project, user: User | None) -> QuerySet[UpstreamCredential]:
+    """Returns the credentials of a person for a project, or those of the project itself."""
+    return UpstreamCredential.objects.filter(project=project, user=user)
+
+
+@transaction.atomic
+def store(
+    project: Project, user: User | None, scheme: Scheme, secret: str, *, username: str = ""
+) -> UpstreamCredential:
+    """Seals a credential in place of the one that was there. Raises InvalidSecret."""
+    if not secret or len(secret) > MAX_SECRET_LENGTH or not VISIBLE.fullmatch(secret):
+        raise InvalidSecret(_("Enter a secret of visible ASCII characters."))
+    if scheme.kind == "basic" and not _is_user_name(username):
+        raise InvalidSecret(_("Enter a user name without a colon."))
+    held(project, user).filter(scheme=scheme.name).delete()
+    # A new row each time: the seal holds the row's id, and an old copy opens in no other row.
+    row = UpstreamCredential(id=uuid7(), project=project, user=user, scheme=scheme.name)
+    content = {"origin": origin(project.target_url), "username": username, "secret": secret}
+    row.sealed = sealing.seal(json.dumps(content).encode(), context=_context(row.pk))
+    row.save(force_insert=True)
+    return row
+
+
+def forget(project: Project, user: User | None, scheme: str) -> bool:
+    """Deletes a credential; returns whether there was one."""
+    return bool(held(project, user).filter(scheme=scheme).delete()[0])
+
+
+def recorded(change: str, project: Project, owner: User | None, by: User, address: str) -> None:
+    """Records that a credential was stored or removed."""
+    whose = "of a person" if owner else "of the project"
+    record.security_event(
+        "upstream_credential_changed",
+        address=address,
+        subject=project.pk,
+        organization_id=str(project.organization_id),
+        user_id=str(by.pk),
+        detail=f"{change}: {whose}",
+    )
+
+
+def applied(
+    project_id: str, user_id: UUID, operation: Operation, target_url: str, authentication: str
+) -> Applied:
+    """Returns what one call is authenticated with: the first alternative that is complete.
+
+    Raises MissingCredential if there is none.
+    """
+    if authentication == Authentication.NONE:
+        return Applied()
+    by_scheme = _held(project_id, user_id, authentication)
+    alternatives = operation.security or ((BEARER,), ())
+    for alternative in alternatives:
+        opened = _opened(alternative, by_scheme, target_url)
+        if opened is not None:
+            made = Applied()
+            for scheme, one, content in opened:
+                _apply(made, scheme, content)
+                made.used.append(one)
+            return made
+    raise MissingCredential([scheme.name for scheme in alternatives[0]])
+
+
+def refused(one: Held, organization_id: UUID) -> None:
+    """Notes that the API did not accept a credential."""
+    rows = UpstreamCredential.objects.filter(pk=one.id)
+    if rows.exclude(state=UpstreamCredential.State.REFUSED).update(
+        state=UpstreamCredential.State.REFUSED
+    ):
+        record.security_event(
+            "upstream_credential_refused",
+            address=UNKNOWN,
+            subject=str(one.id),
+            organization_id=str(organization_id),
+        )
+
+
+def works(one: Held) -> None:
+    """Notes that the API accepted a credential; costs nothing if that is known."""
+    if one.state != UpstreamCredential.State.WORKS:
+        UpstreamCredential.objects.filter(pk=one.id).update(state=UpstreamCredential.State.WORKS)
+
+
+def _held(project_id: str, user_id: UUID, authentication: str) -> dict[str, Held]:
+    if authentication == Authentication.PERSON:
+        rows = OF_CALLER.rows(project_id, user_id)
+    else:
+        rows = OF_PROJECT.rows(project_id)
+    return {
+        scheme: Held(ids.from_row(key), scheme, state, bytes(sealed))
+        for key, scheme, sealed, state in rows
+    }
+
+
+def _opened(
+    alternative: Sequence[Scheme], by_scheme: Mapping[str, Held], target_url: str
+) -> list[tuple[Scheme, Held, Mapping[str, Any]]] | None:
+    """The secrets of an alternative, or None if one of them is missing."""
+    found = []
+    for scheme in alternative:
+        one = by_scheme.get(scheme.name)
+        content = _content(one, target_url) if one and is_supported(scheme) else None
+        if one is None or content is None:
+            return None
+        found.append((scheme, one, content))
+    return found
+
+
+def _content(one: Held, target_url: str) -> Mapping[str, Any] | None:
+    """The opened credential; None if it was entered for another host or cannot be opened."""
+    try:
+        opened = sealing.unseal(one.sealed, context=_context(one.id))
+    except SealBroken:
+        return None
+    content: Mapping[str, Any] = json.loads(opened)
+    return content if content["origin"] == origin(target_url) else None
+
+
+def _apply(made: Applied, scheme: Scheme, content: Mapping[str, Any]) -> None:
+    secret = content["secret"]
+    made.secrets.append(secret)
+    if scheme.kind == "basic":
+        pair = base64.b64encode(f"{content['username']}:{secret}".encode()).decode()
+        made.secrets.append(pair)
+        made.headers["authorization"] = f"Basic {pair}"
+    elif scheme.kind == "bearer":
+        made.headers["authorization"] = f"Bearer {secret}"
+    elif scheme.place == "query":
+        made.query.append((scheme.parameter, secret))
+    elif scheme.place == "cookie":
+        # Quoted as a parameter of a URL is: a semicolon would begin another cookie.
+        made.cookies.append((scheme.parameter, quote(secret, safe="!#$%&'()*+-./:<=>?@[]^_`{|}~")))
+    elif scheme.place == "body":
+        made.body[scheme.parameter] = secret
+    else:
+        made.headers[scheme.parameter.lower()] = f"{scheme.prefix}{secret}"
+
+
+def _is_user_name(text: str) -> bool:
+    # RFC 7617 section 2: a user name has no colon.
+    return ":" not in text and bool(VISIBLE.fullmatch(text)) and len(text) <= MAX_SECRET_LENGTH
+
+
+def _reseal(row: UpstreamCredential, sealed: bytes) -> None:
+    UpstreamCredential.objects.filter(pk=row.pk).update(sealed=sealed)
+
+
+def _context(key: UUID) -> bytes:
+    return f"{CONTEXT}:{key}".encode()
+
+
+SEALED: Final = Column(
+    name="credentials for APIs of projects",
+    rows=UpstreamCredential.objects.all,
+    read=lambda row: bytes(row.sealed),
+    write=_reseal,
+    context=lambda row: _context(row.pk),
+)

@@ -1,0 +1,1 @@
+"""A small HTTP service with its own OpenAPI document, to try the gateway with."""

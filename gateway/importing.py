@@ -1,0 +1,79 @@
+"""Reads an OpenAPI document that a person uploads, pastes or names by its URL."""
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final
+
+from django.conf import settings
+
+from foundation import outbound
+from foundation.outbound import OutboundError
+from gateway import outbound_policy
+from gateway.openapi import documents, mapping
+from gateway.openapi.shapes import Import
+from gateway.outbound_policy import InvalidTarget
+from mcp_protocol.json_writer import dumps
+
+# Characters of JSON that models read as one token, on average; a rough figure for people.
+CHARACTERS_PER_TOKEN: Final = 4
+# Bytes of text around the schema of each tool in a list.
+FRAME_BYTES: Final = 40
+
+
+class UnusableDocument(Exception):
+    """The document cannot be fetched or read; the message is for the person who imports it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A document's text, and what it came to."""
+
+    text: str = field(repr=False)
+    imported: Import
+
+
+def read(text: str) -> Read:
+    """Returns what a document comes to. Raises UnusableDocument."""
+    if "\x00" in text:
+        raise UnusableDocument("The document contains a NUL character.")
+    try:
+        imported = mapping.read(documents.parse(text, limits=limits()))
+    except documents.InvalidDocument as invalid:
+        raise UnusableDocument(str(invalid)) from None
+    return Read(text, imported)
+
+
+def limits() -> documents.Limits:
+    return documents.Limits(max_bytes=settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES)
+
+
+def decoded(content: bytes) -> str:
+    """Returns the text of an uploaded document. Raises UnusableDocument."""
+    if len(content) > settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES:
+        limit = settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES
+        raise UnusableDocument(f"The document is larger than {limit} bytes.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnusableDocument("The document is not UTF-8 text.") from None
+
+
+def fetched(url: str) -> str:
+    """Returns the text of the document at a URL. Raises UnusableDocument."""
+    try:
+        reply = outbound.fetch("GET", url, policy=outbound_policy.for_documents(url))
+    except (OutboundError, InvalidTarget) as error:
+        raise UnusableDocument(f"The document could not be fetched. {error}") from None
+    if reply.status != HTTPStatus.OK:
+        message = f"The document could not be fetched: the server answered {reply.status}."
+        raise UnusableDocument(message)
+    return decoded(reply.body)
+
+
+def tokens(imported: Import) -> int:
+    """Returns about how many tokens a model reads when it is sent the list of all tools."""
+    size = sum(
+        len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES
+        for operation in imported.operations
+    )
+    return size // CHARACTERS_PER_TOKEN

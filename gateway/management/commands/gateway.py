@@ -1,0 +1,144 @@
+"""manage.py gateway import: makes a project of an OpenAPI document, and a token for it."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from foundation.peer import UNKNOWN
+from gateway import importing, projects
+from gateway.importing import UnusableDocument
+from gateway.models import Authentication
+from gateway.outbound_policy import InvalidTarget
+from gateway.projects import Created, InvalidProject
+from oauth import mcp_tokens
+from workspace.administration.access import ADMINS
+from workspace.models import Membership, Organization, User
+
+TOKEN_DAYS: Final = 90
+TOKEN_NAME: Final = "manage.py gateway import"  # noqa: S105  a name
+
+
+class Command(BaseCommand):
+    help = "Import an OpenAPI document as a project of the gateway."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        one = actions.add_parser("import", help=self.help)
+        one.add_argument("document", help="a file, or the URL of the document")
+        one.add_argument("--target", required=True, help="the base URL that calls go to")
+        one.add_argument("--organization", required=True, help="the organization's slug")
+        one.add_argument("--name", help="the project's name; by default the document's title")
+        one.add_argument(
+            "--policy",
+            choices=("default", "allow"),
+            default="default",
+            help="allow: every call runs at once. default: only reads do",
+        )
+        one.add_argument(
+            "--authentication",
+            choices=Authentication.values,
+            default="",
+            help="how calls are authenticated; by default as the document declares",
+        )
+        one.add_argument(
+            "--reads",
+            action="append",
+            default=[],
+            metavar="PATTERN",
+            help="tools that only read whatever their method is, such as search_*",
+        )
+        one.add_argument("--user", help="email of the owner; by default an admin")
+        one.add_argument("--json", action="store_true", help="print one JSON object, with a token")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        organization = Organization.objects.filter(slug=options["organization"]).first()
+        if organization is None:
+            raise CommandError(f"There is no organization {options['organization']!r}.")
+        owner = _owner(organization, options["user"])
+        created = _created(organization, owner, options)
+        token = mcp_tokens.issue(
+            owner,
+            organization,
+            f"/{created.project.pk}",
+            name=TOKEN_NAME,
+            days=TOKEN_DAYS,
+            address=UNKNOWN,
+        )
+        found = _described(created, token.secret)
+        if options["json"]:
+            self.stdout.write(json.dumps(found, indent=2))
+            return
+        self.stdout.write(f"{created.project.name}: {len(found['tools'])} tools")
+        for one in found["unmapped"]:
+            self.stdout.write(f"no tool for {one['operation']}: {one['reason']}")
+        self.stdout.write(f"MCP address: {found['mcp_url']}")
+        self.stdout.write(f"Token, valid for {TOKEN_DAYS} days: {found['token']}")
+
+
+def _created(organization: Organization, owner: User, options: dict[str, Any]) -> Created:
+    try:
+        text = _text(options["document"])
+        title = options["name"] or importing.read(text).imported.title or organization.name
+        return projects.create(
+            organization,
+            name=title,
+            target_url=options["target"],
+            document_text=text,
+            document_url=options["document"] if _is_url(options["document"]) else "",
+            owner=owner,
+            policy=options["policy"],
+            reads=options["reads"],
+            authentication=options["authentication"],
+        )
+    except (UnusableDocument, InvalidTarget, InvalidProject) as failed:
+        raise CommandError(str(failed)) from None
+
+
+def _text(place: str) -> str:
+    if _is_url(place):
+        return importing.fetched(place)
+    try:
+        return importing.decoded(Path(place).read_bytes())
+    except OSError as error:
+        raise CommandError(f"{place} cannot be read: {error.strerror}.") from None
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def _owner(organization: Organization, email: str | None) -> User:
+    """The member of this address, else the first admin."""
+    members = Membership.objects.filter(organization=organization, user__is_active=True)
+    if email:
+        members = members.filter(user__email=email.lower())
+    else:
+        members = members.filter(role__in=sorted(ADMINS))
+    found = members.select_related("user").order_by("pk").first()
+    if found is None:
+        raise CommandError(
+            f"{email} is not a member of {organization.slug}."
+            if email
+            else f"{organization.slug} has no admin; name a member with --user."
+        )
+    return found.user
+
+
+def _described(created: Created, token: str) -> dict[str, Any]:
+    """What programs read."""
+    return {
+        "project_id": created.project.pk,
+        "mcp_url": f"{settings.HALO_PUBLIC_URL}/{created.project.pk}",
+        "token": token,
+        "tools": [
+            {"name": row.name, "method": row.operation["method"], "path": row.operation["path"]}
+            for row in created.project.tools.all()
+        ],
+        "unmapped": [
+            {"operation": one.key, "reason": one.reason} for one in created.imported.unmapped
+        ],
+    }

@@ -1,0 +1,257 @@
+"""The body of a request: JSON, a form, multipart, text or bytes."""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+
+from foundation.outbound.request import VALUE
+from gateway.openapi.shapes import Body, Field
+from gateway.openapi.values_on_wire import (
+    InvalidArgument,
+    Json,
+    Spelling,
+    form_encoded,
+    json_text,
+    text_of,
+)
+
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+CHARSET: Final = re.compile(r";\s*charset=\"?([\w.:-]+)", re.ASCII | re.IGNORECASE)
+OCTETS: Final = "application/octet-stream"
+# Sent where the document declares a range, such as `*/*`.
+WITHOUT_RANGE: Final = {
+    "json": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "multipart": "multipart/form-data",
+    "text": "text/plain",
+    "binary": OCTETS,
+}
+# A file part or a JSON part is (name, (file name, content, content type)), as httpx2 takes it.
+Part = tuple[str, tuple[str | None, bytes, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The bytes of a body and their Content-Type."""
+
+    data: bytes
+    content_type: str
+
+
+@dataclass(slots=True)
+class Uploads:
+    """How many bytes of files a request may still have."""
+
+    left: int
+
+    def decoded(self, field: str, text: Json) -> bytes:
+        """Returns the bytes of base64 text. Raises InvalidArgument, also for too many."""
+        if not isinstance(text, str):
+            raise InvalidArgument(field, "has a file without base64 text")
+        too_large = InvalidArgument(field, "is larger than a file may be")
+        if len(text) > self.left * 4 // 3 + 4:
+            raise too_large
+        try:
+            data = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidArgument(field, "is not valid base64") from None
+        if len(data) > self.left:
+            raise too_large
+        self.left -= len(data)
+        return data
+
+
+def content(
+    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], uploads: Uploads
+) -> Content | None:
+    """Returns the body, or None where none is given and none is required.
+
+    `arguments` are those of the body. `hidden` are properties that no argument holds. Raises
+    InvalidArgument.
+    """
+    may_hide = body.kind in {"json", "form", "multipart"}
+    is_given = bool(arguments) or (may_hide and bool(hidden))
+    if not is_given and body.argument and body.required:
+        raise InvalidArgument(body.argument, "is required")
+    if not is_given and not body.required:
+        return None
+    match body.kind:
+        case "json":
+            return _json(body, arguments, hidden)
+        case "form":
+            return _form(body, arguments, hidden)
+        case "multipart":
+            return _multipart(body, arguments, hidden, uploads)
+        case "text":
+            return _text(body, arguments)
+        case "binary":
+            return _binary(body, arguments, uploads)
+
+
+def _json(body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json]) -> Content:
+    if body.argument and not hidden:
+        value = arguments[body.argument]
+    else:
+        value = {field.name: item for field, item in _properties(body, arguments, hidden)}
+    text = json_text(body.argument or "body", value)
+    return Content(text.encode(), _content_type(body))
+
+
+def _form(body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json]) -> Content:
+    pairs = [
+        pair
+        for field, value in _properties(body, arguments, hidden)
+        if value is not None
+        for pair in _form_pairs(field, value)
+    ]
+    text = "&".join(f"{name}={value}" for name, value in pairs)
+    return Content(text.encode(), _content_type(body))
+
+
+def _form_pairs(field: Field, value: Json) -> list[tuple[str, str]]:
+    """Without a style of its own, an object is JSON text (OpenAPI 3.1.1, Encoding Object)."""
+    is_plain_object = isinstance(value, Mapping) and (field.style, field.explode) == ("form", True)
+    if is_plain_object or _is_json(field.content_type):
+        value = json_text(field.argument, value)
+    spelling = Spelling(
+        field=field.argument,
+        name=field.name,
+        style=field.style,
+        explode=field.explode,
+        encode=form_encoded,
+        encode_name=form_encoded,
+    )
+    return spelling.pairs(value)
+
+
+def _multipart(
+    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], uploads: Uploads
+) -> Content:
+    """The parts in the order of the document (RFC 7578 section 5.2).
+
+    The boundary is a hash of the parts, so that the same arguments are the same bytes.
+    """
+    parts: list[Part] = []
+    for field, value in _properties(body, arguments, hidden):
+        if value is not None:
+            parts += _parts(field, value, uploads)
+    boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+    if not parts:
+        # A multipart body without a part has only its end (RFC 2046 section 5.1.1).
+        return Content(
+            f"--{boundary}--\r\n".encode(), f"{_content_type(body)}; boundary={boundary}"
+        )
+    request = httpx2.Request(
+        "POST",
+        "http://localhost/",
+        files=parts,
+        headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
+    )
+    return Content(request.read(), f"{_content_type(body)}; boundary={boundary}")
+
+
+def _parts(field: Field, value: Json, uploads: Uploads) -> Iterator[Part]:
+    """One part for a value, and one for each item of an array (RFC 7578 section 4.3)."""
+    if isinstance(value, list) and not _is_json(field.content_type):
+        items: Sequence[Json] = [item for item in value if item is not None]
+    else:
+        items = [value]
+    for item in items:
+        if field.is_file:
+            yield field.name, _file(field, item, uploads)
+        elif isinstance(item, list | Mapping) or _is_json(field.content_type):
+            text = json_text(field.argument, item)
+            yield field.name, (None, text.encode(), _declared(field) or "application/json")
+        else:
+            text = text_of(field.argument, item)
+            yield field.name, (None, text.encode(), _declared(field) or None)
+
+
+def _file(field: Field, value: Json, uploads: Uploads) -> tuple[str, bytes, str]:
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(field.argument, "is a file: an object with name, type and base64")
+    data = uploads.decoded(field.argument, value.get("base64"))
+    name = value.get("name") or "file"
+    # A path is none of the server's business (RFC 7578 section 4.2).
+    if not isinstance(name, str) or CONTROL.search(name) or "/" in name or "\\" in name:
+        raise InvalidArgument(field.argument, "has a file name with a path or control characters")
+    return name, data, _file_type(field.argument, value.get("type")) or _declared(field) or OCTETS
+
+
+def _file_type(argument: str, media_type: Json) -> str:
+    if not media_type:
+        return ""
+    if not isinstance(media_type, str) or not MEDIA_TYPE.match(media_type):
+        raise InvalidArgument(argument, "has a file type that is no media type")
+    if not VALUE.fullmatch(media_type):
+        raise InvalidArgument(argument, "has a file type with invalid characters")
+    return media_type
+
+
+def _text(body: Body, arguments: Mapping[str, Json]) -> Content:
+    text = text_of(body.argument, arguments[body.argument])
+    content_type = _content_type(body)
+    declared = CHARSET.search(content_type)
+    if declared is None:
+        return Content(text.encode(), f"{content_type}; charset=utf-8")
+    try:
+        return Content(text.encode(declared[1]), content_type)
+    except (LookupError, UnicodeEncodeError):
+        reason = f"has characters that {declared[1]} does not have"
+        raise InvalidArgument(body.argument, reason) from None
+
+
+def _binary(body: Body, arguments: Mapping[str, Json], uploads: Uploads) -> Content:
+    """Base64 text, or a file as in a multipart body."""
+    value = arguments[body.argument]
+    content_type = _content_type(body)
+    if isinstance(value, Mapping):
+        if "*" in body.media_type:
+            content_type = _file_type(body.argument, value.get("type")) or content_type
+        value = value.get("base64")
+    return Content(uploads.decoded(body.argument, value), content_type)
+
+
+def _properties(
+    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json]
+) -> Iterator[tuple[Field, Json]]:
+    """The properties of an object body in the order of the document, then all others."""
+    if body.argument:
+        value = arguments.get(body.argument, {})
+        if not isinstance(value, Mapping):
+            raise InvalidArgument(body.argument, "must be an object")
+        by_name = {field.name: field for field in body.fields}
+        yield from ((by_name.get(name, Field(argument=body.argument, name=name)), item)
+                    for name, item in value.items())  # fmt: skip
+    else:
+        known = [field for field in body.fields if field.argument in arguments]
+        yield from ((field, arguments[field.argument]) for field in known)
+        others = arguments.keys() - {field.argument for field in known}
+        for name in arguments:
+            if name in others:
+                yield Field(argument=name, name=name), arguments[name]
+    yield from ((Field(argument=name, name=name), item) for name, item in hidden.items())
+
+
+def _content_type(body: Body) -> str:
+    if "*" in body.media_type or not body.media_type:
+        return WITHOUT_RANGE[body.kind]
+    return body.media_type
+
+
+def _declared(field: Field) -> str:
+    """The first media type that the document declares for a part; a range is none."""
+    declared = (one.strip() for one in field.content_type.split(","))
+    return next((one for one in declared if MEDIA_TYPE.match(one) and VALUE.fullmatch(one)), "")
+
+
+def _is_json(content_type: str) -> bool:
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type == "application/json" or media_type.endswith("+json")

@@ -1,0 +1,331 @@
+"""From a parsed OpenAPI document to an `Import`: operations as tools, and what has none."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from gateway.openapi import arguments, bodies, documents, names, parameters, security
+from gateway.openapi.arguments import Arguments
+from gateway.openapi.references import Document, Unmappable, Unresolved
+from gateway.openapi.schemas.definitions import Definition, Definitions
+from gateway.openapi.schemas.dialect import PREFIX, Schema, is_write_only, validating
+from gateway.openapi.schemas.portable import Portable
+from gateway.openapi.shapes import Import, Json, Operation, Unmapped
+from gateway.openapi.text import plain
+
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+_NOT_OPERATIONS: Final = {
+    "parameters", "servers", "summary", "description", "$ref", "additionalOperations",
+}  # fmt: skip
+_NOT_IN_PATH: Final = re.compile(r"[\x00-\x20\x7f]")
+_MAX_NOTES: Final = 30
+_MAX_URL: Final = 2_000
+_NO_SCHEMES: Final = ("https",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an import may be configured with: how long the name of a tool is at most."""
+
+    max_name_length: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One operation in its document."""
+
+    key: str
+    method: str
+    path_key: str
+    item: Mapping[str, Json]
+    raw: Json
+
+    @property
+    def operation_id(self) -> str:
+        found = self.raw.get("operationId") if isinstance(self.raw, Mapping) else None
+        return found if isinstance(found, str) else ""
+
+
+def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> Import:
+    """Returns the tools of a document that `documents.parse` gave. Raises InvalidDocument.
+
+    An operation that cannot be mapped is listed with its reason and does not stop the others.
+    """
+    settings = settings or Settings()
+    version = documents.version_of(document)
+    inside = Document(document, version)
+    info = document.get("info")
+    unmapped: list[Unmapped] = []
+    notes: list[str] = []
+    places = list(_places(inside, unmapped))
+    definitions = Definitions(inside)
+    portable = Portable(definitions)
+    found: list[Operation] = []
+    for place in places:
+        try:
+            found.append(_operation(definitions, portable, place))
+            unmapped += _callbacks(place)
+        except Unmappable as error:
+            unmapped.append(Unmapped(place.key, str(error)))
+    chosen = names.tool_names(
+        {one.key: one.operation_id for one in found}, max_length=settings.max_name_length
+    )
+    if not found:
+        notes.append("The document has no operation that can be a tool.")
+    return Import(
+        title=plain(info.get("title") if isinstance(info, Mapping) else "", 200),
+        version=version,
+        servers=_servers(document) if version != "2.0" else _server_in_2(document),
+        operations=[_named(one, chosen[one.key]) for one in found],
+        unmapped=unmapped,
+        notes=notes,
+    )
+
+
+def _named(operation: Operation, name: str) -> Operation:
+    if name == operation.operation_id or not operation.operation_id:
+        return replace(operation, name=name)
+    note = f"The operation id {operation.operation_id[:80]!r} became the name {name!r}."
+    return replace(operation, name=name, notes=(note, *operation.notes))
+
+
+def _places(document: Document, unmapped: list[Unmapped]) -> Iterator[_Place]:
+    paths = document.root.get("paths")
+    for path_key, raw in paths.items() if isinstance(paths, Mapping) else ():
+        if not path_key.startswith("/"):
+            unmapped.append(Unmapped(path_key, "It is no path: it does not begin with a slash."))
+            continue
+        try:
+            item = _path_item(document, raw)
+        except Unmappable as error:
+            unmapped.append(Unmapped(path_key, str(error)))
+            continue
+        yield from _methods(path_key, item, unmapped)
+    webhooks = document.root.get("webhooks", document.root.get("x-webhooks"))
+    unmapped += [
+        Unmapped(f"webhook {name}", "A webhook is called by the API.")
+        for name in (webhooks if isinstance(webhooks, Mapping) else ())
+    ]
+
+
+def _path_item(document: Document, raw: Json) -> Mapping[str, Json]:
+    """A `$ref` of a path item adds to what is next to it, in every version."""
+    item = raw
+    if isinstance(raw, Mapping) and "$ref" in raw:
+        target = document.resolve({"$ref": raw["$ref"]})
+        siblings = {key: value for key, value in raw.items() if key != "$ref"}
+        item = {**target, **siblings} if isinstance(target, Mapping) else target
+    if not isinstance(item, Mapping):
+        raise Unmappable("Its path item is not an object.")
+    return item
+
+
+def _methods(path_key: str, item: Mapping[str, Json], unmapped: list[Unmapped]) -> Iterator[_Place]:
+    for method, raw in item.items():
+        if method in METHODS:
+            yield _Place(f"{method.upper()} {path_key}", method.upper(), path_key, item, raw)
+        elif method.startswith("x-"):
+            if isinstance(raw, Mapping) and "responses" in raw:
+                unmapped.append(Unmapped(f"{method} {path_key}", "It is an extension."))
+        elif method not in _NOT_OPERATIONS:
+            reason = "The method is not supported." if method in {"trace", "query"} else (
+                "It is no HTTP method."
+            )  # fmt: skip
+            unmapped.append(Unmapped(f"{method.upper()} {path_key}", reason))
+    more = item.get("additionalOperations")
+    unmapped += [
+        Unmapped(f"{method} {path_key}", "The method is not supported.")
+        for method in (more if isinstance(more, Mapping) else ())
+    ]
+
+
+def _callbacks(place: _Place) -> Iterator[Unmapped]:
+    callbacks = place.raw.get("callbacks")
+    for name in callbacks if isinstance(callbacks, Mapping) else ():
+        yield Unmapped(f"{place.key} callback {name}", "A callback is called by the API.")
+
+
+def _operation(definitions: Definitions, portable: Portable, place: _Place) -> Operation:
+    document = definitions.document
+    raw = document.resolve(place.raw)
+    if not isinstance(raw, Mapping):
+        raise Unmappable("The operation is not an object.")
+    notes: list[str] = []
+    path, fixed_query = _path(place.path_key)
+    pass_ = definitions.translation()
+    declared = parameters.read(document, path, place.item, raw, notes)
+    content = bodies.read(document, raw, declared, notes)
+    sets = security.alternatives(document, raw, notes)
+    given = arguments.read(definitions, pass_, declared, content, sets)
+    every = definitions.closure(pass_.refs)
+    full = _full(given)
+    needed = definitions.closure(definitions.references_in(full))
+    if needed:
+        full["$defs"] = {name: one.full for name, one in needed.items()}
+    listed, was_cut = portable.root(given.properties, given.required, is_open=bool(given.values))
+    if was_cut:
+        notes.append("The listed schema was cut to fewer levels for its size.")
+    notes += pass_.notes
+    notes += [note for one in every.values() for note in one.notes]
+    summary, description = plain(raw.get("summary"), 200), plain(raw.get("description"))
+    operation = Operation(
+        key=place.key,
+        name="",
+        operation_id=place.operation_id or "",
+        method=place.method,
+        path=path,
+        title=summary,
+        description=_text(summary, description) or place.key[:1024],
+        full_schema=full,
+        listed_schema=listed,
+        output_schema=_output(document, raw, notes),
+        parameters=tuple(given.parameters),
+        body=given.body,
+        fixed_query=fixed_query,
+        security=given.security,
+        servers=_servers(raw) or _servers(place.item),
+        is_deprecated=raw.get("deprecated") is True,
+        idempotency_header=given.idempotency_header,
+        notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
+    )
+    return replace(operation, fingerprint=_fingerprint(operation, needed))
+
+
+def _path(path_key: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A fragment is only there to have a path twice and is never sent."""
+    path, _, query = path_key.partition("#")[0].partition("?")
+    if "{" in query:
+        raise Unmappable("The query in its path has a parameter.")
+    if "{" in parameters.TEMPLATE.sub("", path) or "}" in parameters.TEMPLATE.sub("", path):
+        raise Unmappable("The braces in its path do not match.")
+    if _NOT_IN_PATH.search(path):
+        raise Unmappable("Its path has spaces or control characters.")
+    return path, tuple(parse_qsl(query, keep_blank_values=True))
+
+
+def _full(given: Arguments) -> Schema:
+    full: Schema = {
+        "type": "object",
+        "properties": {name: validating(one) for name, one in given.properties.items()},
+        "required": given.required,
+        "additionalProperties": validating(given.values),
+    }
+    if given.together:
+        full["dependentRequired"] = {
+            name: [one for one in given.together if one != name] for name in given.together_with
+        }
+    return full
+
+
+def _text(summary: str, description: str) -> str:
+    if not summary or description.startswith(summary.rstrip(".")):
+        return description or summary
+    end = "" if summary.endswith((".", "!", "?", ":")) else "."
+    return plain(f"{summary}{end if description else ''} {description}")
+
+
+def _output(document: Document, raw: Mapping[str, Json], notes: list[str]) -> Schema | None:
+    """The properties that a successful response has; any object is valid all the same.
+
+    A call that ran must not fail because its API does not keep to its own document.
+    """
+    responses = raw.get("responses")
+    found: Json = None
+    for status, response in responses.items() if isinstance(responses, Mapping) else ():
+        try:
+            schema = _response_schema(document, response)
+        except Unresolved as error:
+            if "another document" in str(error):
+                raise
+            notes.append(str(error))
+            continue
+        if schema is not None and found is None and str(status).startswith("2"):
+            found = schema
+    if not isinstance(found, Mapping):
+        return None
+    try:
+        shown: Schema = {
+            name: {} for name, one in bodies.raw_properties(document, found)
+            if not is_write_only(document, one)
+        }  # fmt: skip
+        target = document.resolve(found)
+    except Unmappable:
+        return None
+    if isinstance(target, Mapping) and target.get("type") == "array":
+        return {"type": "object", "properties": {"items": {}}}
+    if not shown and not (isinstance(target, Mapping) and target.get("type") == "object"):
+        return None
+    return {"type": "object", "properties": shown} if shown else {"type": "object"}
+
+
+def _response_schema(document: Document, response: Json) -> Json:
+    response = document.resolve(response)
+    if not isinstance(response, Mapping):
+        return None
+    schema = response.get("schema")
+    content = response.get("content")
+    for media_type, inner in content.items() if isinstance(content, Mapping) else ():
+        if isinstance(inner, Mapping) and bodies.kind_of(media_type) == "json":
+            schema = inner.get("schema")
+            break
+    if isinstance(schema, Mapping) and "$ref" in schema:
+        document.resolve(schema)
+    return schema
+
+
+def _servers(owner: Mapping[str, Json]) -> tuple[str, ...]:
+    """The addresses that a document names; the variables in them have their defaults."""
+    listed = owner.get("servers")
+    found: list[str] = []
+    for one in listed if isinstance(listed, list) else ():
+        url = one.get("url") if isinstance(one, Mapping) else None
+        if not isinstance(url, str) or len(url) > _MAX_URL:
+            continue
+        variables = one.get("variables")
+        for name, variable in variables.items() if isinstance(variables, Mapping) else ():
+            default = variable.get("default") if isinstance(variable, Mapping) else None
+            if isinstance(default, str | int | float):
+                place, text = f"{{{name}}}", str(default)
+                # Before it is made: defaults may have variables in them, many times over.
+                if len(url) + url.count(place) * len(text) > _MAX_URL:
+                    break
+                url = url.replace(place, text)
+        else:
+            found.append(url)
+    return tuple(dict.fromkeys(found))
+
+
+def _server_in_2(document: Mapping[str, Json]) -> tuple[str, ...]:
+    host, base = document.get("host"), document.get("basePath")
+    base = base if isinstance(base, str) else ""
+    if not isinstance(host, str) or not host:
+        return (base,) if base else ()
+    listed = document.get("schemes")
+    schemes = [str(one) for one in listed] if isinstance(listed, list) else []
+    return tuple(f"{scheme}://{host}{base}" for scheme in schemes or _NO_SCHEMES)
+
+
+def _fingerprint(operation: Operation, needed: Mapping[str, Definition]) -> str:
+    """SHA-256 over what the operation means: not its name, its texts or the document's order."""
+    full = {key: value for key, value in operation.full_schema.items() if key != "$defs"}
+    full["required"] = sorted(full["required"])
+    ordered = sorted(map(asdict, operation.parameters), key=lambda one: (one["place"], one["name"]))
+    body = operation.body and asdict(operation.body)
+    meaning = {
+        "method": operation.method,
+        "path": operation.path,
+        "query": operation.fixed_query,
+        "parameters": ordered,
+        "body": body,
+        "schema": full,
+        "definitions": {PREFIX + name: one.digest for name, one in needed.items()},
+        "security": [sorted(map(asdict, one), key=str) for one in operation.security],
+        "idempotency_header": operation.idempotency_header,
+    }
+    text = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str)
+    return hashlib.sha256(text).hexdigest()

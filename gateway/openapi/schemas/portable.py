@@ -1,0 +1,177 @@
+"""The portable form of a schema, which clients list: what all model providers accept.
+
+No `$ref`, no `allOf`, no type lists, alternatives as `anyOf` below the root only, choices of text
+only, at most ten levels. It may accept more than the full schema, which validates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gateway.openapi.schemas.definitions import Definitions
+from gateway.openapi.schemas.dialect import Schema
+from gateway.openapi.shapes import Json
+
+MAX_DEPTH: Final = 10
+# The levels below an argument, and what a tool may cost: the deepest that fits is taken.
+_LEVELS: Final = (8, 6, 5, 4, 3, 2)
+MAX_CHARACTERS: Final = 20_000
+_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "string": ("format", "pattern", "minLength", "maxLength"),
+    "number": ("format", "minimum", "maximum"),
+    "integer": ("format", "minimum", "maximum"),
+    "array": ("minItems", "maxItems"),
+}
+_CONSTRAINTS_ONLY: Final = {"required", "not", "minProperties", "maxProperties", "description"}
+Sized = tuple[Schema, int]
+
+
+@dataclass(slots=True)
+class Portable:
+    """Makes portable schemas; what several tools share is made once and shared."""
+
+    definitions: Definitions
+    _shown: dict[tuple[int, int], tuple[Schema, Sized]] = field(default_factory=dict)
+    _flat: dict[int, tuple[Schema, Schema]] = field(default_factory=dict)
+
+    def root(
+        self, properties: Mapping[str, Schema], required: list[str], *, is_open: bool
+    ) -> tuple[Schema, bool]:
+        """Returns the listed schema of a tool, and whether something was cut for its size."""
+        made: dict[str, Schema] = {}
+        for levels in _LEVELS:
+            sized = {name: self.sized(one, levels) for name, one in properties.items()}
+            made = {name: one for name, (one, _) in sized.items()}
+            if sum(size for _, size in sized.values()) <= MAX_CHARACTERS:
+                break
+        root: Schema = {"type": "object", "properties": made}
+        if required:
+            root["required"] = required
+        root["additionalProperties"] = is_open
+        return root, levels != _LEVELS[0]
+
+    def sized(self, schema: Schema, levels: int) -> Sized:
+        """Returns a schema of at most so many levels, and about how many characters it has."""
+        key = (id(schema), levels)
+        if key not in self._shown:
+            # The schema is kept with the result: an id is unique only as long as its object lives.
+            made = self._made(schema, levels) if isinstance(schema, Mapping) else ({}, 2)
+            self._shown[key] = (schema, made)
+        return self._shown[key][1]
+
+    def _merged(self, schema: Schema) -> Schema:
+        if id(schema) not in self._flat:
+            self._flat[id(schema)] = (schema, self.definitions.merged(schema))
+        return self._flat[id(schema)][1]
+
+    def _made(self, schema: Schema, levels: int) -> Sized:
+        flat = self._merged(schema)
+        unions = [one for one in flat.get("unions", ()) if not _only_constrains(one)]
+        if unions:
+            return self._union(flat, unions[0], levels)
+        types = flat.get("type", _implied(flat))
+        types = list(types) if isinstance(types, list) else [types]
+        if types == ["integer", "string"]:
+            types = ["integer"]  # digits are accepted for it, too
+        is_nullable = "null" in types and len(types) > 1
+        types = [one for one in types if one != "null"] or ["null"]
+        if len(types) > 1:
+            branches = [self._typed(flat, kind, levels - 1) for kind in types]
+            return _any_of(branches, flat, is_nullable=is_nullable)
+        if is_nullable and levels > 1:
+            return _any_of([self._typed(flat, types[0], levels - 1)], flat, is_nullable=True)
+        return _described(self._typed(flat, types[0], levels), flat)
+
+    def _union(self, flat: Schema, branches: list[Schema], levels: int) -> Sized:
+        if levels <= 1:
+            return _described(({}, 2), flat)
+        base = {key: value for key, value in flat.items() if key not in {"unions", "description"}}
+        nulls = [one for one in branches if one == {"type": "null"}]
+        whole = [one for one in branches if one != {"type": "null"}]
+        joined = [{"allOf": [base, one]} for one in whole] if base.keys() - {"default"} else whole
+        made = [self.sized(one, levels - 1) for one in joined]
+        return _any_of(made, flat, is_nullable=bool(nulls))
+
+    def _typed(self, flat: Schema, kind: str | None, levels: int) -> Sized:
+        made: Schema = {"type": kind} if kind else {}
+        for key in _OF.get(kind or "", ()):
+            if key in flat and not (key == "pattern" and kind == "integer"):
+                made[key] = flat[key]
+        size = 20 + 30 * len(made)
+        choices = [one for one in flat.get("enum", ()) if one is not None]
+        if "const" in flat:
+            choices = [flat["const"]]
+        if choices and kind in {"string", None} and all(isinstance(one, str) for one in choices):
+            made |= {"type": "string", "enum": choices}
+            size += sum(len(one) + 3 for one in choices)
+        if kind == "array":
+            made["items"], more = self.sized(flat.get("items", {}), levels - 1) if levels > 1 else (
+                {}, 2,
+            )  # fmt: skip
+            size += more
+        if kind == "object":
+            size += self._object(flat, made, levels)
+        return made, size
+
+    def _object(self, flat: Schema, made: Schema, levels: int) -> int:
+        if levels <= 1:
+            return 0
+        size = 0
+        properties = flat.get("properties", {})
+        if properties:
+            made["properties"] = {}
+        for name, one in properties.items():
+            if one is not False:
+                made["properties"][name], more = self.sized(one, levels - 1)
+                size += more + len(name) + 5
+        required = [name for name in flat.get("required", ()) if name in made.get("properties", ())]
+        if required:
+            made["required"] = required
+        values = flat.get("additionalProperties")
+        if isinstance(values, Mapping) and values and not properties:
+            made["additionalProperties"], more = self.sized(values, levels - 1)
+            size += more
+        return size + sum(map(len, required))
+
+
+def _implied(flat: Schema) -> str | None:
+    if "properties" in flat or "additionalProperties" in flat:
+        return "object"
+    return "array" if "items" in flat else None
+
+
+def _only_constrains(branches: list[Schema]) -> bool:
+    """Alternatives such as "one of these two is required" are left to the full schema."""
+    return all(isinstance(one, Mapping) and one.keys() <= _CONSTRAINTS_ONLY for one in branches)
+
+
+def _any_of(branches: list[Sized], flat: Schema, *, is_nullable: bool) -> Sized:
+    distinct: list[Schema] = []
+    size = 12
+    for one, more in branches:
+        if one not in distinct:
+            distinct.append(one)
+            size += more
+    if is_nullable:
+        distinct.append({"type": "null"})
+        size += 16
+    if len(distinct) == 1:
+        return _described((dict(distinct[0]), size), flat)
+    return _described(({"anyOf": distinct}, size), flat)
+
+
+def _described(sized: Sized, flat: Schema) -> Sized:
+    """Adds description and default; choices that are not text are part of the description."""
+    made, size = dict(sized[0]), sized[1]
+    description = flat.get("description", "")
+    values: list[Json] = [flat["const"]] if "const" in flat else flat.get("enum", [])
+    if values and "enum" not in made and "anyOf" not in made:
+        listed = ", ".join(str(one).lower() if isinstance(one, bool) else str(one)
+                           for one in values if one is not None)  # fmt: skip
+        description = f"{description} One of: {listed[:300]}.".strip()
+    if description:
+        made["description"] = description
+    default = flat.get("default")
+    if isinstance(default, str | int | float | bool):
+        made["default"] = default
+    return made, size + len(description) + 20

@@ -1,0 +1,181 @@
+"""What an import finds in an OpenAPI document: one `Operation` for each tool, as plain values.
+
+An operation holds everything that a call needs. It is stored as JSON and read without the document.
+"""
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+Json: TypeAlias = Any
+Place: TypeAlias = Literal["path", "query", "header", "cookie"]
+Style: TypeAlias = Literal[
+    "simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "tabDelimited",
+    "deepObject",
+]  # fmt: skip
+BodyKind: TypeAlias = Literal["json", "form", "multipart", "text", "binary"]
+SchemeKind: TypeAlias = Literal["bearer", "basic", "api_key", "oauth2", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter: the argument that holds its value, and how it is written on the wire.
+
+    `media_type` is set for a parameter that is described by `content`; its value is written as
+    JSON. `fixed` is sent without being asked for, as the version that an API requires in a header;
+    such a parameter has no argument, and `argument` is empty.
+    """
+
+    argument: str
+    name: str
+    place: Place
+    style: Style
+    explode: bool
+    required: bool = False
+    allow_reserved: bool = False
+    media_type: str = ""
+    fixed: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One property of an object body, and how a form or a multipart body writes it."""
+
+    argument: str
+    name: str
+    style: Style = "form"
+    explode: bool = True
+    content_type: str = ""
+    is_file: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The body of a request.
+
+    Either `argument` holds it as a whole, or each of `fields` is an argument of its own. With
+    `open_fields`, arguments that no field or parameter names are properties of the body, too.
+    """
+
+    kind: BodyKind
+    media_type: str
+    argument: str = ""
+    fields: Sequence[Field] = ()
+    open_fields: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """One security scheme: what it needs, and where an API key is sent.
+
+    `prefix` is written before the secret in a header. `argument_name` is set where the document
+    declares the credential as a parameter or a field of the body; it is no argument then.
+    """
+
+    name: str
+    kind: SchemeKind
+    place: Place | Literal["body"] = "header"
+    parameter: str = "Authorization"
+    prefix: str = ""
+    authorization_url: str = ""
+    token_url: str = ""
+    scopes: Sequence[str] = ()
+    argument_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of a document as one tool.
+
+    `key` is method and path key as the document has them, the stable name of the operation in it.
+    `path` is the template that is filled, `fixed_query` what the path key has behind a question
+    mark. `full_schema` validates arguments; `listed_schema` is the portable form that clients are
+    shown. `security` is a list of alternatives, each a set of schemes that are needed together; an
+    empty alternative needs none. `fingerprint` changes when the meaning of the tool does.
+    `notes` say what was changed, and why.
+    """
+
+    key: str
+    name: str
+    operation_id: str
+    method: str
+    path: str
+    title: str
+    description: str
+    full_schema: Mapping[str, Json]
+    listed_schema: Mapping[str, Json]
+    output_schema: Mapping[str, Json] | None = None
+    parameters: Sequence[Parameter] = ()
+    body: Body | None = None
+    fixed_query: Sequence[tuple[str, str]] = ()
+    security: Sequence[Sequence[Scheme]] = ()
+    servers: Sequence[str] = ()
+    is_deprecated: bool = False
+    idempotency_header: str = ""
+    fingerprint: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unmapped:
+    """An operation, a webhook or a callback that has no tool, and why."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What one document came to. `version` is its OpenAPI version, `servers` as it declares them.
+
+    `notes` are about the document as a whole.
+    """
+
+    title: str
+    version: str
+    servers: Sequence[str]
+    operations: Sequence[Operation]
+    unmapped: Sequence[Unmapped] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamRequest:
+    """One HTTP request, without a credential. `target` is the path with its query, encoded."""
+
+    method: str
+    target: str
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes | None = field(default=None, repr=False)
+
+
+def as_json(operation: Operation) -> dict[str, Json]:
+    """Returns an operation as JSON values, to store it."""
+    return asdict(operation)
+
+
+def from_json(stored: Mapping[str, Json]) -> Operation:
+    """Returns the operation that `as_json` gave."""
+    operation: Operation = _value(Operation, stored)
+    return operation
+
+
+def _value(kind: Any, stored: Any) -> Any:
+    """A stored value as its annotated type: dataclasses and sequences of them, else unchanged."""
+    if get_origin(kind) in {types.UnionType, Literal}:
+        known = [one for one in get_args(kind) if is_dataclass(one)]
+        return _value(known[0], stored) if known and stored is not None else stored
+    if is_dataclass(kind):
+        made: Any = kind
+        hints = get_type_hints(kind)
+        return made(**{one.name: _value(hints[one.name], stored[one.name]) for one in fields(kind)})
+    if get_origin(kind) in {Sequence, tuple} and stored is not None:
+        inner = get_args(kind)[0]
+        return (
+            tuple(_value(inner, one) for one in stored)
+            if get_origin(kind) is Sequence
+            else tuple(stored)
+        )
+    return stored

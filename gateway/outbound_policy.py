@@ -1,0 +1,88 @@
+"""The limits of requests to APIs and for documents: which hosts, and how long and how much."""
+
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+
+from foundation.outbound import OutboundError, Policy, vet
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+# Below are ports of mail, remote shells and directories (RFC 6335 section 6).
+FIRST_USER_PORT: Final = 1024
+DOCUMENT_REDIRECTS: Final = 3
+
+
+class InvalidTarget(Exception):
+    """A URL is none that calls may go to; the message is for the person who entered it."""
+
+
+def policy_for(url: str, *, max_bytes: int, max_redirects: int = 0) -> Policy:
+    """Returns the limits for a URL; hosts of HALO_GATEWAY_PRIVATE_HOSTS may be private.
+
+    A redirect is not followed by default: it would take the credential along.
+    """
+    parts = _split(url)
+    named = _hosts(parts) & settings.HALO_GATEWAY_PRIVATE_HOSTS
+    return Policy(
+        https_only=not named,
+        max_bytes=max_bytes,
+        read_timeout=float(settings.HALO_GATEWAY_TIMEOUT_SECONDS),
+        deadline=float(settings.HALO_GATEWAY_TIMEOUT_SECONDS),
+        max_redirects=max_redirects,
+        allowed_private_hosts=frozenset({parts.hostname or ""}) if named else frozenset(),
+        allowed_ports=frozenset({*DEFAULT_PORTS.values(), *_user_port(parts)}),
+    )
+
+
+def for_calls(url: str) -> Policy:
+    return policy_for(url, max_bytes=settings.HALO_GATEWAY_MAX_RESPONSE_BYTES)
+
+
+def for_documents(url: str) -> Policy:
+    """Returns the limits of fetching a document, which has no credential to take along."""
+    return policy_for(
+        url,
+        max_bytes=settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES,
+        max_redirects=DOCUMENT_REDIRECTS,
+    )
+
+
+def base_url(url: str) -> str:
+    """Returns a target URL as it is stored, without a final slash. Raises InvalidTarget."""
+    url = url.strip().rstrip("/")
+    if "?" in url:
+        raise InvalidTarget("Enter a URL without a query.")
+    if {".", ".."} & set(_split(url).path.split("/")):
+        raise InvalidTarget("Enter a URL without dot segments.")
+    try:
+        vet(url, policy=for_calls(url))
+    except OutboundError as refused:
+        raise InvalidTarget(f"Calls cannot go to this URL: {refused.reason}.") from None
+    return url
+
+
+def origin(url: str) -> str:
+    """Returns scheme, host and port of a URL: what a credential was entered for."""
+    parts = _split(url)
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{host}:{parts.port or DEFAULT_PORTS.get(parts.scheme, 0)}"
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise InvalidTarget("Enter a valid URL.") from None
+    return parts
+
+
+def _hosts(parts: SplitResult) -> set[str]:
+    host = (parts.hostname or "").lower()
+    shown = f"[{host}]" if ":" in host else host
+    return {shown, f"{shown}:{parts.port or DEFAULT_PORTS.get(parts.scheme, 0)}"}
+
+
+def _user_port(parts: SplitResult) -> set[int]:
+    return {parts.port} if parts.port and parts.port >= FIRST_USER_PORT else set()

@@ -1,0 +1,344 @@
+"""Projects: made of a document, imported again, changed and deleted; each change is on record."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Any, Final, Literal, TypeAlias
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from audit import record
+from foundation.db.storable import escape_unstorable
+from foundation.peer import UNKNOWN
+from gateway import differences, importing, outbound_policy
+from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
+from gateway.openapi.shapes import Import, Operation, as_json, from_json
+from workspace.models import Organization, User
+
+READS: Final = frozenset({"GET", "HEAD"})
+MAX_NAME_LENGTH: Final = 64
+MAX_KEY_LENGTH: Final = 500
+Policy: TypeAlias = Literal["default", "allow"]
+Change: TypeAlias = Literal["added", "changed", "removed", "returned"]
+
+
+class InvalidProject(Exception):
+    """A project cannot be saved like this; the message is for the person who enters it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new project, and what its document came to."""
+
+    project: Project
+    imported: Import
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """One tool that another version of the document adds, changes, removes or brings back."""
+
+    change: Change
+    name: str
+    key: str
+    details: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What an import changes in the tools of a project; `imported` is what it was read from."""
+
+    imported: Import = field(repr=False)
+    changes: Sequence[ToolChange] = ()
+    unchanged: int = 0
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The rows that an import saves: by their keys in the new document, and those that left it."""
+
+    present: dict[str, ProjectTool] = field(default_factory=dict)
+    absent: list[ProjectTool] = field(default_factory=list)
+    changes: list[ToolChange] = field(default_factory=list)
+
+
+def create(
+    organization: Organization,
+    *,
+    name: str,
+    target_url: str,
+    document_text: str,
+    document_url: str = "",
+    owner: User | None,
+    policy: Policy = "default",
+    reads: Sequence[str] = (),
+    authentication: str = "",
+    address: str = UNKNOWN,
+) -> Created:
+    """Makes a project of a document, with all its tools.
+
+    `reads` are patterns of tools that only read whatever their method is. Without `authentication`
+    people enter credentials of their own if the document declares any. Raises UnusableDocument,
+    InvalidTarget and InvalidProject.
+    """
+    imported = importing.read(document_text).imported
+    project = Project(
+        organization=organization,
+        name=_named(name),
+        owner=owner,
+        target_url=outbound_policy.base_url(target_url),
+        document_url=document_url,
+        authentication=authentication or suggested_authentication(imported),
+        writes=Effect.ALLOW if policy == "allow" else Effect.REQUIRE_APPROVAL,
+    )
+    try:
+        with transaction.atomic():
+            project.save(force_insert=True)
+            _keep_document(project, document_text, owner)
+            ProjectTool.objects.bulk_create(_new_rows(project, imported.operations, reads))
+    except IntegrityError:
+        raise InvalidProject(_("The organization has a project of this name.")) from None
+    recorded("project_created", project, owner, address, project.name)
+    return Created(project, imported)
+
+
+def difference(project: Project, text: str) -> Difference:
+    """Returns what importing a document would change. Raises UnusableDocument."""
+    imported = importing.read(text).imported
+    plan = _planned(project, imported.operations)
+    unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
+    return Difference(imported, tuple(plan.changes), unchanged)
+
+
+def reimport(project: Project, text: str, by: User | None, *, address: str = UNKNOWN) -> Difference:
+    """Imports another version of a project's document.
+
+    Tools keep their names and with them their policy. One whose meaning changed waits for a review.
+    Raises UnusableDocument.
+    """
+    imported = importing.read(text).imported
+    with transaction.atomic():
+        locked = Project.objects.select_for_update().get(pk=project.pk)
+        plan = _planned(locked, imported.operations)
+        locked.version += 1
+        locked.save(update_fields=["version", "updated_at"])
+        _keep_document(locked, text, by)
+        for row in plan.absent:
+            row.save(update_fields=["is_present", "updated_at"])
+        for row in plan.present.values():
+            row.save()
+    project.version = locked.version
+    recorded("project_imported", project, by, address, f"version {locked.version}")
+    unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
+    return Difference(imported, tuple(plan.changes), unchanged)
+
+
+def set_tools(
+    project: Project,
+    *,
+    enabled: Iterable[UUID],
+    reads: Iterable[UUID],
+    reviewed: Iterable[UUID] = (),
+    among: Iterable[UUID] | None = None,
+    by: User | None,
+    address: str = UNKNOWN,
+) -> int:
+    """Sets which tools are enabled and which only read; returns how many that changed.
+
+    `reviewed` are tools whose change an admin has seen: they can be called again. Only those
+    `among` are set, by default all.
+    """
+    on, only_read, seen = set(enabled), set(reads), set(reviewed)
+    changed = []
+    with transaction.atomic():
+        # The project first, as an import locks them: in another order the two could deadlock.
+        touch(project.pk)
+        rows = project.tools.select_for_update().filter(is_present=True)
+        for row in rows if among is None else rows.filter(pk__in=list(among)):
+            before = row.is_enabled, row.is_read, row.needs_review
+            row.is_enabled, row.is_read = row.pk in on, row.pk in only_read
+            row.needs_review = row.needs_review and row.pk not in seen
+            if before != (row.is_enabled, row.is_read, row.needs_review):
+                row.save(update_fields=["is_enabled", "is_read", "needs_review", "updated_at"])
+                changed.append(row.name)
+    if changed:
+        recorded("project_changed", project, by, address, f"tools: {', '.join(sorted(changed))}")
+    return len(changed)
+
+
+def change(project: Project, by: User | None, *, address: str = UNKNOWN, **fields: object) -> None:
+    """Changes name, target URL, document URL, authentication or owner of a project.
+
+    Credentials stay with the origin that they were entered for, and are not used for another one.
+    Requests for approval are bound to where a call goes and what authenticates it: another target
+    or authentication is another version.
+
+    Raises InvalidTarget and InvalidProject.
+    """
+    if "target_url" in fields:
+        fields["target_url"] = outbound_policy.base_url(str(fields["target_url"]))
+    if "name" in fields:
+        fields["name"] = _named(str(fields["name"]))
+    changed = [name for name, value in fields.items() if getattr(project, name) != value]
+    for name in changed:
+        setattr(project, name, fields[name])
+    if not changed:
+        return
+    if not {"target_url", "authentication"}.isdisjoint(changed):
+        project.version += 1
+    try:
+        with transaction.atomic():
+            project.save(update_fields=[*changed, "version", "updated_at"])
+    except IntegrityError:
+        raise InvalidProject(_("The organization has a project of this name.")) from None
+    recorded("project_changed", project, by, address, ", ".join(changed))
+
+
+def delete(project: Project, by: User | None, *, address: str = UNKNOWN) -> None:
+    """Deletes a project with its tools, rules and credentials."""
+    recorded("project_deleted", project, by, address, project.name)
+    project.delete()
+
+
+def touch(project_id: str) -> None:
+    """Notes that tools or rules of a project changed; every process reads them again."""
+    Project.objects.filter(pk=project_id).update(updated_at=timezone.now())
+
+
+def suggested_authentication(imported: Import) -> str:
+    """Returns how calls are authenticated if the document declares that some have to be."""
+    is_needed = any(any(operation.security) for operation in imported.operations)
+    return Authentication.PERSON if is_needed else Authentication.NONE
+
+
+def is_read(operation: Operation, patterns: Sequence[str] = ()) -> bool:
+    """Returns whether a tool only reads: by its method, or because a pattern names it."""
+    named = any(fnmatchcase(operation.name, pattern) for pattern in patterns)
+    return named or operation.method.upper() in READS
+
+
+def _named(name: str) -> str:
+    name = name.strip()
+    if not name or "\x00" in name:
+        raise InvalidProject(_("Enter a name."))
+    return name[: Project._meta.get_field("name").max_length]
+
+
+def _new_rows(
+    project: Project, operations: Iterable[Operation], reads: Sequence[str] = ()
+) -> list[ProjectTool]:
+    return [_row(project, operation, operation.name, reads) for operation in operations]
+
+
+def _row(
+    project: Project, operation: Operation, name: str, reads: Sequence[str] = ()
+) -> ProjectTool:
+    return ProjectTool(
+        project=project,
+        name=name,
+        key=_key(operation),
+        operation=_stored(operation),
+        fingerprint=operation.fingerprint,
+        is_enabled=not operation.is_deprecated,
+        is_read=is_read(operation, reads),
+    )
+
+
+def _planned(project: Project, operations: Sequence[Operation]) -> _Plan:
+    """Matches operations with the tools that there are: by method and path, else by operationId."""
+    plan, rows = _Plan(), list(project.tools.all())
+    by_key = {row.key: row for row in rows}
+    keys = {_key(operation) for operation in operations}
+    moved = _by_operation_id(row for row in rows if row.key not in keys and row.is_present)
+    names = {row.name for row in rows}
+    for operation in operations:
+        row = by_key.get(_key(operation)) or moved.pop(operation.operation_id, None)
+        if row is None:
+            row = _row(project, operation, _free(operation.name, names))
+            names.add(row.name)
+            plan.changes.append(ToolChange("added", row.name, row.key))
+        else:
+            _update(row, operation, plan)
+        plan.present[row.key] = row
+    kept = {row.pk for row in plan.present.values()}
+    for row in rows:
+        if row.pk not in kept and row.is_present:
+            row.is_present = False
+            plan.absent.append(row)
+            plan.changes.append(ToolChange("removed", row.name, row.key))
+    return plan
+
+
+def _update(row: ProjectTool, operation: Operation, plan: _Plan) -> None:
+    """Gives a row its operation in the new document."""
+    has_changed = row.fingerprint != operation.fingerprint
+    if has_changed:
+        details = differences.sentences(from_json(row.operation), operation)
+        row.review_notes = [*row.review_notes, *details] if row.needs_review else details
+        plan.changes.append(ToolChange("changed", row.name, _key(operation), details))
+    elif not row.is_present:
+        plan.changes.append(ToolChange("returned", row.name, _key(operation)))
+    method_before = str(from_json(row.operation).method).upper()
+    if method_before != operation.method.upper():
+        row.is_read = is_read(operation)
+    row.needs_review = row.needs_review or has_changed
+    row.key, row.operation = _key(operation), _stored(operation)
+    row.fingerprint, row.is_present = operation.fingerprint, True
+
+
+def _key(operation: Operation) -> str:
+    """Method and path, shortened to what the column holds."""
+    key = str(escape_unstorable(operation.key))
+    if len(key) <= MAX_KEY_LENGTH:
+        return key
+    digest = sha256(key.encode()).hexdigest()
+    return f"{key[: MAX_KEY_LENGTH - len(digest) - 1]} {digest}"
+
+
+def _stored(operation: Operation) -> Any:
+    return escape_unstorable(as_json(operation))
+
+
+def _by_operation_id(rows: Iterable[ProjectTool]) -> dict[str, ProjectTool]:
+    found: dict[str, ProjectTool] = {}
+    for row in rows:
+        stored: Mapping[str, str] = row.operation
+        if stored["operation_id"]:
+            found[stored["operation_id"]] = row
+    return found
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no tool has: tools keep theirs, even those that left the document."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        suffix = f"_{number}"
+        free = f"{name[: MAX_NAME_LENGTH - len(suffix)]}{suffix}"
+    return free
+
+
+def _keep_document(project: Project, text: str, by: User | None) -> None:
+    ProjectDocument.objects.create(
+        project=project,
+        version=project.version,
+        text=text,
+        sha256=sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        imported_by=by,
+    )
+
+
+def recorded(kind: str, project: Project, by: User | None, address: str, detail: str) -> None:
+    """Records a change of a project as a security event."""
+    record.security_event(
+        kind,
+        address=address,
+        subject=project.pk,
+        organization_id=str(project.organization_id),
+        user_id=str(by.pk) if by else "",
+        detail=detail,
+    )

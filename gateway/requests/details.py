@@ -1,0 +1,167 @@
+"""Requests for approval as people read them: the call in full, with secrets masked."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from approvals import deciders, decisions
+from approvals.models import ApprovalRequest, Status
+from foundation.db.storable import spelled_out
+from gateway import policies
+from gateway.models import Project, ProjectTool
+from gateway.openapi import wire
+from gateway.openapi.shapes import Operation, from_json
+from gateway.openapi.values_on_wire import InvalidArgument
+from gateway.requests import masked_arguments, statuses
+from workspace.administration.access import organizations_administered
+from workspace.models import User
+
+# Invisible characters, and those that change the order in which others are displayed.
+MISLEADING: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+MAX_UNFOLDED: Final = 200
+MAX_LISTED: Final = 50
+# Of requests that wait, how many are compared with the rules for one page.
+MAX_SEARCHED: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ShownArgument:
+    """One argument: its name and its whole value; `is_long` values are folded."""
+
+    name: str
+    text: str
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.text) > MAX_UNFOLDED or self.text.count("\n") > 3  # noqa: PLR2004  lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """One request. `request_line` is the HTTP request that an approval sends, without its body."""
+
+    row: ApprovalRequest
+    project_name: str
+    operation: str
+    request_line: str
+    arguments: Sequence[ShownArgument]
+    raw: str
+    status: str
+    reason: str
+    url: str
+    result: str
+    is_outdated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The requests of one person: made by them, waiting for them, and decided by them."""
+
+    mine: Sequence[ApprovalRequest]
+    to_decide: Sequence[ApprovalRequest]
+    decided: Sequence[ApprovalRequest]
+
+
+def rows_of(user: User) -> QuerySet[ApprovalRequest]:
+    """Returns the requests for calls to projects in the organizations of a person."""
+    return ApprovalRequest.objects.filter(
+        surface__startswith=policies.SURFACE_PREFIX, organization__in=sorted(user.active_roles)
+    ).select_related("organization", "decided_by")
+
+
+def visible_to(user: User, request_id: UUID) -> ApprovalRequest | None:
+    """Returns a request that a person made, decides or decided, or administers; else None."""
+    row = rows_of(user).filter(pk=request_id).first()
+    if row is None:
+        return None
+    is_involved = (
+        deciders.is_own(row, user)
+        or row.decided_by_id == user.pk
+        or row.organization_id in organizations_administered(user)
+        or policies.may_decide(user, row)
+    )
+    return row if is_involved else None
+
+
+def lists(user: User) -> Lists:
+    """Returns the newest requests that concern a person."""
+    rows, now = rows_of(user), timezone.now()
+    waiting = rows.filter(status=Status.PENDING, expires_at__gt=now).defer("result")[:MAX_SEARCHED]
+    mine = Q(user_id=str(user.pk))
+    return Lists(
+        [*rows.filter(mine).defer("arguments", "result")[:MAX_LISTED]],
+        # One after the other: the arguments of all of them may be large.
+        [
+            *islice(
+                (row for row in waiting.iterator(20) if deciders.may_approve(user, row)),
+                MAX_LISTED,
+            )
+        ],
+        [
+            *rows.filter(decided_by=user)
+            .exclude(status=Status.PENDING)
+            .defer("arguments", "result")[:MAX_LISTED]
+        ],
+    )
+
+
+def is_open(row: ApprovalRequest) -> bool:
+    """Returns whether the request can still be decided."""
+    return decisions.may_be_tried(row)
+
+
+def of(row: ApprovalRequest) -> Details:
+    """Returns a request with everything that its approver has to read."""
+    project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
+    tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
+    operation = from_json(tool.operation) if tool else None
+    schema = operation.full_schema if operation else {}
+    shown = masked_arguments.masked(row.arguments, schema)
+    return Details(
+        row=row,
+        project_name=project.name if project else "",
+        operation=row.tool,
+        request_line=_request_line(project, operation, shown) if project and operation else "",
+        arguments=[ShownArgument(_safe(name), _text(value)) for name, value in shown.items()],
+        raw=json.dumps(shown, indent=2),
+        status=statuses.of(row),
+        reason=_safe(statuses.reason(row)),
+        url=statuses.url(row),
+        result="" if row.result is None else _result(row.result),
+        is_outdated=project is not None and row.version != project.version,
+    )
+
+
+def _request_line(project: Project, operation: Operation, shown: dict[str, Any]) -> str:
+    """Method and address of the request; the path of the document if a mask fits nowhere."""
+    try:
+        target = wire.build(operation, shown).target
+    except InvalidArgument:
+        target = operation.path
+    return f"{operation.method.upper()} {project.target_url.rstrip('/')}{target}"
+
+
+def _text(value: Any) -> str:
+    return _safe(value if isinstance(value, str) else json.dumps(value, indent=2))
+
+
+def _result(stored: Any) -> str:
+    """The text of a result, or its JSON."""
+    blocks = stored.get("content") if isinstance(stored, dict) else None
+    texts = [one.get("text") for one in blocks or [] if isinstance(one, dict)]
+    if texts and all(isinstance(text, str) for text in texts):
+        return _safe("\n\n".join(map(str, texts)))
+    return json.dumps(stored, indent=2)
+
+
+def _safe(text: str) -> str:
+    return str(spelled_out(text, MISLEADING))

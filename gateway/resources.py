@@ -1,0 +1,30 @@
+"""What a project is as a protected resource, for the consent page (`oauth.ports.Projects`)."""
+
+from collections.abc import Iterable
+
+from gateway import surface
+from gateway.models import Project
+from oauth import ports
+from oauth.ports import ProjectTool
+from tools_registry.api import Tool
+
+
+class GatewayProjects:
+    """Reads names from the rows, and tools from the catalogue that lists and calls read."""
+
+    def find(self, project_id: str) -> ports.Project | None:
+        row = Project.objects.filter(pk=project_id).only("name", "organization").first()
+        if row is None:
+            return None
+        tools = surface.of(row.pk).catalogue.tools(row.organization_id)
+        return ports.Project(
+            row.pk, row.name, row.organization_id, [_as_shown(tool) for tool in tools]
+        )
+
+    def names(self, project_ids: Iterable[str]) -> dict[str, str]:
+        rows = Project.objects.filter(pk__in=set(project_ids))
+        return dict(rows.values_list("pk", "name"))
+
+
+def _as_shown(tool: Tool) -> ProjectTool:
+    return ProjectTool(tool.name, tool.title, tool.description, is_read=not tool.mutates)

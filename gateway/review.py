@@ -1,0 +1,118 @@
+"""The last check of a call to a project: the month's quota, the policy, and an approval.
+
+A call that waits for a decision ends with the pending result of the Airlock document; see
+docs/gateway.md, "Approvals".
+"""
+
+import json
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from approvals import requests
+from approvals.models import ApprovalRequest, Status
+from foundation import queueing
+from gateway import policies, quota
+from gateway.models import Effect
+from gateway.policies import Policy
+from gateway.requests import statuses
+from tools_registry.api import Blocks, ToolFailure
+from tools_registry.pipeline.gate import Decision
+from tools_registry.pipeline.invocation import (
+    ApprovalPending,
+    Failed,
+    Invocation,
+    Refused,
+    Settled,
+    Succeeded,
+)
+
+MAIL_TASK: Final = "gateway.mail_approvers"
+POLL_SECONDS: Final = 15
+PENDING: Final = "This operation requires approval. An approver has been notified."
+APPROVED: Final = "This operation was approved and is being executed."
+DENIED: Final = Decision(
+    allowed=False, reason="policy_denied", layer="policy", message="Denied by policy"
+)
+EXHAUSTED: Final = Decision(
+    allowed=False, reason="quota_exceeded", layer="quota", message="Rate limit exceeded"
+)
+CHANGED: Final = Decision(
+    allowed=False,
+    reason="document_changed",
+    layer="policy",
+    message="The OpenAPI document of the project changed after the request was made. The call "
+    "has to be requested again.",
+)
+
+
+class RequestRejected(ToolFailure):
+    """An approver rejected the request for this very call a short time ago."""
+
+    kind = "approval_rejected"
+
+
+class RequestFailed(ToolFailure):
+    """The request for this very call was approved a short time ago, and the call failed."""
+
+    kind = "approval_failed"
+
+
+def review(invocation: Invocation) -> Settled | None:
+    """Returns how a call ends without being run, or None to run it (`Surface.review`)."""
+    is_first = invocation.approval is None and not invocation.is_charged
+    if is_first and not quota.take(invocation.principal.organization_id):
+        return Refused(EXHAUSTED)
+    subject = invocation.subject
+    policy = policies.read(policies.project_of(invocation.surface.name))
+    decision = policy.decide(subject.name, invocation.validated, is_read=not subject.mutates)
+    if decision.effect == Effect.DENY:
+        return Refused(DENIED)
+    if invocation.approval is not None:
+        is_current = requests.version_of(invocation.approval) == policy.version
+        return None if is_current else Refused(CHANGED)
+    return None if decision.effect == Effect.ALLOW else _requested(invocation, policy)
+
+
+def _requested(invocation: Invocation, policy: Policy) -> Settled:
+    """The state of the request for this call, which is filed unless an identical one answers it."""
+    found = requests.request_call(
+        invocation,
+        expires_at=timezone.now() + timedelta(minutes=policy.approval_minutes),
+        version=policy.version,
+        summary=invocation.subject.name,
+    )
+    row = found.row
+    if found.is_new:
+        transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.pk)))
+    invocation.note = f"approval request {row.pk}"
+    match row.status:
+        case Status.DONE:
+            result = requests.stored_result(row)
+            return Succeeded(result, invocation.kind.text(result))
+        case Status.DECLINED:
+            return Failed(RequestRejected(f"The request was rejected. {_reason(row)}"))
+        case Status.FAILED | Status.UNKNOWN:
+            return Failed(RequestFailed(f"The call was approved and failed. {_reason(row)}"))
+    return ApprovalPending(_pending(row))
+
+
+def _reason(row: ApprovalRequest) -> str:
+    return f"Reason: {statuses.reason(row)} See {statuses.url(row)}"
+
+
+def _pending(row: ApprovalRequest) -> Blocks:
+    """The pending result (Airlock document, tools/call): one line of JSON with these keys."""
+    url = statuses.url(row)
+    body: dict[str, Any] = {
+        "status": statuses.of(row),
+        "requestId": str(row.pk),
+        "statusUrl": url,
+        "approvalUrl": url,
+        "pollIntervalSeconds": POLL_SECONDS,
+        "message": APPROVED if row.status == Status.RUNNING else PENDING,
+    }
+    return Blocks([{"type": "text", "text": json.dumps(body)}], body)

@@ -1,0 +1,150 @@
+"""The tools of one project, from its rows."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from foundation.db.statements import Statement
+from gateway import policies
+from gateway.calling import UpstreamCall
+from gateway.models import ProjectTool
+from gateway.openapi.shapes import from_json
+from oauth.scopes import ScopeSet
+from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Tool
+from tools_registry.pipeline.gate import Decision, Switches
+
+# Whatever changes a tool or a policy changes the project's time, too (`projects.touch`).
+STAMP: Final = Statement("""
+SELECT version, CAST(updated_at AS text) FROM gateway_project WHERE id = %s AND organization_id = %s
+""")
+LAYER: Final = "tool"
+NEEDS_REVIEW: Final = (
+    "The API's description of this tool has changed. An admin has to review it before it can be "
+    "called again."
+)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """The tools of a project at one moment; `rows` has the time of each tool's row."""
+
+    stamp: object
+    by_name: Mapping[str, Tool] = field(default_factory=dict)
+    listed: Sequence[Tool] = ()
+
+
+class ProjectSource:
+    """What one project offers: its tools, as they are stored at this moment."""
+
+    def __init__(self, project_id: str) -> None:
+        self.project_id = project_id
+        self._lock = threading.Lock()
+        self._loaded = _Loaded(None)
+        self._made: Mapping[UUID, tuple[object, Tool]] = {}
+
+    def find(self, name: str, organization_id: UUID) -> Tool | None:
+        """Returns the enabled tool of this name, even if it waits for a review."""
+        loaded = self._current(organization_id)
+        return None if loaded is None else loaded.by_name.get(name)
+
+    def tools(self, organization_id: UUID) -> Sequence[Tool]:
+        """Returns the tools that can be called, without those that the policy always denies."""
+        loaded = self._current(organization_id)
+        return () if loaded is None else loaded.listed
+
+    def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
+        return None
+
+    def resources(self, organization_id: UUID) -> Sequence[Resource]:  # noqa: ARG002  the port's
+        return ()
+
+    def templates(self, organization_id: UUID) -> Sequence[ResourceTemplate]:  # noqa: ARG002  the port's
+        return ()
+
+    def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
+        return ()
+
+    def _current(self, organization_id: UUID) -> _Loaded | None:
+        """The tools of now; None if the project is not this organization's."""
+        stamp = STAMP.row(self.project_id, organization_id)
+        if stamp is None:
+            return None
+        if self._loaded.stamp != stamp:
+            with self._lock:
+                if self._loaded.stamp != stamp:
+                    self._loaded = self._load(stamp)
+        return self._loaded
+
+    def _load(self, stamp: Sequence[object]) -> _Loaded:
+        rows = ProjectTool.objects.filter(project=self.project_id, is_present=True, is_enabled=True)
+        made = {row.pk: (self._key(row, stamp), self._tool(row, stamp)) for row in rows}
+        self._made = made
+        tools = {tool.name: tool for _key, tool in made.values()}
+        policy = policies.read(self.project_id)
+        listed = [
+            tool
+            for tool in tools.values()
+            if not refusal(tool)
+            and not policy.is_always_denied(tool.name, is_read=not tool.mutates)
+        ]
+        return _Loaded(stamp, tools, tuple(listed))
+
+    def _tool(self, row: ProjectTool, stamp: Sequence[object]) -> Tool:
+        before = self._made.get(row.pk)
+        if before is not None and before[0] == self._key(row, stamp):
+            return before[1]
+        return tool_of(row, version=int(str(stamp[0])))
+
+    @staticmethod
+    def _key(row: ProjectTool, stamp: Sequence[object]) -> tuple[object, ...]:
+        return row.updated_at, row.is_read, row.needs_review, stamp[0]
+
+
+def tool_of(row: ProjectTool, *, version: int) -> Tool:
+    """Returns a stored operation as a tool."""
+    operation = from_json(row.operation)
+    call = UpstreamCall(
+        project_id=row.project_id,
+        tool_id=row.pk,
+        name=row.name,
+        version=version,
+        is_read=row.is_read,
+        operation=operation,
+        refusal=NEEDS_REVIEW if row.needs_review else "",
+    )
+    return Tool(
+        name=row.name,
+        title=operation.title,
+        description=operation.description,
+        input_schema=operation.listed_schema,
+        argument_schema=operation.full_schema,
+        output_schema=operation.output_schema,
+        run=call,
+        scope=f"projects:{row.project_id}:{row.name}",
+        mutates=not row.is_read,
+        read_only=row.is_read,
+        open_world=True,
+        waits=True,
+    )
+
+
+def call_of(tool: object) -> UpstreamCall | None:
+    """Returns what a tool of a project calls; None for any other tool."""
+    run = getattr(tool, "run", None)
+    return run if isinstance(run, UpstreamCall) else None
+
+
+def refusal(tool: object) -> str:
+    """Returns why a tool cannot be called at all; empty if it can."""
+    call = call_of(tool)
+    return "" if call is None else call.refusal
+
+
+def availability(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision | None:
+    """A layer of the gate: refuses a tool whose meaning has changed until an admin reviewed it."""
+    message = refusal(tool)
+    if not message:
+        return None
+    return Decision(allowed=False, reason="tool_changed", layer=LAYER, message=message)

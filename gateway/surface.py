@@ -1,0 +1,113 @@
+"""The MCP surface of a project: one for each, made from the project's id alone.
+
+Whether the project exists is not looked up to make its surface, so that a caller without a valid
+token gets the same response for any id. A valid token names its project.
+"""
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from gateway import source
+from gateway.policies import SURFACE_PREFIX
+from gateway.review import review
+from gateway.source import ProjectSource
+from mcp_protocol import errors
+from mcp_protocol.capabilities import ONLY_TOOLS, Server, capabilities
+from mcp_protocol.revisions import Revision
+from mcp_protocol.strict_json import JsonObject
+from oauth import addresses, credentials, mcp_tokens, principal, scopes
+from oauth.endpoints.challenges import ResourceChallenges
+from tools_registry.endpoint.surface import McpSurface
+from tools_registry.pipeline import gate
+from tools_registry.pipeline.surface import Surface
+from tools_registry.registry import Catalogue
+
+NAME: Final = re.compile(rf"{SURFACE_PREFIX}({scopes.PROJECT_ID})")
+# Ids are taken from paths of strangers too, and a surface takes about two kilobytes.
+MAX_CACHED: Final = 1_024
+
+SERVER: Final = Server(
+    name="airlock",
+    title="Airlock",
+    description="The operations of one API as tools, within the policy of its organization.",
+    offers=ONLY_TOOLS,
+)
+
+
+def name_of(project_id: str) -> str:
+    """Returns the name of a project's surface, as audit rows and requests for approval have it."""
+    return f"{SURFACE_PREFIX}{project_id}"
+
+
+def named(name: str) -> Surface | None:
+    """Returns the surface of this name; None for a name that no project can have."""
+    match = NAME.fullmatch(name)
+    return of(match[1]) if match else None
+
+
+def at(path: str) -> McpSurface | None:
+    """Returns the surface at a path: a project's own, or its alias under /api/mcp."""
+    match = addresses.PROJECT_PATH.fullmatch(path)
+    if match is None:
+        return None
+    project_id = match[1][1:]
+    return of(project_id) if path == match[1] else at_alias(project_id)
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def of(project_id: str) -> McpSurface:
+    """Returns the surface of a project; the same object each time."""
+    path = f"/{project_id}"
+    sources = (ProjectSource(project_id),)
+    return McpSurface(
+        name=name_of(project_id),
+        credentials={
+            principal.ACCESS_TOKEN: credentials.access_tokens(path),
+            mcp_tokens.PREFIX: mcp_tokens.verifier(path),
+        },
+        catalogue=Catalogue(lambda: sources),
+        layers={
+            "flag": gate.LAYERS["flag"],
+            source.LAYER: source.availability,
+            "scope": gate.LAYERS["scope"],
+        },
+        approvable=frozenset(),
+        limits={
+            "tools_list": "HALO_RATE_GATEWAY_LIST",
+            "tools_call": "HALO_RATE_GATEWAY_CALL",
+            "other": "HALO_RATE_GATEWAY_OTHER",
+        },
+        codes=errors.AIRLOCK,
+        challenges=_challenges(project_id, path),
+        server=lambda: SERVER,
+        instructions="",
+        descriptor=None,
+        bare_initialize=_bare_initialize,
+        review=review,
+    )
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def at_alias(project_id: str) -> McpSurface:
+    """Returns the same surface with the challenges of the alias.
+
+    Clients compare the resource in the metadata with the URL they were given (RFC 9728 section
+    3.3). Tokens are those of the project's own address.
+    """
+    path = f"{addresses.MCP_PATH}/{project_id}"
+    return replace(of(project_id), challenges=_challenges(project_id, path))
+
+
+def _challenges(project_id: str, path: str) -> ResourceChallenges:
+    return ResourceChallenges(path, str(scopes.for_project(project_id)))
+
+
+def _bare_initialize() -> JsonObject:
+    revision = Revision.V2024_11_05
+    return {
+        "protocolVersion": revision.value,
+        "capabilities": capabilities(SERVER, revision),
+        "serverInfo": {"name": SERVER.name, "version": SERVER.version},
+    }

@@ -1,0 +1,59 @@
+"""The settings of the gateway, which `settings.py` includes."""
+
+from typing import Any, Final
+
+from environ import Env
+
+from halo_mcp import env
+
+_LOOPBACK: Final = "localhost 127.0.0.1 [::1]"
+_IN_PRODUCTION: Final = env.text("HALO_ENV", "development") == "production"
+
+# --- Calls to the APIs of projects ---------------------------------------------------------------
+
+# The time of one call, from the name lookup to the last byte.
+HALO_GATEWAY_TIMEOUT_SECONDS = env.integer("HALO_GATEWAY_TIMEOUT_SECONDS", 30, least=1, most=300)
+# Of one answer as it is read; what is over HALO_MAX_RESULT_BYTES of it is cut at whole items.
+HALO_GATEWAY_MAX_RESPONSE_BYTES = env.integer(
+    "HALO_GATEWAY_MAX_RESPONSE_BYTES", 10_485_760, least=1024
+)
+# The files of one call together, as bytes; base64 takes a third more (HALO_MAX_BODY_BYTES).
+HALO_GATEWAY_MAX_UPLOAD_BYTES = env.integer("HALO_GATEWAY_MAX_UPLOAD_BYTES", 786_432, least=1024)
+HALO_GATEWAY_MAX_DOCUMENT_BYTES = env.integer(
+    "HALO_GATEWAY_MAX_DOCUMENT_BYTES", 16_777_216, least=1024
+)
+# Hosts that may be in a private network and without https: host, or host:port. In development,
+# the computer itself, where the demo API is.
+HALO_GATEWAY_PRIVATE_HOSTS = frozenset(
+    word.lower()
+    for word in env.words("HALO_GATEWAY_PRIVATE_HOSTS", "" if _IN_PRODUCTION else _LOOPBACK)
+)
+# Calls that an organization without a plan may make in a month; with 0, as many as it wants.
+HALO_GATEWAY_MONTHLY_CALLS = env.integer("HALO_GATEWAY_MONTHLY_CALLS", 0)
+
+# --- WebSockets (tools_registry/endpoint/websocket) ---------------------------------------------
+
+# Of one connection, in each process.
+HALO_GATEWAY_SOCKETS_PER_CREDENTIAL = env.integer(
+    "HALO_GATEWAY_SOCKETS_PER_CREDENTIAL", 10, least=1
+)
+# A socket is closed whose client sends no message for so long and waits for no response.
+HALO_GATEWAY_SOCKET_IDLE_SECONDS = env.integer("HALO_GATEWAY_SOCKET_IDLE_SECONDS", 3600, least=1)
+
+# --- Rate limits of the endpoints of projects ----------------------------------------------------
+
+HALO_RATE_GATEWAY_LIST = env.rate("HALO_RATE_GATEWAY_LIST", "60/m")
+HALO_RATE_GATEWAY_CALL = env.rate("HALO_RATE_GATEWAY_CALL", "120/m")
+HALO_RATE_GATEWAY_OTHER = env.rate("HALO_RATE_GATEWAY_OTHER", "60/m")
+
+# --- Mail to approvers; by default it is printed by the worker -----------------------------------
+
+# As a URL: consolemail://, smtp://host:25 or smtp+tls://user:password@host:587.
+_MAIL: dict[str, Any] = Env.email_url_config(env.text("HALO_EMAIL_URL", "consolemail://"))
+EMAIL_BACKEND = _MAIL["EMAIL_BACKEND"]
+EMAIL_HOST, EMAIL_PORT = _MAIL["EMAIL_HOST"] or "localhost", _MAIL["EMAIL_PORT"] or 25
+EMAIL_HOST_USER = _MAIL["EMAIL_HOST_USER"] or ""
+EMAIL_HOST_PASSWORD = _MAIL["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.get("EMAIL_USE_TLS", False), _MAIL.get("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("HALO_EMAIL_FROM", "halo@localhost")

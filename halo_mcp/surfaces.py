@@ -1,0 +1,55 @@
+"""The mounted surfaces, by host and path, and how the surface of a request is found."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+from django.views.decorators.csrf import csrf_exempt
+
+from gateway import surface as gateway
+from tools_registry.endpoint import wsgi_view
+from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
+from tools_registry.endpoint.websocket.handshake import Address
+from tools_registry.pipeline import surface as pipeline_surface
+
+# By host and path. A host is a lower-case name without port in which `*` matches any characters,
+# or empty for every host.
+Mounts: TypeAlias = Mapping[tuple[str, str], McpSurface]
+
+# Where the WebSockets of all projects are (docs/gateway.md).
+SOCKET_PATHS: Final = frozenset({"/", "/ws"})
+
+SURFACES: Final[Mounts] = {("", "/api/mcp"): WORKSPACE_SURFACE}
+
+
+def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
+    """Returns the surface at a path for the value of a Host header, or None.
+
+    One that is mounted for the host comes before one that is mounted for every host, and the
+    projects of the gateway come last.
+    """
+    for (pattern, where), surface in mounts.items():
+        if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):
+            return surface
+    everywhere = mounts.get(("", path))
+    return everywhere if everywhere is not None else gateway.at(path)
+
+
+def of_socket(address: Address) -> McpSurface | None:
+    """Returns the surface of a project for the address of a WebSocket, or None."""
+    name = gateway.name_of(address.project_id)
+    if address.path not in SOCKET_PATHS or not gateway.NAME.fullmatch(name):
+        return None
+    surface = pipeline_surface.find(name)
+    return surface if isinstance(surface, McpSurface) else None
+
+
+@csrf_exempt  # no cookie counts here: a bearer is the only way in
+def view(request: HttpRequest, **_from_path: str) -> HttpResponse:
+    """The surface of a request behind WSGI. Raises Http404."""
+    surface = find(SURFACES, request.headers.get("Host", ""), request.path_info)
+    if surface is None:
+        raise Http404
+    return wsgi_view.mcp(request, surface)

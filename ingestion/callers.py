@@ -1,0 +1,150 @@
+"""Who sends a request of the SDK API: a page with the widget key, or a server with a server key.
+
+A page may add an identity token, which proves one customer.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rest_framework.request import Request
+
+from audit import record
+from foundation import ids, limits, peer
+from foundation.limits import Bucket, Limit
+from ingestion.errors import Forbidden, RateLimited, Unauthorized
+from oauth import identity_tokens, server_keys
+from oauth.identity_tokens import Identity, InvalidToken
+from oauth.principal import Unauthenticated
+from workspace import flags, organizations
+from workspace.models import Organization
+
+KEY_HEADER: Final = "X-Api-Key"
+BEARER: Final = "bearer "
+# Other text is in no row, and may be text that a database refuses.
+WIDGET_KEY: Final = re.compile(r"[!-~]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What a request presents: a widget key, and a bearer token of either kind."""
+
+    widget_key: str = ""
+    bearer: str = ""
+
+    def __repr__(self) -> str:
+        return "<Secrets>"
+
+    @property
+    def is_server(self) -> bool:
+        return self.bearer.startswith(server_keys.PREFIX)
+
+    @property
+    def key(self) -> str:
+        """Returns what the rate limit of the request is counted by."""
+        return self.bearer if self.is_server else self.widget_key
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose data a request writes, and whom it may name.
+
+    A server may name every customer. A page may name the customer of its `identity`, and others
+    only if the organization has switched identity verification off.
+    """
+
+    organization: Organization
+    is_server: bool
+    identity: Identity | None = None
+    is_verifying: bool = True
+
+    @property
+    def is_trusted(self) -> bool:
+        """Returns whether the id and email of the customer that it names are proven."""
+        return self.is_server or self.identity is not None
+
+    @property
+    def claims(self) -> Mapping[str, Any]:
+        return self.identity.claims if self.identity else {}
+
+
+def presented(request: Request) -> Secrets:
+    """Returns the secrets in the headers of a request."""
+    authorization = request.headers.get("Authorization", "")
+    has_bearer = authorization.lower().startswith(BEARER)
+    bearer = authorization[len(BEARER) :].strip(" \t") if has_bearer else ""
+    return Secrets(request.headers.get(KEY_HEADER, ""), bearer)
+
+
+def charge(request: Request, secrets: Secrets, per_key: Limit, per_address: Limit) -> None:
+    """Charges a request to its address and its key. Raises RateLimited."""
+    buckets = [Bucket(f"ip:{peer.rate_key(_address(request))}", per_address)]
+    if secrets.key:
+        buckets.append(Bucket(f"sdk:{ids.sha256_hex(secrets.key)}", per_key))
+    verdict = limits.charge_or_share(buckets, _record_outage)
+    if verdict is not None:
+        raise RateLimited(verdict)
+
+
+def of(request: Request, secrets: Secrets, scope: str) -> Caller:
+    """Returns the caller of a request that writes. Raises Unauthorized and Forbidden."""
+    if secrets.is_server:
+        return _server(request, secrets, scope)
+    organization = _of_widget_key(request, secrets)
+    identity = None
+    if secrets.bearer:
+        try:
+            identity = identity_tokens.identity(organization, secrets.bearer)
+        except InvalidToken as problem:
+            raise Forbidden("user_token", str(problem)) from None
+    is_verifying = organizations.flag(organization.pk, flags.IDENTITY_VERIFICATION)
+    return Caller(organization, is_server=False, identity=identity, is_verifying=is_verifying)
+
+
+def of_update(request: Request, secrets: Secrets) -> Caller:
+    """Returns the caller of a bulk update: a server key, or a token with the scope users.update.
+
+    Raises Unauthorized and Forbidden.
+    """
+    if secrets.is_server:
+        return _server(request, secrets, server_keys.USERS_UPDATE)
+    organization = _of_widget_key(request, secrets)
+    try:
+        identity_tokens.check_update(organization, secrets.bearer)
+    except InvalidToken as problem:
+        raise Forbidden("user_token", str(problem)) from None
+    return Caller(organization, is_server=True)
+
+
+def _server(request: Request, secrets: Secrets, scope: str) -> Caller:
+    try:
+        found = server_keys.authenticate(secrets.bearer)
+    except Unauthenticated:
+        raise _unknown(request, "server key") from None
+    if scope not in found.scopes:
+        raise Forbidden("", f"The server key needs the scope {scope}.")
+    return Caller(Organization.objects.get(pk=found.organization_id), is_server=True)
+
+
+def _of_widget_key(request: Request, secrets: Secrets) -> Organization:
+    rows = Organization.objects.filter(suspended_at__isnull=True)
+    key = secrets.widget_key
+    found = rows.filter(widget_key=key).first() if WIDGET_KEY.fullmatch(key) else None
+    if found is None:
+        raise _unknown(request, "widget key" if secrets.widget_key else "no key")
+    return found
+
+
+def _unknown(request: Request, detail: str) -> Unauthorized:
+    record.security_event("sdk_key_rejected", address=_address(request), detail=detail)
+    return Unauthorized(f"Send a valid widget key as {KEY_HEADER}, or a server key as bearer.")
+
+
+def _address(request: Request) -> str:
+    forwarded_for = request.headers.get("X-Forwarded-For")
+    return peer.client_address(request.META.get("REMOTE_ADDR", ""), forwarded_for)
+
+
+def _record_outage() -> None:
+    record.security_event("limits_unavailable", address=peer.UNKNOWN)

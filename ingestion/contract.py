@@ -1,0 +1,95 @@
+"""The OpenAPI document of the SDK API: what its views declare, put together by drf-spectacular."""
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+from django.urls import path
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+
+from ingestion import idempotency, serializers
+from ingestion.callers import KEY_HEADER
+from ingestion.fields import Body
+
+V = TypeVar("V", bound=Callable[..., Any])
+
+PREFIX: Final = "api/sdk/"
+REFUSALS: Final = (400, 401, 403, 404, 405, 409, 413, 415, 429, 503)
+SCHEMES: Final = {
+    "WidgetKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": KEY_HEADER,
+        "description": "The publishable widget key, ab_live_..., of a page.",
+    },
+    "IdentityToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A token that your server signs with the identity secret.",
+    },
+    "ServerKey": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A server key, halo_sk_...; never on a page.",
+    },
+}
+PAGES_AND_SERVERS: Final[list[Any]] = [
+    {"WidgetKey": []},
+    {"WidgetKey": [], "IdentityToken": []},
+    {"ServerKey": []},
+]
+UPDATES: Final[list[Any]] = [{"WidgetKey": [], "IdentityToken": []}, {"ServerKey": []}]
+SERVERS: Final[list[Any]] = [{"ServerKey": []}]
+ORGANIZATION: Final = OpenApiParameter(
+    "org_id", OpenApiTypes.UUID, required=True, description="The id of your organization."
+)
+TICKET: Final = OpenApiParameter(
+    "ticket_id", str, OpenApiParameter.PATH, description="The id that creating it returned."
+)
+IDEMPOTENCY_KEY: Final = OpenApiParameter(
+    idempotency.HEADER,
+    {"type": "string", "pattern": "^[!-~]{1,200}$"},
+    OpenApiParameter.HEADER,
+    description="Your id of the request: repeating it within a day changes nothing.",
+)
+
+
+def operation(
+    summary: str,
+    *,
+    response: type[Any],
+    request: type[Any] | None = None,
+    parameters: Sequence[OpenApiParameter] = (),
+    auth: list[Any] = PAGES_AND_SERVERS,
+) -> Callable[[V], V]:
+    """Declares an operation in the contract: its bodies, parameters and kinds of caller."""
+    refusals = {
+        status: OpenApiResponse(serializers.Problem, HTTPStatus(status).phrase)
+        for status in REFUSALS
+    }
+    return extend_schema(
+        summary=summary,
+        tags=["sdk"],
+        request=request,
+        responses={200: OpenApiResponse(response, "Stored, or read"), **refusals},
+        parameters=list(parameters),
+        auth=auth,
+    )
+
+
+def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
+    """Returns the OpenAPI document of these routes."""
+    patterns = [path(PREFIX + where, view) for where, view in routes.items()]
+    found: dict[str, Any] = SchemaGenerator(patterns=patterns).get_schema(public=True)
+    found["components"]["securitySchemes"] = SCHEMES
+    for name, schema in found["components"]["schemas"].items():
+        if issubclass(getattr(serializers, name, object), Body):
+            schema["additionalProperties"] = False
+    for operations in found["paths"].values():
+        for one in operations.values():
+            # The docstring of a view is for readers of the code.
+            one.pop("description", None)
+    return found

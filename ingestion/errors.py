@@ -1,0 +1,169 @@
+"""Errors of the SDK API: a code, a reason, and the field that is concerned, as JSON."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import structlog
+from django.db import IntegrityError, OperationalError
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from foundation.limits import Verdict
+from workspace.identification.field_values import InvalidField, shown
+from workspace.tickets import NoSuchTicket
+
+log = structlog.get_logger(__name__)
+
+CODES: Final[Mapping[int, str]] = {
+    400: "invalid_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    413: "payload_too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    503: "unavailable",
+}
+GENERAL: Final = "non_field_errors"
+
+
+class ApiError(Exception):
+    """A refusal with its status; `field` is empty where no field is concerned."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+    def __init__(self, field: str, reason: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
+        self.headers = headers or {}
+
+
+class Invalid(ApiError):
+    """A field has a wrong value, or the body is no JSON."""
+
+
+class Unauthorized(ApiError):
+    """No valid key (RFC 9110 section 15.5.2)."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("", reason, {"WWW-Authenticate": 'Bearer realm="halo-sdk"'})
+
+
+class Forbidden(ApiError):
+    """The key is valid, and may not do this."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
+class NotFound(ApiError):
+    """There is no such row, or it is another organization's."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class Conflict(ApiError):
+    """The request contradicts an earlier one."""
+
+    status = HTTPStatus.CONFLICT
+
+
+class TooLarge(ApiError):
+    """The body is too large."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class MethodNotAllowed(ApiError):
+    """The address has no such method; the framework adds the header Allow."""
+
+    status = HTTPStatus.METHOD_NOT_ALLOWED
+
+    def __init__(self) -> None:
+        super().__init__("", "This address does not accept the method.")
+
+
+class UnsupportedMediaType(ApiError):
+    """The body is no JSON."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+    def __init__(self) -> None:
+        super().__init__("", "Send application/json.")
+
+
+class Unavailable(ApiError):
+    """The request can be sent again."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+    def __init__(self) -> None:
+        reason = "The request cannot be processed at the moment. Send it again."
+        super().__init__("", reason, {"Retry-After": "1"})
+
+
+class RateLimited(ApiError):
+    """A rate limit refuses the request."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__("", "Too many requests. Try again later.", verdict.headers())
+
+
+def response(problem: Exception, _context: Mapping[str, Any]) -> Response | None:
+    """Returns the response to an exception of a view, or None for an unexpected one."""
+    found = _refusal(problem)
+    if found is None:
+        return None
+    set_rollback()
+    body = {"error": CODES[found.status], "reason": found.reason}
+    field = {"field": found.field} if found.field else {}
+    return Response(body | field, found.status, headers=dict(found.headers))
+
+
+def _refusal(problem: Exception) -> ApiError | None:
+    if isinstance(problem, ApiError):
+        return problem
+    if isinstance(problem, exceptions.ValidationError):
+        return Invalid(*_first(problem.detail, ""))
+    translate = next((OTHERS[kind] for kind in OTHERS if isinstance(problem, kind)), None)
+    return translate(problem) if translate else None
+
+
+def _of_database(problem: Exception) -> ApiError:
+    """Two requests changed the same rows, or the database does not answer."""
+    log.error("sdk_request_failed", error=repr(problem))
+    return Unavailable()
+
+
+# The errors of other modules, each with the refusal that is sent for it.
+OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
+    InvalidField: lambda problem: Invalid(problem.field, problem.reason),
+    exceptions.ParseError: lambda problem: Invalid("", str(problem.detail)),
+    exceptions.UnsupportedMediaType: lambda _: UnsupportedMediaType(),
+    exceptions.MethodNotAllowed: lambda _: MethodNotAllowed(),
+    NoSuchTicket: lambda _: NotFound("ticket_id", "There is no such ticket."),
+    OperationalError: _of_database,
+    IntegrityError: _of_database,
+}
+
+
+def _first(detail: Any, place: str) -> tuple[str, str]:
+    """Returns the path and the reason of the first error of a serializer."""
+    if isinstance(detail, dict):
+        name, inner = next(iter(detail.items()))
+        if isinstance(name, int):
+            return _first(inner, f"{place}[{name}]")
+        if name == GENERAL:
+            return _first(inner, place)
+        return _first(inner, ".".join(filter(None, (place, shown(name)))))
+    if isinstance(detail, list):
+        number, inner = next((pair for pair in enumerate(detail) if pair[1]), (0, ""))
+        return _first(inner, f"{place}[{number}]" if isinstance(inner, dict) else place)
+    return place, str(detail)

@@ -1,0 +1,127 @@
+"""Fields of request bodies that accept exactly the JSON type that the contract names."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from workspace.identification import field_values
+from workspace.identification.field_values import Refused
+
+MAX_ID: Final = 200
+
+
+class Text(serializers.CharField):
+    """A string, kept as it is sent."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"trim_whitespace": False} | options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Send a string.")
+        text: str = super().to_internal_value(data)
+        return text
+
+
+class Typed(serializers.Field):
+    """A value that a function of `workspace.identification.field_values` reads."""
+
+    def read(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return self.read(data)
+        except Refused as refused:
+            raise serializers.ValidationError(str(refused)) from None
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class Time(Typed):
+    def read(self, value: Any) -> Any:
+        return field_values.time(value)
+
+
+@extend_schema_field({"type": "string", "format": "email", "maxLength": field_values.MAX_EMAIL})
+class Email(Typed):
+    def read(self, value: Any) -> Any:
+        return field_values.email(value)
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": 100})
+class Percentage(Typed):
+    def read(self, value: Any) -> Any:
+        if field_values.whole(value) > 100:  # noqa: PLR2004  per cent
+            raise Refused("Send a whole number from 0 to 100.")
+        return int(value)
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": field_values.MAX_WHOLE})
+class Whole(Typed):
+    def read(self, value: Any) -> Any:
+        return field_values.whole(value)
+
+
+@extend_schema_field({"type": "integer", "minimum": 1, "maximum": field_values.MAX_WHOLE})
+class Position(Typed):
+    def read(self, value: Any) -> Any:
+        if field_values.whole(value) == 0:
+            raise Refused("Messages are numbered from 1.")
+        return int(value)
+
+
+@extend_schema_field({"type": "number", "minimum": -1, "maximum": 1})
+class Sentiment(Typed):
+    def read(self, value: Any) -> Any:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not -1 <= value <= 1:
+            raise Refused("Send a number from -1 to 1.")
+        return float(value)
+
+
+@extend_schema_field({"type": "boolean"})
+class Flag(Typed):
+    def read(self, value: Any) -> Any:
+        return field_values.flag(value)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class Fields(Typed):
+    """An object of the caller's own names and values, of at most `max_bytes` as JSON."""
+
+    def __init__(self, max_bytes: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.max_bytes = max_bytes
+
+    def read(self, value: Any) -> Any:
+        return field_values.json_object(self.max_bytes)(value)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class Unchecked(Typed):
+    """An object whose members `traits` of `workspace.identification` checks one by one."""
+
+    def read(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Refused("Send an object.")
+        return value
+
+
+class Body(serializers.Serializer):
+    """An object with these members and no other."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            for name in data.keys() - self.fields.keys():
+                raise serializers.ValidationError({name: ["There is no such field."]})
+        return super().to_internal_value(data)
+
+
+def identifier(**options: Any) -> Text:
+    """Returns a field for an id in the caller's own system."""
+    return Text(**{"max_length": MAX_ID} | options)

@@ -1,0 +1,51 @@
+"""Reads request bodies: strict JSON, whatever the client accepts."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.conf import settings
+from rest_framework import exceptions
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import BaseParser
+
+from ingestion.errors import TooLarge
+from mcp_protocol import strict_json
+from mcp_protocol.errors import ProtocolError
+
+# A thousand customers with a hundred traits each.
+MAX_VALUES: Final = 200_000
+
+
+class StrictJson(BaseParser):
+    """JSON without what two parsers might read differently (mcp_protocol/strict_json.py)."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,  # noqa: ARG002  the framework's signature
+        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002
+    ) -> Any:
+        """Raises ParseError, and TooLarge before the whole body is read."""
+        limit = settings.HALO_MAX_BODY_BYTES
+        body = stream.read(limit + 1)
+        if len(body) > limit:
+            raise TooLarge("", f"Send at most {limit} bytes.")
+        try:
+            return strict_json.parse(body, MAX_VALUES)
+        except ProtocolError as problem:
+            raise exceptions.ParseError(str(problem)) from None
+
+
+class Beacon(StrictJson):
+    """JSON as text: `navigator.sendBeacon` can send no other type to another origin."""
+
+    media_type = "text/plain"
+
+
+class JsonOnly(DefaultContentNegotiation):
+    """Answers JSON, whatever the request accepts."""
+
+    def select_renderer(self, _request: Any, renderers: Any, _format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type

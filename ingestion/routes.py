@@ -1,0 +1,17 @@
+"""The addresses of the SDK API below /api/sdk/."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ingestion import views
+
+ROUTES: Final[Mapping[str, Callable[..., Any]]] = {
+    "config": views.ConfigView.as_view(),
+    "identify": views.IdentifyView.as_view(),
+    "users/update": views.UsersUpdateView.as_view(),
+    "companies": views.CompaniesView.as_view(),
+    "tickets/create": views.TicketsCreateView.as_view(),
+    "tickets/<str:ticket_id>/messages": views.TicketMessagesView.as_view(),
+    "events": views.EventsView.as_view(),
+    "chat/transcripts": views.TranscriptsView.as_view(),
+}

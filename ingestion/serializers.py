@@ -1,0 +1,215 @@
+"""The request and response bodies of the SDK API, from which its contract is generated.
+
+They check types and lengths. What a value means is checked in `workspace`.
+"""
+
+from typing import Final
+
+from rest_framework import serializers
+
+from ingestion.fields import (
+    Body,
+    Email,
+    Fields,
+    Flag,
+    Percentage,
+    Position,
+    Sentiment,
+    Text,
+    Time,
+    Unchecked,
+    Whole,
+    identifier,
+)
+from workspace import conversations, events, tickets
+from workspace.identification import profiles
+from workspace.models import (
+    AuthorKind,
+    ConversationOutcome,
+    GivenBy,
+    Mode,
+    Mood,
+    Rating,
+    TicketPriority,
+)
+from workspace.models.support import MAX_SUBJECT
+
+MAX_NAME: Final = 200
+
+
+class Identify(Body):
+    """A customer who is using the app now; without `user_id` and token, a lead with an email."""
+
+    user_id = identifier(required=False, help_text="The customer's id in your own system.")
+    company_id = identifier(
+        required=False, allow_blank=True, help_text="The company's id; empty for no company."
+    )
+    traits = Unchecked(required=False, help_text="See Traits.")
+    context = Unchecked(required=False, help_text="Entries {label, type, value} by key.")
+
+
+class UserUpdate(Body):
+    """A customer to change or to add."""
+
+    user_id = identifier(help_text="The customer's id in your own system.")
+    company_id = identifier(required=False, allow_blank=True, help_text="As in identify.")
+    traits = Unchecked(required=False, help_text="See Traits.")
+    context = Unchecked(required=False, help_text="As in identify.")
+
+
+class UsersUpdate(Body):
+    """Customers to change or to add; all or none are stored."""
+
+    users = serializers.ListField(child=UserUpdate(), min_length=1, max_length=profiles.MAX_UPDATES)
+
+
+class CompanyUpsert(Body):
+    """A company to change or to add."""
+
+    company_id = identifier(help_text="The company's id in your own system.")
+    traits = Unchecked(required=False, help_text="See Traits.")
+
+
+class TicketCreate(Body):
+    """A ticket, with the customer's first message."""
+
+    user_id = identifier(required=False, help_text="The customer; or send email.")
+    email = Email(required=False, help_text="The customer's address; or send user_id.")
+    subject = Text(max_length=MAX_SUBJECT)
+    message = Text(required=False, allow_blank=True, max_length=tickets.MAX_MESSAGE)
+    source = Text(required=False, max_length=50, help_text="Where it comes from; api if missing.")
+    category = Text(required=False, allow_blank=True, max_length=100)
+    priority = serializers.ChoiceField(TicketPriority.choices, required=False)
+    metadata = Fields(tickets.MAX_METADATA_BYTES, required=False, help_text="50,000 bytes.")
+
+
+class TicketReply(Body):
+    """A message in a ticket."""
+
+    message = Text(max_length=tickets.MAX_MESSAGE)
+    author = serializers.ChoiceField(AuthorKind.choices, required=False)
+    author_name = Text(required=False, allow_blank=True, max_length=MAX_NAME)
+    internal = Flag(required=False, help_text="A note that the customer never sees.")
+
+
+class Event(Body):
+    """Something that a person did."""
+
+    event_type = Text(
+        max_length=100, help_text="click, page_view, form_submit, error, or your own."
+    )
+    id = Text(
+        required=False, max_length=100, help_text="Your id; an event with a known id is not added."
+    )
+    at = Time(required=False, help_text="When it happened; now if missing or in the future.")
+    user_id = identifier(required=False, help_text="The customer; a visitor if missing.")
+    session_id = identifier(required=False, allow_blank=True)
+    page_url = Text(required=False, allow_blank=True, max_length=2048)
+    element_selector = Text(required=False, allow_blank=True, max_length=500)
+    metadata = Fields(events.MAX_METADATA_BYTES, required=False, help_text="10,000 bytes.")
+
+
+class EventBatch(Body):
+    """Events; all or none are stored. The keys are for sendBeacon, which sends no headers."""
+
+    events = serializers.ListField(child=Event(), min_length=1, max_length=events.MAX_BATCH)
+    api_key = identifier(required=False, help_text="The widget key, instead of X-Api-Key.")
+    user_token = Text(
+        required=False, max_length=8192, help_text="The identity token, instead of Authorization."
+    )
+
+
+class TranscriptMessage(Body):
+    """A message of a conversation."""
+
+    author = serializers.ChoiceField(AuthorKind.choices)
+    text = Text(allow_blank=True, max_length=conversations.MAX_MESSAGE)
+    author_name = Text(required=False, allow_blank=True, max_length=MAX_NAME)
+    at = Time(required=False, help_text="When it was written; now if missing.")
+    sentiment = Sentiment(required=False, help_text="From -1 (bad) to 1 (good).")
+
+
+class TranscriptRating(Body):
+    """A rating of one message."""
+
+    position = Position(help_text="The number of the message, from 1.")
+    rating = serializers.ChoiceField(Rating.choices)
+    comment = Text(required=False, allow_blank=True, max_length=conversations.MAX_MESSAGE)
+    given_by = serializers.ChoiceField(GivenBy.choices, required=False)
+
+
+class TranscriptUpsert(Body):
+    """A conversation, or a part of it."""
+
+    session_id = identifier(help_text="The conversation; sending it again changes it.")
+    user_id = identifier(required=False, help_text="The customer.")
+    agent_id = serializers.UUIDField(required=False, help_text="The AI agent that answered.")
+    mode = serializers.ChoiceField(Mode.choices, required=False)
+    mood = serializers.ChoiceField(Mood.choices, required=False)
+    outcome = serializers.ChoiceField(ConversationOutcome.choices, required=False)
+    confidence = Percentage(required=False)
+    score = Percentage(required=False)
+    started_at = Time(required=False)
+    ended_at = Time(required=False)
+    offset = Whole(required=False, help_text="How many messages precede these; 0 if missing.")
+    messages = serializers.ListField(
+        child=TranscriptMessage(), required=False, max_length=conversations.MAX_MESSAGES
+    )
+    ratings = serializers.ListField(
+        child=TranscriptRating(), required=False, max_length=conversations.MAX_MESSAGES
+    )
+
+
+class Done(serializers.Serializer):
+    """The request was stored."""
+
+    success = serializers.BooleanField()
+
+
+class Identified(Done):
+    """`id` is the customer's id in Halo, or the lead's."""
+
+    id = serializers.CharField()
+
+
+class UsersUpdated(Done):
+    """How many customers existed, and how many were added."""
+
+    updated = serializers.IntegerField()
+    created = serializers.IntegerField()
+
+
+class TicketCreated(Done):
+    """The new ticket."""
+
+    ticket_id = serializers.CharField()
+
+
+class TicketReplied(Done):
+    """`position` is the number of the new message in the ticket."""
+
+    ticket_id = serializers.CharField()
+    position = serializers.IntegerField()
+
+
+class TranscriptStored(Done):
+    """`messages` is how many the conversation has: the next `offset`."""
+
+    transcript_id = serializers.CharField()
+    messages = serializers.IntegerField()
+
+
+class Config(serializers.Serializer):
+    """What a page needs to know before it sends anything."""
+
+    org_id = serializers.UUIDField()
+    identity_verification = serializers.BooleanField()
+    max_events = serializers.IntegerField(help_text="Events in a batch.")
+
+
+class Problem(serializers.Serializer):
+    """An error; `field` is there where one field is concerned."""
+
+    error = serializers.CharField(help_text="invalid_request, forbidden and so on, by status.")
+    reason = serializers.CharField(help_text="One sentence.")
+    field = serializers.CharField(required=False, help_text="Such as events[3].event_type.")

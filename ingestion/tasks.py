@@ -1,0 +1,7 @@
+from foundation.background import task
+from ingestion import idempotency
+
+
+@task(name="ingestion.prune_repeatable_requests")
+def prune_repeatable_requests() -> int:
+    return idempotency.prune()

@@ -1,0 +1,225 @@
+"""The addresses of the SDK API. Each reads who is calling, then the body, then does the work."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from ingestion import callers, contract, errors, idempotency, requests, serializers
+from ingestion.callers import Caller, Secrets
+from ingestion.contract import operation
+from ingestion.errors import Forbidden
+from ingestion.parsing import Beacon, JsonOnly, StrictJson
+from oauth import server_keys
+from workspace import flags, organizations
+from workspace.events import MAX_BATCH
+from workspace.identification.field_values import InvalidField
+from workspace.models import Organization
+
+Sent: TypeAlias = Mapping[str, Any]
+
+PUBLIC_SECONDS: Final = 300
+
+
+class SdkView(APIView):
+    """Charges the rate limits, then answers JSON. Cookies are never read."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    renderer_classes = (JSONRenderer,)
+    parser_classes: Sequence[type[BaseParser]] = (StrictJson,)
+    content_negotiation_class = JsonOnly
+    metadata_class = None
+
+    def get_exception_handler(self) -> Callable[..., Response | None]:
+        return errors.response
+
+    def caller(self, request: Request, scope: str = server_keys.SDK_WRITE) -> Caller:
+        """Returns the caller by the headers. Raises RateLimited, Unauthorized and Forbidden."""
+        secrets = callers.presented(request)
+        charge(request, secrets)
+        return callers.of(request, secrets, scope)
+
+    def server(self, request: Request) -> Caller:
+        """Returns the caller, who has a server key. Raises Forbidden for others."""
+        caller = self.caller(request)
+        if not caller.is_server:
+            raise Forbidden("", "This address takes a server key.")
+        return caller
+
+
+class ConfigView(SdkView):
+    @operation(
+        "Read what a page needs to know. Needs no key.",
+        response=serializers.Config,
+        parameters=[contract.ORGANIZATION],
+        auth=[],
+    )
+    def get(self, request: Request) -> Response:
+        charge(request, Secrets())
+        found = _organization(request.query_params.get("org_id", ""))
+        body = {
+            "org_id": str(found.pk),
+            "identity_verification": organizations.flag(found.pk, flags.IDENTITY_VERIFICATION),
+            "max_events": MAX_BATCH,
+        }
+        return Response(body, headers={"Cache-Control": f"public, max-age={PUBLIC_SECONDS}"})
+
+
+class IdentifyView(SdkView):
+    @operation(
+        "Say who is using the app; adds the customer if needed.",
+        request=serializers.Identify,
+        response=serializers.Identified,
+    )
+    def post(self, request: Request) -> Response:
+        caller = self.caller(request)
+        return Response(requests.identify(caller, _read(serializers.Identify, request)))
+
+
+class UsersUpdateView(SdkView):
+    @operation(
+        "Change up to 1000 customers without changing when they were last seen.",
+        request=serializers.UsersUpdate,
+        response=serializers.UsersUpdated,
+        auth=contract.UPDATES,
+    )
+    def post(self, request: Request) -> Response:
+        secrets = callers.presented(request)
+        charge(request, secrets)
+        caller = callers.of_update(request, secrets)
+        return Response(requests.update_users(caller, _read(serializers.UsersUpdate, request)))
+
+
+class CompaniesView(SdkView):
+    @operation(
+        "Change a company; adds it if needed.",
+        request=serializers.CompanyUpsert,
+        response=serializers.Identified,
+    )
+    def post(self, request: Request) -> Response:
+        caller = self.caller(request)
+        return Response(requests.upsert_company(caller, _read(serializers.CompanyUpsert, request)))
+
+
+class TicketsCreateView(SdkView):
+    @operation(
+        "Create a ticket.",
+        request=serializers.TicketCreate,
+        response=serializers.TicketCreated,
+        parameters=[contract.IDEMPOTENCY_KEY],
+    )
+    def post(self, request: Request) -> Response:
+        caller = self.caller(request)
+        body = _read(serializers.TicketCreate, request)
+        return _once(request, caller, body, partial(requests.create_ticket, caller, body))
+
+
+class TicketMessagesView(SdkView):
+    @operation(
+        "Add a message to a ticket. A customer's message opens a resolved ticket again.",
+        request=serializers.TicketReply,
+        response=serializers.TicketReplied,
+        parameters=[contract.TICKET, contract.IDEMPOTENCY_KEY],
+        auth=contract.SERVERS,
+    )
+    def post(self, request: Request, ticket_id: str) -> Response:
+        caller = self.server(request)
+        body = _read(serializers.TicketReply, request)
+        run = partial(requests.reply_to_ticket, caller, ticket_id, body)
+        return _once(request, caller, body, run)
+
+
+class EventsView(SdkView):
+    parser_classes = (StrictJson, Beacon)
+
+    @operation(
+        "Record up to 100 events.",
+        request=serializers.EventBatch,
+        response=serializers.Done,
+    )
+    def post(self, request: Request) -> Response:
+        secrets = callers.presented(request)
+        if not secrets.key:
+            secrets = _in_body(request.data)
+        charge(request, secrets)
+        caller = callers.of(request, secrets, server_keys.SDK_WRITE)
+        return Response(requests.record_events(caller, _read(serializers.EventBatch, request)))
+
+
+class TranscriptsView(SdkView):
+    @operation(
+        "Store a conversation, or up to 50 further messages of one.",
+        request=serializers.TranscriptUpsert,
+        response=serializers.TranscriptStored,
+        auth=contract.SERVERS,
+    )
+    def post(self, request: Request) -> Response:
+        caller = self.server(request)
+        sent = _read(serializers.TranscriptUpsert, request)
+        return Response(requests.upsert_transcript(caller, sent))
+
+
+def openapi(_request: HttpRequest) -> HttpResponse:
+    """Returns the contract of this API."""
+    return HttpResponse(
+        _document(),
+        content_type="application/json",
+        headers={"Cache-Control": f"public, max-age={PUBLIC_SECONDS}"},
+    )
+
+
+@cache
+def _document() -> str:
+    from ingestion.routes import ROUTES  # noqa: PLC0415  it imports the views of this module
+
+    return json.dumps(contract.document(ROUTES), indent=2)
+
+
+def charge(request: Request, secrets: Secrets) -> None:
+    callers.charge(request, secrets, settings.HALO_RATE_SDK, settings.HALO_RATE_IP)
+
+
+def _read(body: type[Serializer], request: Request) -> Sent:
+    """Returns the checked body. Raises ParseError, TooLarge and ValidationError."""
+    serializer = body(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    sent: Sent = serializer.validated_data
+    return sent
+
+
+def _in_body(data: Any) -> Secrets:
+    """Returns the secrets that sendBeacon puts into the body: it sends no headers."""
+    given = data if isinstance(data, dict) else {}
+    key, token = given.get("api_key", ""), given.get("user_token", "")
+    return Secrets(key if isinstance(key, str) else "", token if isinstance(token, str) else "")
+
+
+def _once(request: Request, caller: Caller, body: Sent, run: Callable[[], Sent]) -> Response:
+    key = request.headers.get(idempotency.HEADER, "")
+    # A key of one customer means nothing for another one.
+    identity = caller.identity.user_id if caller.identity else ""
+    sent = {"path": request.path, "identity": identity, "body": body}
+    return Response(idempotency.once(caller.organization.pk, key, sent, run))
+
+
+def _organization(named: str) -> Organization:
+    """Raises InvalidField for text that is no id, and Http404 for an unknown organization."""
+    try:
+        organization_id = UUID(named)
+    except ValueError:
+        raise InvalidField("org_id", "Send the id of your organization.") from None
+    found = Organization.objects.filter(pk=organization_id, suspended_at__isnull=True).first()
+    if found is None:
+        raise errors.NotFound("org_id", "There is no such organization.")
+    return found

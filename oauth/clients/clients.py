@@ -1,0 +1,117 @@
+"""Clients: registration, lookup and authentication."""
+
+from dataclasses import asdict, dataclass
+from hmac import compare_digest
+from typing import Final
+
+from django.utils import timezone
+
+from foundation import ids
+from oauth.clients.client_metadata import ClientMetadata
+from oauth.endpoints import forms
+from oauth.endpoints.forms import Form
+from oauth.errors import InvalidClient, InvalidRequest
+from oauth.models import AuthMethod, Client
+
+CLIENT_ID: Final = "halo_client_"
+SECRET: Final = "halo_cs_"  # noqa: S105  a prefix
+UNKNOWN = "Unknown client. Register again: in your AI client, remove this server and add it again."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Registered:
+    """A new client and its secret in clear text (None for public clients), to be shown once."""
+
+    client: Client
+    secret: str | None
+
+
+def register(metadata: ClientMetadata, *, address: str) -> Registered:
+    """Registers a client dynamically (RFC 7591 section 3.1)."""
+    client = Client(
+        client_id=ids.opaque(CLIENT_ID),
+        registration_source=Client.RegistrationSource.DCR,
+        registered_from=address,
+    )
+    secret = None
+    if metadata.token_endpoint_auth_method != AuthMethod.NONE:
+        secret = ids.opaque(SECRET)
+        client.secret_sha256 = ids.sha256_hex(secret)
+    _store(client, metadata)
+    return Registered(client, secret)
+
+
+def preregister(client: Client, metadata: ClientMetadata) -> None:
+    """Saves a client that an admin adds or edits; `rotate_secret` creates its secret."""
+    client.registration_source = Client.RegistrationSource.MANUAL
+    if client._state.adding:  # noqa: SLF001  Django documents Model._state.adding
+        client.client_id = ids.opaque(CLIENT_ID)
+    _store(client, metadata)
+
+
+def rotate_secret(client: Client) -> str:
+    """Replaces the secret of a confidential client; returns the new one in clear text."""
+    secret = ids.opaque(SECRET)
+    client.secret_sha256 = ids.sha256_hex(secret)
+    client.save(update_fields=["secret_sha256", "updated"])
+    return secret
+
+
+def _store(client: Client, metadata: ClientMetadata) -> None:
+    client.name = metadata.client_name
+    client.redirect_uris = list(metadata.redirect_uris)
+    client.auth_method = metadata.token_endpoint_auth_method
+    client.is_native = metadata.is_native
+    client.scope = metadata.scope
+    client.metadata = asdict(metadata)
+    client.save()
+
+
+def find(client_id: str | None) -> Client | None:
+    """Returns the enabled client of this id; unknown and disabled look the same."""
+    client = _registered(client_id)
+    return client if client and client.disabled_at is None else None
+
+
+def authenticate(form: Form, authorization: str | None) -> Client:
+    """Authenticates the client of a token or revocation request (RFC 6749 section 2.3).
+
+    Raises InvalidRequest when two methods are mixed, InvalidClient when the proof fails or is not
+    of the registered method. A disabled client is authenticated too: its grants are refused, while
+    `invalid_client` would only make it register again.
+    """
+    method, client_id, secret = _credentials(form, authorization)
+    client = _registered(client_id)
+    if client is None:
+        raise InvalidClient(UNKNOWN, debug="unknown client")
+    if method != client.auth_method or not _proves(client, secret):
+        raise InvalidClient("Client authentication failed.", debug=f"client={client.pk}")
+    return client
+
+
+def _registered(client_id: str | None) -> Client | None:
+    if not client_id or len(client_id) > 255 or "\0" in client_id:  # noqa: PLR2004  the column
+        return None
+    return Client.objects.filter(client_id=client_id).first()
+
+
+def _credentials(form: Form, authorization: str | None) -> tuple[AuthMethod, str, str]:
+    in_form = form.get("client_secret")
+    if authorization is None:
+        method = AuthMethod.NONE if in_form is None else AuthMethod.POST
+        return method, form.required("client_id"), in_form or ""
+    client_id, secret = forms.parse_basic(authorization)
+    if in_form is not None or form.get("client_id") not in {None, client_id}:
+        raise InvalidRequest("Use only one client authentication method.")
+    return AuthMethod.BASIC, client_id, secret
+
+
+def _proves(client: Client, secret: str) -> bool:
+    if client.auth_method == AuthMethod.NONE:
+        return True
+    return compare_digest(ids.sha256_hex(secret), client.secret_sha256)
+
+
+def issued_at(client: Client) -> int:
+    """Returns when the client was registered, in Unix seconds."""
+    return int((client.created or timezone.now()).timestamp())

@@ -1,0 +1,179 @@
+"""Parses authorization requests, in the order that decides where errors are reported.
+
+Until the redirect URI is known to belong to the client, errors are shown to the user on a page of
+this server; after that they are sent to the client by redirect (RFC 6749 section 4.1.2.1).
+"""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from oauth import addresses
+from oauth.clients import cimd, clients, redirects
+from oauth.consent import grantable
+from oauth.endpoints.forms import Query
+from oauth.errors import (
+    InvalidRequest,
+    InvalidScope,
+    InvalidTarget,
+    RequestNotSupported,
+    RequestUriNotSupported,
+    UnsupportedResponseType,
+)
+from oauth.grants import pkce
+from oauth.models import Client
+from oauth.scopes import ScopeSet
+
+
+class UnsafeRequest(Exception):
+    """The client or its redirect URI is unknown, so the response must not redirect."""
+
+    def __init__(self, problem: str, *, client: Client | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.client = client
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnAddress:
+    """The redirect URI of the client and the state to return."""
+
+    client: Client
+    redirect_uri: str
+    state: str | None
+
+    def location(self, params: list[tuple[str, str]]) -> str:
+        """Returns the redirect with these parameters, `state` and `iss` (RFC 9207 section 2)."""
+        state = [] if self.state is None else [("state", self.state)]
+        return redirects.with_parameters(
+            self.redirect_uri, [*params, *state, ("iss", addresses.issuer())]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationParameters:
+    """A valid request, which may be shown to the user."""
+
+    back: ReturnAddress
+    scope: ScopeSet
+    resource: str
+    code_challenge: str
+    prompt: frozenset[str]
+
+    @property
+    def must_not_ask(self) -> bool:
+        """Returns whether the client requires no page (OpenID Connect Core 3.1.2.1)."""
+        return self.prompt == {"none"}
+
+    @property
+    def must_ask(self) -> bool:
+        """Returns whether the client requires the page, for consent or for another account.
+
+        The page serves `consent`, `login` and `select_account` alike, since it names the account
+        and offers to switch it. An unknown value requires the page too.
+        """
+        return bool(self.prompt - {"none"})
+
+
+def must_fetch(query: Query) -> bool:
+    """Returns whether this server would have to fetch the client's metadata document."""
+    client_id = query.values.get("client_id")
+    return cimd.is_metadata_url(client_id) and cimd.needs_fetch(client_id)
+
+
+def return_address(query: Query, *, asker: str, address: str) -> ReturnAddress:
+    """Returns the client and its redirect URI; `asker` and `address` are of the user.
+
+    Raises UnsafeRequest; InvalidClient and ServerBusy for a client with a metadata document.
+    """
+    client = _client(query, asker, address)
+    redirect_uri = _redirect_uri(query, client)
+    return ReturnAddress(client, redirect_uri, query.values.get("state"))
+
+
+def read(query: Query, back: ReturnAddress) -> AuthorizationParameters:
+    """Parses the request. Raises the OAuthError to redirect with."""
+    if repeated := query.duplicated - {"resource"}:
+        raise InvalidRequest(f"{min(repeated)[:60]} must not be sent more than once.")
+    if "\0" in (back.state or ""):
+        raise InvalidRequest("state must not contain a NUL character.")
+    _require_code_flow(query)
+    challenge = pkce.check_challenge(
+        query.once("code_challenge"), query.once("code_challenge_method")
+    )
+    prompt = _prompt(query)
+    resource = _resource(query)
+    scope = _scope(query, back.client, addresses.project_of(resource))
+    return AuthorizationParameters(back, scope, resource, challenge, prompt)
+
+
+def _client(query: Query, asker: str, address: str) -> Client:
+    if "client_id" in query.duplicated:
+        raise UnsafeRequest("client_id must not be sent more than once.")
+    client_id = query.values.get("client_id")
+    if cimd.is_metadata_url(client_id):
+        return cimd.resolve(client_id, asker=asker, address=address)
+    client = clients.find(client_id)
+    if client is None:
+        raise UnsafeRequest("unknown client")
+    return client
+
+
+def _redirect_uri(query: Query, client: Client) -> str:
+    if "redirect_uri" in query.duplicated:
+        raise UnsafeRequest("redirect_uri must not be sent more than once.", client=client)
+    asked = query.values.get("redirect_uri")
+    if asked is None and len(client.redirect_uris) == 1:
+        # RFC 6749 section 3.1.2.3: with one registered URI the parameter may be left out.
+        return str(client.redirect_uris[0])
+    if asked is None or redirects.matches(client.redirect_uris, asked) is None:
+        raise UnsafeRequest("unregistered redirect_uri", client=client)
+    return asked
+
+
+def _require_code_flow(query: Query) -> None:
+    if query.once("request") is not None:
+        raise RequestNotSupported("Request objects are not supported.")
+    if query.once("request_uri") is not None:
+        raise RequestUriNotSupported("Request objects (request_uri) are not supported.")
+    if query.once("response_type") is None:
+        raise InvalidRequest("response_type is required.")
+    if query.once("response_type") != "code":
+        raise UnsupportedResponseType("response_type must be code.")
+    if query.once("response_mode") not in {None, "query"}:
+        raise InvalidRequest("response_mode must be query.")
+
+
+def _prompt(query: Query) -> frozenset[str]:
+    prompt = frozenset((query.once("prompt") or "").split(" ")) - {""}
+    if "none" in prompt and len(prompt) > 1:  # OpenID Connect Core 3.1.2.1
+        raise InvalidRequest("prompt=none must not be combined with other values.")
+    return prompt
+
+
+def _scope(query: Query, client: Client, project_id: str | None) -> ScopeSet:
+    text = query.verbatim("scope")
+    if text is None:
+        text = _default_scope(client, project_id)
+    requested = grantable.for_resource(text, project_id)
+    if not requested:
+        raise InvalidScope("None of the requested scopes is known to this server.")
+    return requested
+
+
+def _default_scope(client: Client, project_id: str | None) -> str:
+    if project_id is None:
+        return client.scope or settings.HALO_DEFAULT_SCOPE
+    # A client that registered for the workspace may use a project, too.
+    return str(grantable.for_resource(client.scope, project_id))
+
+
+def _resource(query: Query) -> str:
+    if "resource" in query.duplicated:
+        raise InvalidTarget("Send resource only once.")
+    given = query.once("resource")
+    # Clients of MCP 2025-03-26 send no resource; the scopes of one project name it.
+    project_id = None if given else grantable.only_project(query.verbatim("scope") or "")
+    if project_id is not None:
+        return addresses.resource(f"/{project_id}")
+    return addresses.canonical_resource(given)

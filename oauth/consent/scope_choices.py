@@ -1,0 +1,120 @@
+"""Scopes as choices with descriptions, for the consent page and for the page of a connection."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from oauth import ports, scopes
+from oauth.ports import Project, ProjectTool, UnlockedTool
+from oauth.scopes import Scope, ScopeSet
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeChoice:
+    """One scope to select, its description, and the tools that it permits now."""
+
+    value: str
+    title: str
+    sentence: str
+    kind: str
+    tools: tuple[UnlockedTool, ...]
+    empty_reason: str
+    checked: bool
+    held_by: str = ""  # the title of a selected scope that includes this one, which is not selected
+
+    @property
+    def is_empty(self) -> bool:
+        return bool(self.empty_reason) and not self.tools
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeGroup:
+    kind: str
+    title: str
+    choices: tuple[ScopeChoice, ...]
+
+
+def groups(scope: ScopeSet, organization_id: UUID) -> tuple[ScopeGroup, ...]:
+    """Returns the scopes with descriptions, read before act, each with the tools it permits now."""
+    of_workspace = [one for one in scope if one.project is None]
+    unlocked = ports.scope_explainer().tools(of_workspace, organization_id)
+    named = names(scope)
+    choices = [_choice(one, tools, named) for one, tools in unlocked.items()]
+    choices += _of_projects(scope, organization_id, named)
+    choices.sort(key=lambda choice: choice.kind != "read")
+    titles = {"read": _("Read"), "act": _("Act on your behalf")}
+    return tuple(
+        ScopeGroup(kind, titles[kind], tuple(members))
+        for kind, members in groupby(choices, key=lambda choice: choice.kind)
+    )
+
+
+def names(scope: Iterable[Scope]) -> dict[str, str]:
+    """Returns the display names that scopes are described with, by id."""
+    project_ids = {one.project for one in scope} - {None}
+    of_projects = ports.projects().names(map(str, project_ids)) if project_ids else {}
+    return ports.scope_explainer().integration_names() | of_projects
+
+
+def _choice(scope: Scope, tools: Sequence[UnlockedTool], named: Mapping[str, str]) -> ScopeChoice:
+    words = scopes.describe(scope, named)
+    return ScopeChoice(
+        value=str(scope),
+        title=words.title,
+        sentence=words.sentence,
+        kind=words.kind,
+        tools=tuple(tools),
+        empty_reason=_("No tools available yet: no integration is turned on."),
+        checked=True,
+    )
+
+
+def _of_projects(
+    scope: ScopeSet, organization_id: UUID, named: Mapping[str, str]
+) -> Iterator[ScopeChoice]:
+    found = {
+        project_id: ports.projects().find(project_id)
+        for project_id in dict.fromkeys(one.project for one in scope)
+        if project_id is not None
+    }
+    for one in scope:
+        if one.project is not None:
+            project = found[one.project]
+            is_own = project is not None and project.organization_id == organization_id
+            yield _of_project(one, project if is_own else None, named)
+
+
+def _of_project(scope: Scope, project: Project | None, named: Mapping[str, str]) -> ScopeChoice:
+    tools = {tool.name: tool for tool in project.tools} if project else {}
+    name = scope.parts[2]
+    if name in tools:
+        return _single(scope, tools[name])
+    words = scopes.describe(scope, named)
+    return ScopeChoice(
+        value=str(scope),
+        title=words.title,
+        sentence=words.sentence,
+        kind=words.kind,
+        tools=tuple(map(_as_unlocked, tools.values())) if name == "*" else (),
+        empty_reason=_("No tools available now."),
+        checked=True,
+    )
+
+
+def _single(scope: Scope, tool: ProjectTool) -> ScopeChoice:
+    return ScopeChoice(
+        value=str(scope),
+        title=tool.title or tool.name,
+        sentence=tool.description,
+        kind="read" if tool.is_read else "act",
+        tools=(),
+        empty_reason="",
+        checked=True,
+    )
+
+
+def _as_unlocked(tool: ProjectTool) -> UnlockedTool:
+    return UnlockedTool(tool.name, tool.title or tool.name, tool.description)

@@ -1,0 +1,80 @@
+"""The discovery documents (RFC 8414, RFC 9728): public, cached for five minutes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from oauth import addresses, scopes
+from oauth.endpoints import replies
+from oauth.models import AuthMethod
+from oauth.scopes import SUPPORTED
+
+CACHED = {"Cache-Control": "public, max-age=300"}
+
+
+@replies.accepts("GET", "HEAD")
+def authorization_server(_request: HttpRequest) -> HttpResponse:
+    return JsonResponse(authorization_server_document(), headers=CACHED)
+
+
+@replies.accepts("GET", "HEAD")
+def protected_resource(request: HttpRequest) -> HttpResponse:
+    document = protected_resource_document(addresses.resource_as_reached(request.get_host()))
+    return JsonResponse(document, headers={**CACHED, "Vary": "Host"})
+
+
+@replies.accepts("GET", "HEAD")
+def project_resource(request: HttpRequest, project_id: str) -> HttpResponse:
+    """Returns the metadata of a project's resource, at its address and at its alias.
+
+    Equal for projects that exist and those that do not: the document is public.
+    """
+    path = request.path_info.removeprefix(addresses.WELL_KNOWN)
+    resource = addresses.resource_as_reached(request.get_host(), path)
+    document = protected_resource_document(
+        resource, [str(scopes.for_project(project_id))], "Airlock"
+    )
+    return JsonResponse(document, headers={**CACHED, "Vary": "Host"})
+
+
+def authorization_server_document() -> dict[str, Any]:
+    """Returns the metadata of RFC 8414 section 2, limited to what this server supports."""
+    return {
+        "issuer": addresses.issuer(),
+        "authorization_endpoint": addresses.url("/api/mcp/oauth/authorize"),
+        "token_endpoint": addresses.url("/api/mcp/oauth/token"),
+        "registration_endpoint": addresses.url("/api/mcp/oauth/register"),
+        "revocation_endpoint": addresses.url("/api/mcp/oauth/revoke"),
+        "scopes_supported": [str(scope) for scope in SUPPORTED],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": list(AuthMethod.values),
+        "revocation_endpoint_auth_methods_supported": list(AuthMethod.values),
+        "code_challenge_methods_supported": ["S256"],
+        "client_id_metadata_document_supported": settings.HALO_CIMD,
+        # RFC 9207: every authorization response, error or not, names the issuer.
+        "authorization_response_iss_parameter_supported": True,
+        "service_documentation": addresses.url("/docs/"),
+    }
+
+
+def protected_resource_document(
+    resource: str, supported: Sequence[str] = tuple(map(str, SUPPORTED)), name: str = "Halo MCP"
+) -> dict[str, Any]:
+    """Returns the metadata of RFC 9728 section 2; by default that of the workspace."""
+    return {
+        "resource": resource,
+        "authorization_servers": [addresses.issuer()],
+        "scopes_supported": list(supported),
+        "bearer_methods_supported": ["header"],
+        "resource_name": name,
+        "resource_documentation": addresses.url("/docs/"),
+    }
+
+
+def not_found(_request: HttpRequest, _rest: str = "") -> HttpResponse:
+    """Returns a JSON 404 for everything else under /.well-known/, because SDKs parse the body."""
+    return JsonResponse({"error": "not_found"}, status=404)

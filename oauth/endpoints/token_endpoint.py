@@ -1,0 +1,111 @@
+"""POST /api/mcp/oauth/token and /revoke: the endpoints that clients call with a form."""
+
+from contextlib import suppress
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from foundation import peer
+from foundation.limits import Bucket
+from oauth.clients import clients
+from oauth.endpoints import forms, replies
+from oauth.endpoints.forms import Form
+from oauth.errors import InvalidRequest, OAuthError, ServerBusy, UnsupportedGrantType
+from oauth.grants import codes, tokens
+from oauth.grants.codes import Proof
+from oauth.grants.pairs import Pair
+from oauth.models import Client
+
+MAX_BODY_BYTES = 16_384  # bytes of a form
+
+
+@csrf_exempt
+@replies.accepts("POST")
+@replies.endpoint("token_rejected")
+def token(request: HttpRequest) -> HttpResponse:
+    """The code and refresh grants (RFC 6749 section 3.2)."""
+    address = replies.address_of(request)
+    form = _charged_form(request, address)
+    client = clients.authenticate(form, request.headers.get("Authorization"))
+    match form.required("grant_type"):
+        case "authorization_code":
+            pair = _redeem(form, client, address)
+        case "refresh_token":
+            pair = _refresh(form, client, address)
+        case _:
+            raise UnsupportedGrantType("grant_type must be authorization_code or refresh_token.")
+    return replies.json(pair.body())
+
+
+@csrf_exempt
+@replies.accepts("POST")
+@replies.endpoint("revoke_rejected")
+def revoke(request: HttpRequest) -> HttpResponse:
+    """Returns always 200, so that nobody can test whether a token exists (RFC 7009 section 2.2).
+
+    The exception is 429 for an address over its limit: the token was not read, so the client may
+    retry.
+    """
+    address = replies.address_of(request)
+    # Revocation must work when the counters do not.
+    with suppress(ServerBusy):
+        replies.spend(_place(address), address=address)
+    try:
+        form = _form(request)
+        client = clients.authenticate(form, request.headers.get("Authorization"))
+        tokens.revoke(form.required("token"), client=client, address=address)
+    except OAuthError as problem:
+        replies.log.info("revoke_ignored", error=problem.code, debug=problem.debug)
+    return replies.private(HttpResponse(status=200))
+
+
+def _charged_form(request: HttpRequest, address: str) -> Form:
+    """Parses the form, charged to its client and address, or only its address if it is invalid."""
+    try:
+        form = _form(request)
+        client_id = _claimed_client(form, request.headers.get("Authorization"))
+    except OAuthError:
+        replies.spend(_place(address), address=address)
+        raise
+    # Per client and address: a client at another address cannot use up the limit. The address comes
+    # first because the client chooses its id: after it, an id such as `id:2001:db8` would change an
+    # abbreviated IPv6 network into another.
+    share = Bucket(f"token:{peer.rate_key(address)}:{client_id}", settings.HALO_RATE_TOKEN)
+    replies.spend(share, _place(address), address=address)
+    return form
+
+
+def _place(address: str) -> Bucket:
+    return Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)
+
+
+def _form(request: HttpRequest) -> Form:
+    if request.META.get("QUERY_STRING"):
+        # Queries are logged; credentials must not be (RFC 6749 section 2.3.1).
+        raise InvalidRequest("Send the parameters in the request body, not in the URL.")
+    body = replies.body(request, max_bytes=MAX_BODY_BYTES)
+    return forms.parse_form(body, request.headers.get("Content-Type", ""), max_bytes=MAX_BODY_BYTES)
+
+
+def _claimed_client(form: Form, authorization: str | None) -> str:
+    return forms.parse_basic(authorization)[0] if authorization else form.required("client_id")
+
+
+def _redeem(form: Form, client: Client, address: str) -> Pair:
+    proof = Proof(
+        verifier=form.required("code_verifier"),
+        redirect_uri=form.get("redirect_uri"),
+        resource=form.get("resource"),
+    )
+    return codes.redeem(form.required("code"), client=client, proof=proof, address=address)
+
+
+def _refresh(form: Form, client: Client, address: str) -> Pair:
+    return tokens.rotate(
+        form.required("refresh_token"),
+        client=client,
+        scope=form.get("scope"),
+        resource=form.get("resource"),
+        address=address,
+    )

@@ -1,0 +1,169 @@
+"""Tokens with which a user's MCP client calls one project of the gateway, without OAuth.
+
+A token is created once and shown once; its SHA-256 is stored. It belongs to a user and to one
+resource, and grants all tools of the project, within its policy. Membership, user and organization
+are conditions of every request (`oauth/grants/grant_conditions.py`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from audit import record
+from foundation import ids
+from foundation.db.statements import Statement
+from oauth import expiry, scopes
+from oauth.credentials import Verifier
+from oauth.grants import grant_conditions
+from oauth.models import McpToken
+from oauth.principal import Principal, Unauthenticated
+from workspace import changes, flags
+from workspace.models import Membership, Organization, User
+
+PREFIX: Final = "halo_mt_"
+
+# The aliases are those of `grant_conditions`.
+SELECT: Final = """
+SELECT a.id, a.organization_id, u.id, u.email, a.name, f.enabled, o.calls_per_minute,
+       a.last_used_at IS NULL OR a.last_used_at < %s
+  FROM oauth_mcptoken a
+  JOIN workspace_user u ON u.id = a.user_id
+  JOIN workspace_organization o ON o.id = a.organization_id
+  LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
+ WHERE (a.expires_at IS NULL OR a.expires_at > %s)
+   AND a.resource_path = %s
+   AND """
+ACTIVE: Final = SELECT + grant_conditions.SQL_WITHOUT_CLIENT
+AUTHENTICATE: Final = Statement(ACTIVE + " AND a.checksum = %s")
+STILL: Final = Statement(ACTIVE + " AND a.id = %s")
+
+
+class NotAMember(Exception):
+    """The user is no member of the organization."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token that was just created; its secret cannot be read again."""
+
+    row: McpToken
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"<NewToken {self.row.pk}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A token in a list, and its status: active, expired or revoked."""
+
+    row: McpToken
+    status: str
+
+    @property
+    def project_id(self) -> str:
+        return self.row.resource_path.removeprefix("/")
+
+
+def verifier(path: str) -> Verifier:
+    """The verifier of the tokens for one project, by the path of its resource."""
+    recheck = partial(_found, STILL, path)
+    return Verifier(partial(_found, AUTHENTICATE, path), recheck, recheck)
+
+
+def issue(
+    user: User,
+    organization: Organization,
+    resource_path: str,
+    *,
+    name: str,
+    days: int,
+    address: str,
+) -> NewToken:
+    """Creates a token, valid for so many days; 0 is for ever. Raises NotAMember."""
+    membership = Membership.objects.filter(user=user, organization=organization).first()
+    if membership is None:
+        raise NotAMember
+    secret = ids.opaque(PREFIX)
+    row = McpToken.objects.create(
+        user=user,
+        organization=organization,
+        membership=membership,
+        resource_path=resource_path,
+        name=name,
+        checksum=ids.sha256_hex(secret),
+        ending=secret[-expiry.ENDING :],
+        expires_at=expiry.after(days),
+    )
+    _record("mcp_token_created", row, user, address)
+    return NewToken(row, secret)
+
+
+def revoke(row: McpToken, *, user: User, address: str) -> bool:
+    """Ends a token with the next request; returns whether it was not revoked before."""
+    active = McpToken.objects.filter(pk=row.pk, revoked_at__isnull=True)
+    if not active.update(revoked_at=timezone.now()):
+        return False
+    # Open streams and sockets of the token end at once.
+    changes.publish([row.organization_id])
+    _record("mcp_token_revoked", row, user, address)
+    return True
+
+
+def of_user(user: User) -> QuerySet[McpToken]:
+    """Returns the tokens of a user, the newest first."""
+    rows = McpToken.objects.filter(user=user)
+    return rows.select_related("organization").order_by("-pk")
+
+
+def listed(rows: Iterable[McpToken]) -> list[Listed]:
+    return [Listed(row, _status(row)) for row in rows]
+
+
+def _found(statement: Statement, path: str, token: str | UUID) -> Principal:
+    """The principal of a token, by its SHA-256 or its id, as the statement asks."""
+    now = datetime.now(UTC)
+    row = statement.row(
+        now - timedelta(seconds=expiry.USE_SECONDS), flags.MCP_SERVER, now, path, token
+    )
+    if row is None:
+        raise Unauthenticated("invalid_token")
+    token_id, enabled = ids.from_row(row[0]), row[5]
+    if row[7]:
+        McpToken.objects.filter(pk=token_id).update(last_used_at=now)
+    return Principal(
+        token_id=token_id,
+        authorization_id=token_id,
+        organization_id=ids.from_row(row[1]),
+        user_id=ids.from_row(row[2]),
+        user_email=row[3],
+        # No client is registered; calls of one token are found by this in the audit log.
+        client_id=f"mcp-token:{token_id}",
+        client_name=row[4],
+        scope=scopes.parse(str(scopes.for_project(path.removeprefix("/")))),
+        mcp_server_on=flags.DEFAULTS[flags.MCP_SERVER] if enabled is None else bool(enabled),
+        calls_per_minute=row[6],
+        credential=PREFIX,
+    )
+
+
+def _status(row: McpToken) -> str:
+    # A token of a user who has left never works again.
+    return "revoked" if row.membership_id is None else expiry.status(row)
+
+
+def _record(kind: str, row: McpToken, user: User, address: str) -> None:
+    record.security_event(
+        kind,
+        address=address,
+        subject=str(row.pk),
+        organization_id=str(row.organization_id),
+        user_id=str(user.pk),
+        detail=f"{row.name} ({row.resource_path})",
+    )

@@ -1,0 +1,81 @@
+"""Reads documents in a process of its own, which has neither the server's memory nor its secrets.
+
+A hostile file may make a parser run or allocate without end; the process is ended instead.
+"""
+
+import base64
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from retrieval.documents.readers import read
+from retrieval.documents.sections import Document, Section, Unreadable
+
+ROOT: Final = Path(__file__).parents[2]
+SECONDS: Final = 60
+MAX_MEMORY: Final = 2 * 1_073_741_824
+TOO_HARD: Final = "Reading the document took too much time or memory."
+
+Read = Document | Unreadable
+
+
+def read_all(documents: Iterable[tuple[str, bytes]], seconds: float = SECONDS) -> list[Read]:
+    """Returns the text of each (kind, content), or why it cannot be read.
+
+    If the time is over or the process ends, no document after the last read one can be read.
+    """
+    listed = list(documents)
+    sent = [json.dumps([kind, base64.b64encode(data).decode()]) for kind, data in listed]
+    process = subprocess.Popen(  # noqa: S603  every word is ours
+        [sys.executable, "-m", "retrieval.documents.process", str(int(seconds))],
+        cwd=ROOT,
+        env={},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        output, _ = process.communicate("\n".join(sent).encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    complete = output.splitlines(keepends=True)
+    found = [_decoded(line) for line in complete if line.endswith(b"\n")]
+    return [*found, *(Unreadable(TOO_HARD) for _ in listed[len(found) :])]
+
+
+def _decoded(line: bytes) -> Read:
+    value: Any = json.loads(line)
+    if isinstance(value, str):
+        return Unreadable(value)
+    title, sections = value
+    return Document(title, tuple(Section(heading, text) for heading, text in sections))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Reads the documents on the standard input, a line each, and writes a line for each."""
+    seconds = int(arguments[0])
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    for line in sys.stdin.buffer:
+        kind, content = json.loads(line)
+        sys.stdout.write(json.dumps(_encoded(kind, base64.b64decode(content))) + "\n")
+        sys.stdout.flush()
+
+
+def _encoded(kind: str, content: bytes) -> str | list[Any]:
+    try:
+        document = read(kind, content)
+    except Unreadable as unreadable:
+        return str(unreadable)
+    except (MemoryError, RecursionError):
+        return TOO_HARD
+    return [document.title, [[section.heading, section.text] for section in document.sections]]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

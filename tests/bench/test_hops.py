@@ -1,0 +1,141 @@
+"""`./run bench hops`: the figures of one warm call, and what is counted."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bench.call_trace import Profiler, Trace
+from foundation import ids, peer
+from foundation.limits import Bucket, Limit
+from tests.architecture.sources import ROOT
+
+FIGURE = re.compile(r"^  (\w[\w ]*?) +(\d+)", re.MULTILINE)
+
+
+def traced(work: object) -> Trace:
+    """What a function counts; the test's own functions are not the product's."""
+    assert callable(work)
+    trace = Trace()
+    sys.setprofile(Profiler(trace))
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return trace
+
+
+@pytest.mark.once  # on SQLite wherever it runs
+@pytest.mark.slow
+def test_every_figure_of_a_call_is_printed() -> None:
+    words = ["--tool", "setup_get_jwt_sample", "--revision", "2026-07-28", "--list"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.hops", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    figures = {name: int(number) for name, number in FIGURE.findall(done.stdout)}
+    assert {
+        "modules",
+        "functions",
+        "function calls",
+        "module changes",
+        "threads",
+        "data objects",
+        "data types",
+        "carrier types",
+    } <= set(figures)
+    # The event loop's thread, and one of the pool.
+    assert figures["threads"] == 2
+    assert figures["modules"] <= figures["functions"] <= figures["function calls"]
+    assert "Principal 1" in done.stdout
+    assert re.search(r"^    tools_registry.sources.setup \d+$", done.stdout, re.MULTILINE)
+
+
+# At both revisions, a little above what they take: a call that needs more has got more hops.
+LIMITS = {
+    "setup_get_jwt_sample": {"modules": 35, "functions": 152, "carrier types": 12},
+    "search_docs": {"modules": 42, "functions": 184, "carrier types": 12},
+}
+
+
+@pytest.mark.once  # on SQLite wherever it runs
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", LIMITS)
+def test_a_warm_call_takes_no_more_modules_functions_and_carriers(tool: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.hops", "--tool", tool],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    found = FIGURE.findall(done.stdout)
+    for name, limit in LIMITS[tool].items():
+        numbers = [int(number) for figure, number in found if figure == name]
+        assert len(numbers) == 2
+        assert max(numbers) <= limit, f"{name}: {numbers}"
+
+
+def test_a_tool_that_is_not_measured_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.hops", "--tool", "read_doc"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 2
+    assert "read_doc" in done.stderr
+
+
+def test_modules_functions_and_calls_are_counted() -> None:
+    peer.rate_key.cache_clear()  # what is cached is no call
+    trace = traced(lambda: [ids.sha256_hex("a"), ids.sha256_hex("b"), peer.rate_key("::1")])
+
+    assert list(trace.modules)[:2] == ["foundation.ids", "foundation.peer"]
+    assert trace.modules["foundation.ids"] == 2
+    assert ("foundation.ids", "sha256_hex") in {function[:2] for function in trace.functions}
+    assert len(trace.functions) < trace.modules.total()
+    assert trace.changes == 3  # each from the test
+
+
+def test_objects_of_data_types_are_counted_with_their_names() -> None:
+    trace = traced(lambda: [Bucket("a", Limit.parse("1/s")), Bucket("b", Limit.parse("1/s"))])
+
+    assert trace.objects["Bucket"] == 2
+
+
+def test_a_coroutine_that_continues_is_no_further_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def pausing() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    def several() -> Iterator[int]:
+        yield from range(3)
+
+    trace = Trace()
+    begun: list[str] = []
+    monkeypatch.setattr(trace, "note", lambda frame: begun.append(frame.f_code.co_name))
+    sys.setprofile(Profiler(trace))
+    try:
+        asyncio.run(pausing())
+        list(several())
+    finally:
+        sys.setprofile(None)
+
+    assert begun.count("pausing") == begun.count("several") == 1

@@ -1,0 +1,97 @@
+"""An approver decides a request with the keyboard, and another open page of it follows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser import accessibility, chromium
+from tests.drivers import project_rows
+from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.server import Server, evaluate, running
+
+pytestmark = [pytest.mark.browser, pytest.mark.process]
+
+# A project to call, with a member's token for it, and another one: its policy is edited.
+PROJECTS = """
+from oauth import mcp_tokens
+from tests.drivers import grants, project_rows
+from workspace.models import Membership, User
+owner, grant = User.objects.get(email="ada@example.com"), grants.granted()
+Membership.objects.create(user=owner, organization=grant.organization, role="admin")
+row = project_rows.project(grant.organization, owner)
+token = mcp_tokens.issue(
+    grant.user, grant.organization, f"/{row.pk}", name="Laptop", days=0, address=""
+)
+print(row.pk, token.secret, project_rows.project(grant.organization, owner, name="Other").pk)
+"""
+
+
+# A server of its own: on the one that tests share, nobody else expects a second organization.
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("deciding")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def projects(server: Server) -> tuple[McpClient, str]:
+    """A client of the one project, and the id of the other one."""
+    called, token, edited = evaluate(server.env, PROJECTS).split()
+    return McpClient(token).through(over_http(f"{server.url}/{called}")), edited
+
+
+def test_a_decision_appears_on_every_open_page_of_the_request(
+    browser: Browser, server: Server, projects: tuple[McpClient, str], pictures: Path
+) -> None:
+    tool = project_rows.DELETE_USER.name
+    asked = projects[0].call(tool, {"id": "u" * 400}).facts
+    path = f"/requests/{asked['requestId']}"
+    with chromium.visiting(browser, server.url, bypass_csp=True) as visitor:
+        visitor.signed_in()
+        visitor.open("/requests")
+        assert accessibility.findings(visitor.page) == []
+        assert visitor.too_wide_by == 0
+        page = visitor.page
+        page.get_by_role("link", name=tool).first.click()
+        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+        assert accessibility.findings(page) == []
+        page.set_viewport_size(chromium.PHONE)
+        assert visitor.too_wide_by == 0
+        page.screenshot(path=pictures / "request-phone.png", full_page=True)
+        page.set_viewport_size(chromium.DESKTOP)
+        page.screenshot(path=pictures / "request.png", full_page=True)
+        second = page.context.new_page()
+        second.goto(f"{server.url}{path}")
+        second.get_by_label("Reason").focus()
+        second.keyboard.type("Not this one.")
+        second.keyboard.press("Tab")
+        second.keyboard.press("Enter")
+        expect(second.get_by_text("Rejected.", exact=True)).to_be_visible()
+        expect(page.get_by_text("Not this one.")).to_be_visible()
+        expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+        assert visitor.problems == []
+
+
+def test_a_policy_is_edited_on_a_phone(
+    browser: Browser, server: Server, projects: tuple[McpClient, str], pictures: Path
+) -> None:
+    with chromium.visiting(
+        browser, server.url, bypass_csp=True, viewport=chromium.PHONE
+    ) as visitor:
+        visitor.signed_in()
+        visitor.open(f"/projects/{projects[1]}/policy")
+        page = visitor.page
+        page.get_by_label("Tools").fill("delete_*")
+        page.get_by_label("Conditions").fill('/id prefix "u"')
+        page.get_by_label("Effect").select_option("deny")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_text("With this rule")).to_be_visible()
+        page.get_by_role("button", name="Save rule").click()
+        expect(page.get_by_text("Saved. It applies from the next call on.")).to_be_visible()
+        visitor.open(f"/projects/{projects[1]}/policy")
+        assert accessibility.findings(page) == []
+        assert visitor.too_wide_by == 0
+        page.screenshot(path=pictures / "policy.png", full_page=True)
+        assert visitor.problems == []

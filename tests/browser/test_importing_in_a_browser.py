@@ -1,0 +1,65 @@
+"""An admin imports a file in a real browser, from the template to the report of refused rows."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import accessibility, chromium, contrast
+from tests.browser.chromium import Visitor
+from tests.drivers.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]
+
+# The worker picks a file up within seconds; a machine that is busy takes longer.
+SOON = 60_000
+REFUSED = "external_id,mrr\n" + "".join(f"c-{number},much\n" for number in range(60))
+
+
+def upload(page: Page, name: str, content: bytes) -> None:
+    organization = page.get_by_label("Organization")
+    if not organization.input_value():
+        organization.select_option(index=1)
+    given = {"name": name, "mimeType": "text/csv", "buffer": content}
+    page.get_by_label("File").set_input_files(files=[given])  # type: ignore[list-item]  # as Playwright documents it
+    page.get_by_role("button", name="Upload and check").click()
+
+
+def assert_is_fit_to_be_seen(visitor: Visitor, pictures: Path, name: str) -> None:
+    for width, size in (("phone", chromium.PHONE), ("desktop", chromium.DESKTOP)):
+        visitor.page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme)
+            picture = pictures / f"import-{name}-{width}-{scheme}.png"
+            visitor.page.screenshot(path=picture, full_page=True, animations="disabled")
+            assert contrast.hard_to_read(visitor.page) == [], scheme
+        assert visitor.too_wide_by == 0, width
+    assert visitor.problems == []
+    assert accessibility.findings(visitor.page) == []
+    # The checker writes style elements, which the policy stops.
+    visitor.problems.clear()
+
+
+def test_a_file_is_previewed_confirmed_and_imported(
+    browser: Browser, server: Server, pictures: Path
+) -> None:
+    with chromium.visiting(browser, server.url) as visitor:
+        page = visitor.signed_in().page
+        visitor.open("/admin/workspace/dataimport/add/?kind=companies")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download a template for companies").click()
+        template = Path(download.value.path()).read_bytes()
+        upload(page, "companies.csv", template)
+
+        expect(page.get_by_text("Ready to import")).to_be_visible(timeout=SOON)
+        assert_is_fit_to_be_seen(visitor, pictures, "ready")
+        page.get_by_role("button", name="Import").click()
+
+        expect(page.get_by_text("Imported", exact=True)).to_be_visible(timeout=SOON)
+        expect(page.get_by_text("1 new")).to_be_visible()
+        assert_is_fit_to_be_seen(visitor, pictures, "done")
+
+        page.get_by_role("link", name="Upload another file").click()
+        upload(page, "companies.csv", REFUSED.encode())
+        expect(page.get_by_text("Nothing was imported.")).to_be_visible(timeout=SOON)
+        assert_is_fit_to_be_seen(visitor, pictures, "refused")

@@ -1,0 +1,139 @@
+"""Web and worker end together, however they are ended, and a worker that dies comes back."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.commands.deployment import TIMEOUT, Deployment, until, within
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc"),
+]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ending_it_leaves_no_process(prepared: Deployment, ending: signal.Signals) -> None:
+    process = prepared.start()
+    until(prepared.is_up)
+    until(prepared.workers)
+
+    # To the group, as a terminal sends Ctrl-C and its own closing.
+    os.killpg(process.pid, ending)
+
+    assert process.wait(TIMEOUT) == 0
+    assert prepared.processes() == {}
+    log = prepared.log.read_text()
+    assert log.count("Stopping...\n") == 1
+    assert log.endswith("Stopped.\n")
+    assert "Traceback" not in log
+
+
+def test_an_idle_worker_ends_without_waiting_for_its_next_look_at_the_queue(
+    prepared: Deployment,
+) -> None:
+    """Celery looks for a request to stop every two seconds, and kept the whole server waiting."""
+    env = {"REDIS_URL": "", "DJANGO_SETTINGS_MODULE": "halo_mcp.settings"}
+    process = prepared.run("-c", END_WHILE_WAITING, **env)
+    assert process.wait(TIMEOUT) == 0
+    assert "looked 0 times" in prepared.log.read_text()
+
+
+# A worker that gets SIGTERM while it sleeps between two looks, and counts the looks after that.
+END_WHILE_WAITING = """
+import os, signal, sys, threading, time
+import django
+django.setup()
+from celery.signals import worker_ready
+from kombu.transport.filesystem import Channel
+from halo_mcp import celery
+
+main, get, looks, before = threading.get_ident(), Channel._get, [], []
+
+def look(*words):
+    looks.append(words)
+    return get(*words)
+
+def is_sleeping():
+    return sys._current_frames()[main].f_code.co_name == "drain_events"
+
+def end(**_):
+    while not (looks and is_sleeping()):
+        time.sleep(0.01)
+    before.append(len(looks))
+    os.kill(os.getpid(), signal.SIGTERM)
+
+Channel._get = look
+begin = lambda **_: threading.Thread(target=end, daemon=True).start()
+worker_ready.connect(begin, weak=False)
+try:
+    celery.work()
+finally:
+    os.write(1, f"looked {len(looks) - before[0]} times".encode())
+"""
+
+
+def test_ending_it_while_it_prepares_leaves_no_process(deployment: Deployment) -> None:
+    process = deployment.start()
+    until(deployment.listens)
+
+    os.killpg(process.pid, signal.SIGINT)
+
+    assert process.wait(TIMEOUT) == 0
+    assert deployment.processes() == {}
+    assert deployment.log.read_text().endswith("Stopped.\n")
+
+
+def test_a_worker_does_not_outlive_a_server_that_was_killed(prepared: Deployment) -> None:
+    process = prepared.start()
+    until(prepared.workers)
+
+    process.kill()
+
+    process.wait(TIMEOUT)
+    until(lambda: prepared.processes() == {})
+
+
+def test_a_worker_that_was_killed_is_replaced_and_works_on(prepared: Deployment) -> None:
+    process = prepared.start()
+    until(prepared.is_up)
+    killed = until(prepared.workers)
+    begun = prepared.manage("shell", "--no-imports", "-c", BEGIN_A_CALL).strip()
+
+    os.kill(killed[0], signal.SIGKILL)
+    replaced = until(lambda: [pid for pid in prepared.workers() if pid not in killed])
+
+    assert len(replaced) == 2, "the beat of the killed worker is still there"
+    until(lambda: swept(prepared, begun))
+    process.terminate()
+    process.wait(TIMEOUT)
+
+
+# A call with side effects that a crash left open an hour ago: the sweeper's to name.
+BEGIN_A_CALL = """
+from datetime import timedelta
+from django.utils import timezone
+from audit import record
+hour_ago = timezone.now() - timedelta(hours=1)
+call = record.Execution(method="tools/call", started_at=hour_ago)
+print(record.execution(record.Actor(), call).hex)
+"""
+SEND_THE_SWEEPER = """
+from halo_mcp.celery import app
+app.send_task("audit.finish_interrupted")
+"""
+
+
+def swept(deployment: Deployment, execution: str) -> bool:
+    """Send the sweeper, and again when asked again: another run on this Redis may empty it."""
+    deployment.manage("shell", "--no-imports", "-c", SEND_THE_SWEEPER)
+    done = within(15, lambda: outcome(deployment, execution) == "interrupted")
+    return bool(done)
+
+
+def outcome(deployment: Deployment, execution: str) -> str:
+    rows = deployment.tables()["action_executions"]
+    (row,) = (row for row in rows if execution in row.replace("-", ""))
+    return "interrupted" if "interrupted" in row else "open"

@@ -1,0 +1,365 @@
+"""An organization's admins use the Django admin for their own organization, and for no other."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.db import models
+from django.db.models import F
+from django.test import Client as Http
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from approvals.models import ApprovalRequest
+from audit.models import ActionExecution, SecurityEvent
+from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
+from oauth.grants import tokens
+from oauth.models import Authorization, Grant
+from oauth.scopes import parse
+from tests.drivers import grants
+from tests.drivers.grants import Grant as Consent
+from tests.drivers.records import Records
+from tools_registry.models import ActionToggle, IntegrationMode
+from tools_registry.vendors import credentials
+from workspace.administration import access as admin_access
+from workspace.administration.scoped import ScopedAdmin, ScopedInline
+from workspace.models import (
+    Agent,
+    Customer,
+    DataImport,
+    Event,
+    FeatureFlag,
+    Feedback,
+    Lead,
+    Membership,
+    Organization,
+    Role,
+    Ticket,
+    User,
+)
+
+MARK = "zweiteorg"
+MODELS = [model for model in admin.site._registry if model._meta.label != "oauth.IDToken"]
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """An organization with a row of everything, each of which carries its name."""
+
+    name: str
+    organization: Organization
+    admin: User
+    member: User
+    rows: dict[type[models.Model], Any]
+
+    def browser(self, user: User | None = None) -> Http:
+        client = Http()
+        client.force_login(user or self.admin)
+        return client
+
+
+def tenant(name: str, *, role: Role = Role.ADMIN) -> Tenant:
+    consent = grants.granted("actions:*", client_name=f"{name} client")
+    place, owner = consent.organization, consent.user
+    Organization.objects.filter(pk=place.pk).update(name=f"{name} place", slug=f"{name}-place")
+    User.objects.filter(pk=owner.pk).update(email=f"owner@{name}.example", name=f"{name} owner")
+    boss = User.objects.create_user(f"admin@{name}.example", name=f"{name} admin")
+    membership = Membership.objects.create(user=boss, organization=place, role=role)
+    member = User.objects.create_user(f"member@{name}.example", name=f"{name} member")
+    Membership.objects.create(user=member, organization=place)
+    place.refresh_from_db()
+    rows = {Organization: place, User: member, Membership: membership, **rows_of(name, consent)}
+    return Tenant(name, place, boss, member, rows)
+
+
+def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
+    place = consent.organization
+    agent = place.agents.get()
+    pair = tokens.issue(consent.authorization, parse("actions:*"))
+    assert pair.access
+    text = {"organization_id": str(place.pk), "client_id": f"{name}-client"}
+    mode = IntegrationMode.objects.create(organization=place, integration=f"{name}_crm")
+    credentials.store(mode, f"{name} key")
+    execution = ActionExecution.objects.create(
+        **text, actor_kind="agent", outcome="success", tool=f"{name}.tool", reason=f"{name}_reason"
+    )
+    event = SecurityEvent.objects.create(
+        **text, kind=f"{name}_kind", minute=timezone.now(), address_prefix=f"{name}/24"
+    )
+    request = ApprovalRequest.objects.create(
+        organization=place,
+        integration="stripe",
+        requested_with="stripe.request_refund",
+        tool="stripe.refund",
+        digest=name,
+        summary=f"{name} refund",
+        user_id="someone",
+        user_email=f"x@{name}.example",
+        client_id=f"{name}-client",
+        authorization_id="1",
+        credential="halo_at_",
+        credential_id="1",
+    )
+    code = Grant.objects.create(
+        authorization=consent.authorization,
+        code=name,
+        code_challenge=name,
+        expires=timezone.now(),
+        redirect_uri=f"https://{name}.example/cb",
+    )
+    rows: list[models.Model] = [
+        execution,
+        event,
+        request,
+        code,
+        mode,
+        consent.client,
+        consent.authorization,
+        consent.authorization.access_tokens.get(),
+        consent.authorization.refresh_tokens.get(),
+        Customer.objects.create(organization=place, name=f"{name} customer", email_key=name),
+        ActionToggle.objects.create(agent=agent, integration=f"{name}_crm", action="act"),
+        FeatureFlag.objects.create(organization=place, name=f"{name}_flag", enabled=True),
+        agent,
+        DataImport.objects.create(organization=place, kind="customers", file_name=f"{name}.csv"),
+        *gateway_rows(name, consent),
+    ]
+    return {**recorded(name, consent), **{type(row): row for row in rows}}
+
+
+def gateway_rows(name: str, consent: Consent) -> list[models.Model]:
+    """A project of the organization, with everything that belongs to it."""
+    place = consent.organization
+    project = Project.objects.create(
+        organization=place, name=f"{name} project", target_url=f"https://{name}.example"
+    )
+    tool = ProjectTool(project=project, name=f"{name}_tool", key=f"GET /{name}", operation={})
+    tool.save()
+    credential = UpstreamCredential.objects.create(
+        project=project, user=consent.user, scheme=f"{name} scheme", sealed=b""
+    )
+    usage = MonthlyUsage.objects.create(organization=place, month=timezone.now().date())
+    return [project, tool, credential, Plan.objects.create(organization=place), usage]
+
+
+def recorded(name: str, consent: Consent) -> dict[type[models.Model], Any]:
+    """A row of everything that the organization records, each with its name in it."""
+    made = Records(consent, word=name).add()
+    of_customer = {"customer": made.customers[0]}
+    # A number of one digit is found everywhere on a page.
+    Event.objects.filter(**of_customer).update(id=F("id") + 10**12)
+    rows = [made.companies[0], made.tickets[0], made.conversations[0]]
+    rows += [model.objects.get(**of_customer) for model in (Lead, Feedback, Event)]
+    return {type(row): row for row in rows}
+
+
+@pytest.fixture
+def ours(db: None) -> Tenant:  # noqa: ARG001  opens the database
+    return tenant("ourorg")
+
+
+@pytest.fixture
+def theirs(db: None) -> Tenant:  # noqa: ARG001  opens the database
+    return tenant(MARK)
+
+
+def page_of(model: type[models.Model], name: str, *args: object) -> str:
+    meta = model._meta
+    keys = [quote(str(key)) for key in args]
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=keys)
+
+
+def patterns(resolver: URLResolver) -> Iterator[URLPattern]:
+    for one in resolver.url_patterns:
+        if isinstance(one, URLResolver):
+            yield from patterns(one)
+        else:
+            yield one
+
+
+def admin_addresses(theirs: Tenant, model: type[models.Model]) -> set[str]:
+    """Every named address of a model's pages in the admin, with the ids of another organization."""
+    row, place = theirs.rows[model], theirs.organization
+    meta = model._meta
+    (site,) = (one for one in get_resolver().url_patterns if str(one.pattern) == "admin/")
+    own = f"{meta.app_label}_{meta.model_name}_"
+    others = tuple(
+        f"{each._meta.app_label}_{each._meta.model_name}_" for each in MODELS if each is not model
+    )
+    found = set()
+    for pattern in patterns(site):
+        name = str(pattern.name)
+        of_the_app = name.startswith(meta.app_label) and not name.startswith(others)
+        if not (name.startswith(own) or of_the_app):
+            continue
+        taken = pattern.pattern.converters
+        known = {"object_id": row.pk, "id": row.pk, "pk": row.pk, "organization_id": place.pk}
+        known |= {"integration": "hubspot", "client_pk": row.pk, "kind": "csv"}
+        arguments = {name: known[name] for name in taken}
+        if "pk" in taken and model is not ApprovalRequest:
+            arguments["pk"] = theirs.rows[ApprovalRequest].pk
+        found.add(reverse(f"admin:{pattern.name}", kwargs=arguments))
+    return found
+
+
+def state() -> list[Any]:
+    """Every row of every tenant-owned table, except sessions and the log of the admin."""
+    tables = [*(model for model in MODELS if model._meta.app_label != "mfa"), Agent, FeatureFlag]
+    return [
+        (model._meta.label, *sorted(map(repr, model._default_manager.values_list())))
+        for model in tables
+        if model not in {SecurityEvent, ActionExecution}
+    ]
+
+
+def test_every_page_of_the_admin_is_limited_to_organizations() -> None:
+    pages = admin.site._registry
+    inlines = [inline for page in pages.values() for inline in page.inlines]
+    assert all(isinstance(page, ScopedAdmin) for page in pages.values())
+    assert all(issubclass(inline, ScopedInline) for inline in inlines)
+    for name in ("get_queryset", "get_list_filter", "history_view"):
+        own = {getattr(type(page), name) for page in pages.values()}
+        assert own == {getattr(ScopedAdmin, name)}, name
+    with_lookup = (model for model, page in pages.items() if page.organization_lookup)
+    labels = {model._meta.label_lower for model in with_lookup}
+    assert labels == {*admin_access.VERBS_OF_ADMINS} - {
+        "workspace.featureflag",
+        "workspace.agent",
+    }
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.SUPER_ADMIN])
+def test_no_address_of_the_admin_shows_or_changes_another_organization(role: Role) -> None:
+    ours, theirs = tenant("ourorg", role=role), tenant(MARK)
+    browser, before = ours.browser(), state()
+    forms: list[dict[str, str]] = [{}, {"post": "yes", "act": "disconnect", "note": "no"}]
+    for model in set(MODELS) & set(theirs.rows):
+        addresses = admin_addresses(theirs, model)
+        assert len(addresses) >= 4
+        for address in sorted(addresses):
+            shown = browser.get(address)
+            assert shown.status_code < 500, address
+            assert shown.status_code != 200 or MARK not in b"".join(shown).decode(), address
+            for form in forms:
+                answer = browser.post(address, form)
+                assert answer.status_code < 500, address
+                assert MARK not in b"".join(answer).decode(), address
+    assert state() == before
+
+
+def test_another_organizations_row_is_answered_as_a_missing_one(
+    ours: Tenant, theirs: Tenant
+) -> None:
+    browser = ours.browser()
+    for model, row in theirs.rows.items():
+        if model not in MODELS:
+            continue
+        for page in ("change", "delete", "history"):
+            answers = []
+            for key in (row.pk, missing(row)):
+                answer = browser.get(page_of(model, page, key), follow=True)
+                said = answer.content.decode().replace(str(key), "ID")
+                said = re.sub(r'(csrfmiddlewaretoken" value|nonce)="[^"]*"', "", said)
+                answers.append((answer.status_code, answer.redirect_chain, said))
+            assert answers[0] == answers[1], (model, page)
+
+
+def missing(row: models.Model) -> str:
+    """A key of the same form that no row has."""
+    text = str(row.pk)
+    return text[:-4] + ("0000" if text[-4:] != "0000" else "1111")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.SUPER_ADMIN])
+def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
+    ours, theirs = tenant("ourorg", role=role), tenant(MARK)
+    browser = ours.browser()
+    opened = []
+    for model in MODELS:
+        address = page_of(model, "changelist")
+        for query in (
+            {},
+            {"q": MARK},
+            {"o": "1"},
+            {"_to_field": "id"},
+        ):
+            answer = browser.get(address, query)
+            said = answer.content.decode().replace(f'value="{MARK}"', "").replace(f"q={MARK}", "")
+            said = said.replace(f"q%3D{MARK}", "")
+            assert MARK not in said, (address, query)
+            assert str(theirs.organization.pk) not in said, (address, query)
+        if answer.status_code == 200:
+            opened.append(model._meta.label_lower)
+    assert set(opened) == {*admin_access.VERBS_OF_ADMINS} - {
+        "workspace.featureflag",
+        "workspace.agent",
+    }
+    named = {"organization": str(theirs.organization.pk)}
+    assert MARK not in browser.get(page_of(ActionExecution, "changelist"), named).content.decode()
+    for model in (Customer, Ticket, Membership, Authorization, ApprovalRequest, IntegrationMode):
+        chosen = {"organization__id__exact": str(theirs.organization.pk)}
+        answer = browser.get(page_of(model, "changelist"), chosen, follow=True)
+        assert MARK not in answer.content.decode()
+
+
+def test_forms_offer_and_accept_own_choices_only(ours: Tenant, theirs: Tenant) -> None:
+    browser, place = ours.browser(), str(theirs.organization.pk)
+    before = state()
+    agent = theirs.rows[Agent]
+    sent: list[tuple[type[models.Model], dict[str, str]]] = [
+        (Customer, {"organization": place, "name": "planted"}),
+        (DataImport, {"organization": place, "kind": "customers", "file": ""}),
+        (IntegrationMode, {"organization": place, "integration": "hubspot", "actions_on": "on"}),
+        (ActionToggle, {"agent": str(agent.pk), "integration": "hubspot", "action": "x"}),
+        (Membership, {"organization": place, "user": str(ours.admin.pk), "role": "admin"}),
+        (Organization, {"name": "new", "slug": "new"}),
+    ]
+    for model, form in sent:
+        address = page_of(model, "add")
+        assert MARK not in browser.get(address).content.decode()
+        answer = browser.post(address, form)
+        assert answer.status_code in {200, 403}, address
+        assert MARK not in answer.content.decode()
+    moved = ours.rows[ActionToggle]
+    form = {"agent": str(agent.pk), "integration": "hubspot", "action": "x"}
+    assert browser.post(page_of(ActionToggle, "change", moved.pk), form).status_code == 200
+    assert state() == before
+
+
+def test_autocomplete_answers_with_own_rows_only(ours: Tenant, theirs: Tenant) -> None:
+    browser = ours.browser()
+    fields = [
+        (model._meta.app_label, model._meta.model_name, field.name)
+        for model in [*MODELS, Agent, FeatureFlag, LogEntry]
+        for field in model._meta.get_fields()
+    ]
+    found = 0
+    for app_label, model_name, field_name in fields:
+        query = {"app_label": app_label, "model_name": model_name, "field_name": field_name}
+        answer = browser.get(reverse("admin:autocomplete"), query | {"term": ""})
+        assert answer.status_code in {200, 403, 404}, query
+        assert MARK not in answer.content.decode(), query
+        if answer.status_code == 200:
+            found += "ourorg" in answer.content.decode()
+            answer = browser.get(reverse("admin:autocomplete"), query | {"term": MARK})
+            assert MARK not in answer.content.decode(), query
+    assert found
+    assert theirs.rows
+
+
+def test_actions_leave_the_rows_of_another_organization(ours: Tenant, theirs: Tenant) -> None:
+    browser, before = ours.browser(), state()
+    for model in set(MODELS) & set(theirs.rows):
+        for action in ("delete_selected", "revoke", "disable", "enable", "reset"):
+            chosen = {"action": action, "_selected_action": [str(theirs.rows[model].pk)]}
+            for form in (chosen | {"select_across": "0"}, chosen | {"post": "yes"}):
+                answer = browser.post(page_of(model, "changelist"), form)
+                assert MARK not in answer.content.decode()
+    assert state() == before

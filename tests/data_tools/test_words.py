@@ -1,0 +1,174 @@
+"""Search of messages by words: every word of the query, phrases, and any text as a query."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.drivers.data_tools import answer, call, ids, refusal
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient
+from tests.drivers.threads import MINUTE, NOON, by_customer, by_teammate, ticket
+from tools_registry.data import listing
+from workspace import words
+from workspace.models import TicketMessage
+
+TEXTS = {
+    "sso": "We cannot sign in with Okta since the onboarding call.",
+    "export": 'The export of invoices fails with "quota exceeded" at 2.5 GB.',
+    "mail": "Write to maria.keller@acme.example about the single-sign-on add-on.",
+    "price": "What does the Café plan cost? 100% of us like it; naïve ' OR 1=1 --",
+}
+
+
+@pytest.fixture
+def tickets(grant: Grant) -> dict[str, str]:
+    """The id of a ticket for each text, whose subject is its name."""
+    return {
+        name: ticket(grant, f"About {name}", by_customer("Hello there."), by_teammate(text)).pk
+        for name, text in TEXTS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("okta", ["sso"]),
+        ("OKTA", ["sso"]),
+        ("call okta", ["sso"]),
+        ("okta invoices", []),
+        ("exports invoice", ["export"]),
+        ("onboard", ["sso"]),
+        ('"quota exceeded"', ["export"]),
+        ('"exceeded quota"', []),
+        ('fails "quota exceeded"', ["export"]),
+        ('"quota exceeded', ["export"]),
+        ("how is the export", ["export"]),
+        ("single sign on", ["mail"]),
+        ("single-sign-on", ["mail"]),
+        ("add-on", ["mail"]),
+        ("maria.keller@acme.example", ["mail"]),
+        ("2.5", ["export"]),
+        ("about price", ["price"]),
+        ("hello okta", []),
+        ("NOT okta", ["sso"]),
+        ("okta OR invoices", []),
+        ("okta*", ["sso"]),
+        ("-okta", ["sso"]),
+        ("heading:okta", []),
+        ("NEAR(okta)", []),
+        ("café", ["price"]),
+    ],
+)
+def test_a_query_finds_the_messages_with_all_its_words(
+    mcp: McpClient, tickets: dict[str, str], query: str, found: list[str]
+) -> None:
+    result = answer(mcp, "data_search_tickets", query=query)
+    assert ids(result) == [tickets[name] for name in found]
+    assert result["total"] == len(found)
+
+
+@pytest.mark.parametrize("query", ["the", "to be or not to be", "?!", '""', "+-*", '"the"'])
+def test_a_query_without_a_word_to_search_for_is_refused(
+    mcp: McpClient, tickets: dict[str, str], query: str
+) -> None:
+    error = refusal(mcp, "data_search_tickets", query=query)
+    assert error["reason"] == "send 1 to 10 words, not counting such as the, and, is."
+    assert tickets
+
+
+def test_a_query_of_more_words_than_the_limit_is_refused(mcp: McpClient) -> None:
+    error = refusal(mcp, "data_search_tickets", query=" ".join(f"word{n}" for n in range(11)))
+    assert error["field"] == "query"
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(query=st.text(st.sampled_from("ab\"'*():^-+&|!<>\\%_\u202e ßé²日"), min_size=2))
+def test_any_text_is_a_query(mcp: McpClient, grant: Grant, query: str) -> None:
+    result = call(mcp, "data_search_tickets", query=query[:200]).result
+    if result["isError"]:
+        error = json.loads(result["content"][0]["text"])
+        assert (error["code"], error["field"]) == (-32602, "query")
+    else:
+        assert result["structuredContent"]["total"] == grant.organization.tickets.count() == 0
+
+
+def test_terms_of_any_characters_raise_nothing(grant: Grant) -> None:
+    ticket(grant, "One", by_customer("text"))
+    rows = TicketMessage.objects.all()
+    for term in ('a"b', "a\0b", "'", "a' OR 'b", "\\", "a:*", "!a & b", "²"):
+        assert list(words.matching(rows, [term, "text"])) in ([], list(rows))
+
+
+def test_of_a_common_word_the_total_is_a_lower_bound(
+    mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = [
+        ticket(grant, "Export", created_at=NOON - number * MINUTE).pk
+        for number in range(4)
+        if ticket(grant, "Import", created_at=NOON - number * MINUTE)
+    ]
+    for pk in newest:
+        TicketMessage.objects.create(
+            organization=grant.organization, ticket_id=pk, position=1, heading="Export", text=""
+        )
+    exact = answer(mcp, "data_search_tickets", query="export", page_size=2)
+    assert (exact["total"], ids(exact)) == (4, newest[:2])
+    monkeypatch.setattr(words, "MAX_MATCHES", 3)
+    monkeypatch.setattr(words, "MAX_COMMON", 3)
+    found = answer(mcp, "data_search_tickets", query="export", page_size=2)
+    assert (found["at_least"], ids(found)) == (3, newest[:2])
+    cursor: Any = found["next_cursor"]
+    more = answer(mcp, "data_search_tickets", query="export", page_size=2, cursor=cursor)
+    assert (ids(more), "next_cursor" in more) == (newest[2:], False)
+
+
+def test_of_a_common_word_the_first_rows_are_grouped_and_the_result_says_so(
+    mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, category in enumerate(("billing", "", "billing", "sso")):
+        made = ticket(grant, "Export", created_at=NOON - number * MINUTE, category=category)
+        TicketMessage.objects.create(
+            organization=grant.organization, ticket=made, position=1, heading="Export", text=""
+        )
+    asked: Any = {"query": "export", "group_by": "category"}
+    exact = answer(mcp, "data_search_tickets", **asked)
+    monkeypatch.setattr(words, "MAX_MATCHES", 3)
+    common = answer(mcp, "data_search_tickets", **asked)
+    assert (common["groups"], common["total"]) == (exact["groups"], 4)
+    days = answer(mcp, "data_search_tickets", **{**asked, "group_by": "day"})
+    assert days["groups"] == [{"value": f"{NOON:%Y-%m-%d}", "count": 4}]
+    monkeypatch.setattr(listing, "MAX_GROUPED", 4)
+    whole = answer(mcp, "data_search_tickets", **asked)
+    assert (whole["groups"], whole["total"], "hints" in whole) == (exact["groups"], 4, False)
+    monkeypatch.setattr(listing, "MAX_GROUPED", 3)
+    bounded = answer(mcp, "data_search_tickets", **asked)
+    assert bounded["groups"] == [
+        {"value": "billing", "count": 2},
+        {"value": "(none)", "count": 1},
+    ]
+    assert (bounded["at_least"], "total" in bounded) == (3, False)
+    assert bounded["hints"] == [listing.NOT_ALL_GROUPED]
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "part"),
+    [
+        ("short text", "text", "short text"),
+        ("no such word", "other", "no such word"),
+        (f"{'word ' * 40}invoices are due{' later' * 40}", "invoice", "invoices are due"),
+        ("x" * 500, "x", "x" * 100 + "…"),
+        ("a\n\n b", "b", "a b"),
+    ],
+)
+def test_an_excerpt_is_around_the_first_word_that_was_found(
+    text: str, term: str, part: str
+) -> None:
+    excerpt = words.excerpt(text, [term], 100)
+    assert part in excerpt
+    assert len(excerpt) <= 102
+    assert excerpt.startswith("…") == text.startswith("word")

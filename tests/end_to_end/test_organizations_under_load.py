@@ -1,0 +1,117 @@
+"""Six organizations at once: each answer and each row is of the organization that called.
+
+Clients list and call while an admin turns switches and connections are revoked: by default for a
+third of a minute, and for a whole one with HALO_TEST_LOAD_SECONDS=60.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import cycle
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.oauth_client import REVOKE
+from tests.drivers.tenants import Revoked, Row, Tenant, client_of, founded, rows
+from tests.tools_registry.test_subscriptions_process import Admin
+
+pytestmark = pytest.mark.process
+
+SECONDS = float(os.environ.get("HALO_TEST_LOAD_SECONDS", "20"))
+ORGANIZATIONS = 6
+# More often would revoke every connection before the end.
+TURNS_EVERY = max(0.1, SECONDS / 200)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Laboratory]:
+    with laboratory(tmp_path, {"HALO_RATE_TOKEN": "100000/m"}) as running:
+        yield running
+
+
+class Load:
+    """What runs at once against one server, until the time is over or something failed."""
+
+    def __init__(self, running: Laboratory, tenants: list[Tenant], existing: Path) -> None:
+        self._server = running.server
+        self._tenants = tenants
+        self._existing = existing
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        works = [self._turn_switches, self._revoke]
+        steady = [(self._call, tenant, -1) for tenant in self._tenants]
+        revoked = [(self._call, tenant, 0) for tenant in self._tenants]
+        with ThreadPoolExecutor(len(works) + len(steady) + len(revoked)) as pool:
+            begun = [pool.submit(work) for work in works]
+            begun += [pool.submit(*each) for each in (*steady, *revoked)]
+            deadline = time.monotonic() + SECONDS
+            while time.monotonic() < deadline and not any(each.done() for each in begun):
+                self._is_over.wait(0.1)
+            self._is_over.set()
+            for each in begun:
+                each.result()
+
+    def _call(self, tenant: Tenant, first: int) -> None:
+        """Call with one connection after the other; the last one is never revoked."""
+        for connection in tenant.connections[first:]:
+            url = self._server.mcp_url
+            with client_of(tenant, connection, url, self._existing) as client:
+                try:
+                    while not self._is_over.is_set():
+                        client.do_everything()
+                except Revoked:
+                    continue
+                return
+
+    def _turn_switches(self) -> None:
+        with closing(Admin(self._server.url)) as admin:
+            for number, tenant in enumerate(cycle(self._tenants)):
+                is_on = number // len(self._tenants) % 2
+                admin.switch(tenant.switch, **({"enabled": "on"} if is_on else {}))
+                if self._is_over.wait(TURNS_EVERY):
+                    return
+
+    def _revoke(self) -> None:
+        """Revoke all connections but the last, an organization after the other."""
+        with httpx2.Client(base_url=self._server.url, timeout=30) as http:
+            for number in range(len(self._tenants[0].connections) - 1):
+                for tenant in self._tenants:
+                    if self._is_over.wait(TURNS_EVERY):
+                        return
+                    connection = tenant.connections[number]
+                    connection.is_being_revoked.set()
+                    form = {"token": connection.token, "client_id": tenant.client_id}
+                    assert http.post(REVOKE, data=form).status_code == 200
+                    connection.is_revoked.set()
+
+
+def test_no_organization_sees_or_records_anything_of_another(
+    running: Laboratory, tmp_path: Path
+) -> None:
+    existing = tmp_path / "existing"
+    existing.touch()
+    tenants = founded(running, ORGANIZATIONS)
+    Load(running, tenants, existing).run()
+
+    for tenant in tenants:
+        assert tenant.lists > 3, "too few to mean anything"
+        assert tenant.turned_away
+        outcomes = {(tool, outcome) for _, _, _, tool, outcome, _ in tenant.answered}
+        assert {("crm.find_contact", end) for end in ("success", "refused")} <= outcomes
+    answered = [row for tenant in tenants for row in tenant.answered]
+    recorded, ended = partition(rows(running))
+    assert sorted(recorded) == sorted(answered)
+    assert ended <= {request for tenant in tenants for request in tenant.turned_away}
+
+
+def partition(recorded: list[Row]) -> tuple[list[Row], set[str]]:
+    """The rows of answered calls, and the requests whose token ended while they waited."""
+    ended = {row[0] for row in recorded if row[-1] == "token_ended"}
+    return [row for row in recorded if row[0] not in ended], ended

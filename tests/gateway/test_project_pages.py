@@ -1,0 +1,253 @@
+"""The pages of projects in the console, through Django's client."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client as Http
+
+from audit.models import SecurityEvent
+from gateway import credentials, projects
+from gateway.models import Effect, ImportDraft, Plan, Project, ProjectTool, UpstreamCredential
+from tests.drivers import grants
+from tests.drivers.fake_vendors import site as sites
+from tests.drivers.fake_vendors.site import Site
+from tests.drivers.grants import Grant
+from tests.gateway import shop
+from workspace.models import Membership, User
+
+NEW = "/projects/new"
+SECRET = "s3cret-of-a-person"
+BEARER = {"type": "http", "scheme": "bearer"}
+
+
+@pytest.fixture
+def admin(grant: Grant) -> Http:
+    return browser_of(grant.user)
+
+
+@pytest.fixture
+def member(grant: Grant) -> Http:
+    user = User.objects.create_user("member@example.com")
+    Membership.objects.create(user=user, organization=grant.organization)
+    return browser_of(user)
+
+
+def browser_of(user: User) -> Http:
+    browser = Http()
+    browser.force_login(user)
+    return browser
+
+
+def entered(grant: Grant, **given: Any) -> dict[str, Any]:
+    return {"organization": grant.organization.pk, "url": "", "text": ""} | given
+
+
+def text_of(page: Any) -> str:
+    return str(page.content.decode())
+
+
+def started(browser: Http, grant: Grant, described: Any, **given: Any) -> str:
+    """The address of the preview of a pasted document."""
+    page = browser.post(NEW, entered(grant, text=json.dumps(described), **given))
+    assert page.status_code == 302, text_of(page)
+    return str(page["Location"])
+
+
+def test_an_import_is_shown_in_full_before_it_is_saved(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    described = shop.document(servers=[{"url": "/v1"}, {"url": f"{site.url}/v1"}])
+    described["paths"]["/bad"] = {"trace": {"operationId": "bad", "responses": {}}}
+    described["paths"]["/items"]["get"]["deprecated"] = True
+    address = started(admin, grant, described)
+    shown = text_of(admin.get(address))
+    for part in ("createItem", "POST /items", "Adds an item.", "3 tools", "tokens", "Deprecated"):
+        assert part in shown
+    assert Project.objects.count() == 0
+    form = {"name": "Shop", "target_url": "ftp://x", "authentication": "none"}
+    form |= {"policy": "default", "reads": "create*"}
+    refused = admin.post(address, form)
+    assert refused.status_code == 400
+    assert "Calls cannot go to this URL" in text_of(refused)
+    saved = admin.post(address, form | {"target_url": f"{site.url}/v1/"}, follow=True)
+    assert "Project created." in text_of(saved)
+    project = Project.objects.get()
+    assert (project.owner, project.target_url) == (grant.user, f"{site.url}/v1")
+    assert (project.reads, project.writes) == (Effect.ALLOW, Effect.REQUIRE_APPROVAL)
+    tools = {row.name: (row.is_read, row.is_enabled) for row in project.tools.all()}
+    assert tools == {
+        "createItem": (True, True),
+        "getItem": (True, True),
+        "listItems": (True, False),
+    }
+    assert f"/{project.pk}" in text_of(saved)
+    assert ImportDraft.objects.count() == 0
+    assert SecurityEvent.objects.filter(kind="project_created", subject=project.pk).exists()
+    again = started(admin, grant, described)
+    twice = admin.post(again, form | {"target_url": site.url})
+    assert "has a project of this name" in text_of(twice)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"openapi": "9.9"}', b"a: &a [*a]"]
+)
+def test_what_is_no_document_is_refused_with_a_sentence(
+    admin: Http, grant: Grant, content: bytes
+) -> None:
+    page = admin.post(NEW, entered(grant, upload=SimpleUploadedFile("api.json", content)))
+    assert page.status_code == 400
+    assert 'role="alert"' in text_of(page)
+
+
+def test_a_document_is_fetched_by_the_guarded_client(
+    admin: Http, grant: Grant, site: Site, settings: Any
+) -> None:
+    site.script(sites.saying(shop.document()), sites.saying({}, 404))
+    page = admin.post(NEW, entered(grant, url=f"{site.url}/openapi.json"))
+    assert page.status_code == 302
+    assert ImportDraft.objects.get().fields == {"document_url": f"{site.url}/openapi.json"}
+    assert "answered 404" in text_of(admin.post(NEW, entered(grant, url=site.url)))
+    settings.HALO_GATEWAY_PRIVATE_HOSTS = frozenset()
+    for url in (site.url, "http://169.254.169.254/", "file:///etc/passwd", "http://[x"):
+        page = admin.post(NEW, entered(grant, url=url))
+        assert page.status_code == 400
+        assert "could not be fetched" in text_of(page)
+    assert len(site.seen) == 2
+
+
+def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site)
+    described = shop.document()
+    items = described["paths"]["/items"]
+    items["get"]["parameters"][0]["required"] = True
+    items["delete"] = {"operationId": "deleteItems", "responses": {}}
+    # Another path under its operationId is the same tool; another operationId is, too.
+    described["paths"]["/things/{id}"] = described["paths"].pop("/items/{id}")
+    items["post"]["operationId"] = "addItem"
+    address = started(admin, grant, described, project=project.pk)
+    shown = text_of(admin.get(address))
+    assert "The argument q became required." in shown
+    assert "The request is GET /things/{id}. It was GET /items/{id}." in shown
+    assert "deleteItems" in shown
+    assert "1 tool stays as it is." in shown
+    done = text_of(admin.post(address, follow=True))
+    assert "2 tools changed and cannot be called" in done
+    rows = {row.name: row for row in project.tools.all()}
+    assert {name for name, row in rows.items() if row.needs_review} == {"listItems", "getItem"}
+    assert sorted(rows) == ["createItem", "deleteItems", "getItem", "listItems"]
+    form = {"shown": [row.pk for row in rows.values()], "reviewed": [rows["listItems"].pk]}
+    form |= {"enabled": form["shown"], "reads": [rows["listItems"].pk]}
+    admin.post(f"/projects/{project.pk}/tools", form)
+    waiting = ProjectTool.objects.filter(needs_review=True)
+    assert [row.name for row in waiting] == ["getItem"]
+    # A tool that leaves the document is kept for the day it returns.
+    difference = projects.reimport(project, shop.text(shop.document(paths={})), grant.user)
+    assert {one.change for one in difference.changes} == {"removed"}
+    assert project.tools.filter(is_present=True).count() == 0
+    back = projects.reimport(project, shop.text(described), grant.user)
+    assert {one.change for one in back.changes} == {"returned"}
+    assert project.tools.get(name="getItem").needs_review
+
+
+def test_credentials_are_entered_tested_and_removed_and_never_shown(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    page = f"/projects/{project.pk}/credentials"
+    assert "Missing" in text_of(admin.get(page))
+    missing = text_of(admin.post(f"{page}/test", follow=True))
+    assert "needs a credential" in missing
+    wrong = admin.post(page, {"scheme": "key", "secret": "a\nb"})
+    assert wrong.status_code == 400
+    shown = text_of(admin.post(page, {"scheme": "key", "secret": SECRET}, follow=True))
+    assert "Credential saved." in shown
+    site.script(sites.saying({"you": SECRET}, 401), sites.saying([]))
+    shown += text_of(admin.post(f"{page}/test", follow=True))
+    assert "Refused by the API" in shown
+    shown += text_of(admin.post(f"{page}/test", follow=True))
+    assert "accepted a call of listItems" in shown
+    assert SECRET not in shown + repr([*SecurityEvent.objects.values_list()])
+    assert [seen.headers["authorization"] for seen in site.seen] == [f"Bearer {SECRET}"] * 2
+    assert admin.post(page, {"scheme": "other", "secret": SECRET}).status_code == 404
+    admin.post(page, {"scheme": "key", "act": "remove"})
+    assert UpstreamCredential.objects.count() == 0
+    events = SecurityEvent.objects.filter(kind="upstream_credential_changed")
+    assert sorted(events.values_list("detail", flat=True)) == [
+        "removed: of a person",
+        "stored: of a person",
+    ]
+
+
+def test_members_use_projects_and_only_admins_change_them(
+    admin: Http, member: Http, grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    place = f"/projects/{project.pk}"
+    assert "Shop" in text_of(member.get("/projects"))
+    assert "New project" not in text_of(member.get("/projects"))
+    assert "Save tools" in text_of(admin.get(place))
+    shown = text_of(member.get(place))
+    assert "listItems" in shown
+    assert "Save tools" not in shown
+    assert member.get(f"{place}/credentials").status_code == 200
+    for address in (NEW, f"{place}/settings", f"{place}/delete"):
+        assert member.get(address).status_code == 404, address
+        assert member.post(address).status_code == 404, address
+    assert member.post(f"{place}/tools").status_code == 404
+    projects.change(project, grant.user, authentication="project")
+    assert member.post(f"{place}/credentials", {"scheme": "key", "secret": "x"}).status_code == 404
+    assert "Save credential" not in text_of(member.get(f"{place}/credentials"))
+
+
+def test_strangers_get_the_same_answer_for_a_project_as_for_none(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site)
+    draft = started(admin, grant, shop.document(), project=project.pk)
+    stranger = browser_of(grants.granted().user)
+    for path in ("", "/settings", "/tools", "/delete", "/credentials", "/credentials/test"):
+        for key in (project.pk, "prj_" + "a" * 22, "prj_x%00", "..%2f"):
+            for send in (stranger.get, stranger.post):
+                assert send(f"/projects/{key}{path}").status_code in {404, 405}, path
+    assert stranger.get(f"{NEW}?project={project.pk}").status_code == 404
+    assert stranger.post(NEW, entered(grant, project=project.pk, text="{}")).status_code in {
+        400,
+        404,
+    }
+    assert stranger.get(draft).status_code == 404
+    assert stranger.post(draft).status_code == 404
+    foreign = stranger.post(NEW, entered(grant, text=shop.text()))
+    assert foreign.status_code == 400
+    assert "Shop" not in text_of(stranger.get("/projects"))
+    assert Http().get(f"/projects/{project.pk}")["Location"].startswith("/signin")
+
+
+def test_settings_change_and_a_project_is_deleted(admin: Http, grant: Grant, site: Site) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    scheme = credentials.schemes_of(project)[0]
+    credentials.store(project, grant.user, scheme, SECRET)
+    page = f"/projects/{project.pk}/settings"
+    assert f'value="{site.url}/v1"' in text_of(admin.get(page))
+    form = {"name": "Store", "target_url": "http://10.0.0.1", "authentication": "person"}
+    form["owner"] = str(grant.user.pk)
+    assert admin.post(page, form).status_code == 400
+    assert admin.post(page, form | {"target_url": "https://api.example"}).status_code == 302
+    project.refresh_from_db()
+    assert (project.name, project.target_url) == ("Store", "https://api.example")
+    event = SecurityEvent.objects.get(kind="project_changed")
+    assert event.detail == "name, target_url"
+    assert "Delete Store?" in text_of(admin.get(f"/projects/{project.pk}/delete"))
+    admin.post(f"/projects/{project.pk}/delete")
+    assert not Project.objects.exists()
+    assert SecurityEvent.objects.filter(kind="project_deleted").exists()
+
+
+def test_the_usage_page_shows_what_is_left(member: Http, grant: Grant) -> None:
+    assert "No limit" in text_of(member.get("/usage"))
+    Plan.objects.create(organization=grant.organization, monthly_calls=40)
+    shown = text_of(member.get("/usage"))
+    assert "<dd>40</dd>" in shown.replace(" ", "").replace("\n", "")

@@ -1,0 +1,152 @@
+"""Credentials for the API of a project: sealed, sent to its origin only, never shown or logged."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from audit.models import ActionExecution, SecurityEvent
+from gateway import credentials, projects
+from gateway.models import Authentication, Project, UpstreamCredential
+from gateway.openapi.shapes import Scheme
+from tests.drivers import grants
+from tests.drivers.fake_vendors import site as sites
+from tests.drivers.fake_vendors.site import Seen, Site, serving
+from tests.drivers.grants import Grant
+from tests.gateway import shop
+
+SECRET = "s3cret-k3y;with=every&thing"
+BEARER = {"type": "http", "scheme": "bearer"}
+BASIC = {"type": "http", "scheme": "basic"}
+
+
+def key_in(place: str) -> dict[str, str]:
+    return {"type": "apiKey", "in": place, "name": "X-Key"}
+
+
+def scheme_of(project: Project, name: str = "key") -> Scheme:
+    return next(one for one in credentials.schemes_of(project) if one.name == name)
+
+
+def in_header(seen: Seen) -> str:
+    return seen.headers["x-key"]
+
+
+def in_basic(seen: Seen) -> str:
+    pair = base64.b64decode(seen.headers["authorization"].removeprefix("Basic ")).decode()
+    assert pair.startswith("me:")
+    return pair.removeprefix("me:")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "sent"),
+    [
+        (BEARER, lambda seen: seen.headers["authorization"].removeprefix("Bearer ")),
+        (BASIC, in_basic),
+        (key_in("header"), in_header),
+        (key_in("query"), lambda seen: seen.query["X-Key"][0]),
+        (key_in("cookie"), lambda seen: seen.headers["cookie"].replace("%3B", ";")[6:]),
+    ],
+    ids=["bearer", "basic", "header", "query", "cookie"],
+)
+def test_a_person_s_credential_is_sent_as_the_document_says(
+    grant: Grant, site: Site, scheme: Any, sent: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = shop.created(grant, site, shop.secured(scheme))
+    assert project.authentication == Authentication.PERSON
+    with shop.endpoint(grant, project) as mcp:
+        missing = mcp.call("listItems", {"q": "x"}).result
+        assert missing["isError"]
+        assert f"/projects/{project.pk}/credentials" in missing["content"][0]["text"]
+        assert site.seen == []
+        credentials.store(project, grant.user, scheme_of(project), SECRET, username="me")
+        # The API repeats the secret: nobody gets it.
+        site.script(sites.saying({"you_sent": SECRET}, 400))
+        reply = mcp.call("listItems", {"q": "x"})
+        assert mcp.call("createItem", {"title": "Ink"}).status == 200
+    assert [sent(seen) for seen in site.seen] == [SECRET, SECRET]
+    assert SECRET not in reply.body.decode()
+    rows = [*ActionExecution.objects.values_list(), *SecurityEvent.objects.values_list()]
+    assert SECRET not in caplog.text + str(rows)
+    row = UpstreamCredential.objects.get()
+    assert SECRET.encode() not in bytes(row.sealed)
+    assert SECRET not in repr(row)
+    assert row.state == "works"
+
+
+def test_a_refused_credential_is_marked_and_recorded_once(grant: Grant, site: Site) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    credentials.store(project, grant.user, scheme_of(project), SECRET)
+    with shop.endpoint(grant, project) as mcp:
+        for _ in range(2):
+            site.script(sites.saying({"error": "expired"}, 401))
+            assert mcp.call("listItems", {}).result["isError"]
+        assert UpstreamCredential.objects.get().state == "refused"
+        site.script(sites.saying({"error": "not yours"}, 403))
+        mcp.call("listItems", {})
+        mcp.call("listItems", {})
+    assert UpstreamCredential.objects.get().state == "works"
+    (event,) = SecurityEvent.objects.filter(kind="upstream_credential_refused")
+    assert event.count == 1
+
+
+def test_everybody_calls_with_their_own_credential_or_with_the_project_s(
+    grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    colleague = grants.granted()
+    credentials.store(project, colleague.user, scheme_of(project), "colleague")
+    credentials.store(project, None, scheme_of(project), "shared")
+    with shop.endpoint(grant, project) as mcp:
+        assert mcp.call("listItems", {}).result["isError"]
+        projects.change(project, None, authentication=Authentication.PROJECT)
+        mcp.call("listItems", {})
+        projects.change(project, None, authentication=Authentication.NONE)
+        mcp.call("listItems", {})
+    assert [seen.headers.get("authorization") for seen in site.seen] == ["Bearer shared", None]
+
+
+def test_the_first_alternative_that_is_complete_is_used(grant: Grant, site: Site) -> None:
+    schemes = {"a": key_in("header"), "b": BEARER, "c": key_in("query")}
+    described = shop.document(
+        components={"securitySchemes": schemes}, security=[{"a": [], "b": []}, {"c": []}]
+    )
+    project = shop.created(grant, site, described)
+    with shop.endpoint(grant, project) as mcp:
+        for name in ("a", "c", "b"):
+            credentials.store(project, grant.user, scheme_of(project, name), f"of-{name}")
+            mcp.call("listItems", {})
+    assert [
+        (seen.headers.get("x-key"), seen.headers.get("authorization"), seen.query.get("X-Key"))
+        for seen in site.seen
+    ] == [(None, None, ["of-c"]), ("of-a", "Bearer of-b", None)]
+
+
+def test_a_credential_never_reaches_another_host(grant: Grant, site: Site) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    credentials.store(project, grant.user, scheme_of(project), SECRET)
+    with serving(Site()) as other, shop.endpoint(grant, project) as mcp:
+        site.script(sites.sending(b"", 302, {"Location": f"{other.url}/items"}))
+        mcp.call("listItems", {})
+        # Not even where an admin moves the project: it was entered for the first host.
+        projects.change(project, None, target_url=other.url)
+        assert "needs a credential" in mcp.call("listItems", {}).result["content"][0]["text"]
+        assert other.seen == []
+        projects.change(project, None, target_url=f"{site.url}/v2")
+        mcp.call("listItems", {})
+    assert [seen.path for seen in site.seen] == ["/v1/items", "/v2/items"]
+
+
+@pytest.mark.parametrize("secret", ["", "a\r\nX-Evil: 1", "schlüssel", "a\x00b", "x" * 8_193, " a"])
+def test_a_secret_that_cannot_be_sent_is_refused(grant: Grant, site: Site, secret: str) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    with pytest.raises(credentials.InvalidSecret):
+        credentials.store(project, grant.user, scheme_of(project), secret)
+
+
+def test_an_unsupported_scheme_is_never_sent(grant: Grant, site: Site) -> None:
+    flow = {"authorizationCode": {"authorizationUrl": "x", "tokenUrl": "x", "scopes": {}}}
+    project = shop.created(grant, site, shop.secured({"type": "oauth2", "flows": flow}))
+    with shop.endpoint(grant, project) as mcp:
+        assert mcp.call("listItems", {}).result["isError"]
+    assert site.seen == []

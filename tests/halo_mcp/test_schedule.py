@@ -1,0 +1,73 @@
+"""Every periodic task, when it runs, and that nothing is missing on either side."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from celery.schedules import crontab
+
+from halo_mcp.celery import app
+from halo_mcp.schedule import BEAT
+from tests.architecture import sources
+
+EVERY_DAY_AT = {
+    "workspace.refresh_older_kpis": "02:20",
+    "oauth.prune_unused_clients": "03:10",
+    "oauth.remove_obsolete_scopes": "03:20",
+    "oauth.prune_spent_credentials": "03:25",
+    "tools_registry.prune_asking": "03:40",
+    "console.prune_sessions": "03:55",
+    "audit.prune": "04:10",
+    "workspace.prune_data": "04:30",
+}
+EVERY = {
+    "approvals.settle": timedelta(minutes=5),
+    "oauth.forget_replies": timedelta(minutes=5),
+    "audit.finish_interrupted": timedelta(minutes=5),
+    "foundation.prune_rate_counters": timedelta(hours=1),
+    "ingestion.prune_repeatable_requests": timedelta(hours=1),
+    "workspace.count_teams": timedelta(hours=1),
+    "workspace.finish_erasures": timedelta(minutes=5),
+    "workspace.refresh_kpis": timedelta(hours=1),
+    "workspace.pick_up_imports": timedelta(minutes=2),
+    "workspace.pick_up_knowledge": timedelta(minutes=2),
+}
+# Tasks that are sent when there is work.
+ON_REQUEST = {
+    "gateway.mail_approvers",
+    "workspace.finish_erasure",
+    "workspace.index_knowledge",
+    "workspace.run_import",
+}
+
+
+def when(entry: Mapping[str, Any]) -> Any:
+    schedule = entry["schedule"]
+    if not isinstance(schedule, crontab):
+        return schedule
+    # Daily: an entry for one weekday, day or month would be another schedule.
+    hour, minute = (int(str(part)) for part in (schedule._orig_hour, schedule._orig_minute))
+    assert schedule == crontab(hour=str(hour), minute=str(minute))
+    return f"{hour:02}:{minute:02}"
+
+
+def test_each_task_runs_when_this_table_says() -> None:
+    assert {entry["task"]: when(entry) for entry in BEAT.values()} == {**EVERY_DAY_AT, **EVERY}
+    assert len(BEAT) == len(EVERY_DAY_AT) + len(EVERY)
+
+
+def test_times_are_utc_and_the_worker_has_this_schedule() -> None:
+    assert (app.conf.timezone, app.conf.enable_utc) == ("UTC", True)
+    assert app.conf.beat_schedule == BEAT
+
+
+def test_every_task_of_the_code_is_scheduled_and_every_scheduled_task_exists() -> None:
+    app.loader.import_default_modules()
+    declared = {name for name in app.tasks if not name.startswith("celery.")}
+    assert declared - ON_REQUEST == {entry["task"] for entry in BEAT.values()}
+
+
+def test_every_module_of_tasks_is_found_by_the_worker() -> None:
+    modules = {path.partition("/")[0] for path in sources.modules() if path.endswith("/tasks.py")}
+    tasks = {entry["task"] for entry in BEAT.values()} | ON_REQUEST
+    assert modules == {task.partition(".")[0] for task in tasks}

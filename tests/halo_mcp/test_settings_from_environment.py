@@ -1,0 +1,69 @@
+"""What the environment becomes: the settings of a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.drivers.server import ROOT
+
+pytestmark = pytest.mark.process
+
+
+def read(names: str, **env: str) -> dict[str, Any]:
+    """The named settings of a process that is started with these variables."""
+    code = (
+        "import json; from django.conf import settings; "
+        f"print(json.dumps({{name: getattr(settings, name) for name in {names.split()!r}}}))"
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
+    own = {
+        "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
+        "HALO_DATA_DIR": os.environ["HALO_DATA_DIR"],
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=kept | own | env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_options_of_a_database_url_stand_next_to_our_own() -> None:
+    url = "postgres://halo@db.example:5432/halo?sslmode=verify-full&sslrootcert=/etc/ca.pem"
+    options = read("DATABASES", DATABASE_URL=url)["DATABASES"]["default"]["OPTIONS"]
+
+    assert options["sslmode"] == "verify-full"
+    assert options["sslrootcert"] == "/etc/ca.pem"
+    assert options["server_side_binding"] is True
+
+
+def test_a_url_cannot_switch_off_what_the_server_relies_on() -> None:
+    url = "postgres://halo@db.example:5432/halo?prepare_threshold=0"
+    options = read("DATABASES", DATABASE_URL=url)["DATABASES"]["default"]["OPTIONS"]
+
+    assert options["prepare_threshold"] == 5
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "answered"),
+    [
+        ("::1", "http://[::1]:8123", "[::1]"),
+        ("2001:db8::7", "http://[2001:db8::7]:8123", "[2001:db8::7]"),
+        ("127.0.0.1", "http://127.0.0.1:8123", "localhost"),
+        ("mcp.example.com", "http://mcp.example.com:8123", "mcp.example.com"),
+    ],
+)
+def test_the_public_address_follows_from_host_and_port(host: str, url: str, answered: str) -> None:
+    found = read("HALO_PUBLIC_URL ALLOWED_HOSTS", HOST=host, PORT="8123")
+
+    assert found["HALO_PUBLIC_URL"] == url
+    assert answered in found["ALLOWED_HOSTS"]

@@ -1,0 +1,358 @@
+"""Questions at handshake revisions: on the call's own stream, answered by another request."""
+
+import asyncio
+import gc
+import json
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from audit.models import ActionExecution
+from mcp_protocol.envelope import Response
+from mcp_protocol.revisions import Revision
+from tests.drivers import grants
+from tests.drivers.asgi import Wire
+from tests.drivers.elicitation_client import (
+    ROOTED,
+    SAMPLED,
+    ElicitationClient,
+    accept,
+    at,
+    facts,
+    outcomes,
+    requests_on,
+    response,
+)
+from tests.drivers.grants import Grant
+from tests.drivers.schemas import conforms
+from tools_registry.endpoint import elicitation_store
+from tools_registry.endpoint.streams import conversation
+from tools_registry.models import Question
+from tools_registry.pipeline.invocation import Invocation
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+FORMS = (Revision.V2025_06_18, Revision.V2025_11_25)
+NEWEST = Revision.V2025_11_25
+CANNOT = "This tool needs your input, and this client or call does not support that."
+
+
+@pytest.mark.parametrize("revision", FORMS, ids=str)
+def test_a_question_goes_out_on_the_stream_and_the_call_goes_on_with_the_answer(
+    asked: ElicitationClient, revision: Revision
+) -> None:
+    asked = at(asked, revision)
+
+    async def script() -> Wire:
+        async with asked.call("greet", {"word": "Hi"}) as wire:
+            (request,) = await requests_on(wire)
+            conforms(request, revision, "JSONRPCRequest")
+            conforms(request, revision, "ElicitRequest")
+            assert request["params"]["message"] == "Who are you?"
+            assert await asked.see(outcomes) == ["input_required"]
+            assert await asked.answer(request, accept(name="Ada")) == 202
+        return wire
+
+    wire = asyncio.run(script())
+    assert (wire.status, wire.headers["content-type"]) == (200, "text/event-stream")
+    assert facts(wire) == {"greeting": "Hi, Ada"}
+    conforms(response(wire)["result"], revision, "CallToolResult")
+    assert outcomes() == ["input_required", "success"]
+    assert not Question.objects.exists()
+
+
+def test_a_change_is_begun_again_in_each_round(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish", {"what": "news"}) as wire:
+            (request,) = await requests_on(wire)
+            assert await asked.see(outcomes) == ["input_required"]
+            await asked.answer(request, accept(sure=True))
+        return wire
+
+    assert facts(asyncio.run(script())) == {"published": "news", "sure": True}
+    assert outcomes() == ["input_required", "success"]
+
+
+def test_several_questions_wait_for_all_their_answers(asked: ElicitationClient) -> None:
+    results = {
+        "elicitation/create": accept(name="Ada"),
+        "sampling/createMessage": SAMPLED,
+        "roots/list": ROOTED,
+    }
+
+    async def script() -> Wire:
+        async with asked.call("three_at_once") as wire:
+            requests = await requests_on(wire, 3)
+            assert len({request["id"] for request in requests}) == 3
+            for request in requests:
+                await asked.answer(request, results[request["method"]])
+        return wire
+
+    message = facts(asyncio.run(script()))
+    answers = {"person": accept(name="Ada"), "model": SAMPLED, "roots": ROOTED}
+    assert message == {"answers": answers, "state": {"asked": 3}}
+
+
+def test_a_second_round_knows_the_answers_of_the_first(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("two_rounds") as wire:
+            (first,) = await requests_on(wire)
+            await asked.answer(first, accept(name="Ada"))
+            second = (await requests_on(wire, 2))[1]
+            assert second["params"]["message"] == "Your colour, Ada?"
+            await asked.answer(second, accept(colour="blue"))
+        return wire
+
+    assert facts(asyncio.run(script())) == {"name": "Ada", "colour": "blue"}
+    assert outcomes() == ["input_required", "input_required", "success"]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_person_who_declines_ends_the_call(asked: ElicitationClient, action: str) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            (request,) = await requests_on(wire)
+            await asked.answer(request, {"action": action})
+        return wire
+
+    result = response(asyncio.run(script()))["result"]
+    assert result["isError"] is True
+    assert "The person declined to answer." in result["content"][0]["text"]
+    assert outcomes() == ["input_required", "cancelled"]
+    assert ActionExecution.objects.latest("id").reason == "declined"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        12345,
+        None,
+        {},
+        {"action": "accept"},
+        accept(name=7),
+        accept(colour="blue"),
+        accept(name="a\x00b"),
+        {"action": "accept", "content": "Ada"},
+    ],
+    ids=str,
+)
+def test_an_answer_that_does_not_fit_is_asked_for_again(
+    asked: ElicitationClient, wrong: Any
+) -> None:
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (first,) = await requests_on(wire)
+            await asked.answer(first, wrong)
+            second = (await requests_on(wire, 2))[1]
+            assert second["id"] != first["id"]
+            await asked.answer(second, accept(name="Ada"))
+        return wire
+
+    assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
+
+
+def test_a_client_that_never_answers_sensibly_is_not_asked_for_ever(
+    asked: ElicitationClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "MAX_QUESTIONS", 2)
+
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            for place in range(2):
+                await asked.answer((await requests_on(wire, place + 1))[place], {})
+        return wire
+
+    assert "too many questions" in json.dumps(response(asyncio.run(script()))["result"])
+    assert outcomes() == ["input_required"] * 3 + ["tool_error"]
+
+
+def test_a_client_that_refuses_to_ask_ends_the_call(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            (request,) = await requests_on(wire)
+            assert await asked.refuse(request) == 202
+        return wire
+
+    assert response(asyncio.run(script()))["result"]["isError"] is True
+    assert outcomes() == ["input_required", "tool_error"]
+    assert ActionExecution.objects.latest("id").reason == "not_answered"
+
+
+def test_nobody_answers_for_another(asked: ElicitationClient) -> None:
+    stranger = replace(asked.client, token=grants.granted().token())
+
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (request,) = await requests_on(wire)
+            assert await asked.answer(request, accept(name="Mallory"), stranger) == 202
+            assert await asked.answer({"id": "ask_unknown"}, accept(name="Mallory")) == 202
+            assert await asked.answer({"id": 9}, accept(name="Mallory")) == 202
+            assert await asked.answer(request, accept(name="Ada")) == 202
+        return wire
+
+    assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
+
+
+def test_of_two_answers_the_first_counts(
+    asked: ElicitationClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "CHECK_SECONDS", 0.3)
+
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (request,) = await requests_on(wire)
+            await asked.answer(request, accept(name="Ada"))
+            await asked.answer(request, accept(name="Bob"))
+        assert await asked.answer(request, accept(name="Late")) == 202
+        return wire
+
+    assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
+
+
+def test_an_answer_that_is_too_large_is_refused_recorded_and_may_come_again(
+    asked: ElicitationClient,
+) -> None:
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (request,) = await requests_on(wire)
+            large = {"jsonrpc": "2.0", "id": request["id"], "result": accept(name="x" * 300_000)}
+            refused = await asked.refused(large)
+            assert (refused.status, refused.code) == (413, -32600)
+            assert refused.error["message"] == "The response exceeds 262144 bytes."
+            assert await asked.answer(request, accept(name="Ada")) == 202
+        return wire
+
+    assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
+    assert outcomes() == ["input_required", "protocol_error", "success"]
+
+
+def test_a_call_that_waits_keeps_no_more_of_meta_than_it_needs(asked: ElicitationClient) -> None:
+    def waiting() -> dict[int, Invocation]:
+        return {id(one): one for one in gc.get_objects() if type(one) is Invocation}
+
+    async def script() -> None:
+        # Those of other tests, which nobody has come to collect yet, waited with other keys.
+        earlier = waiting()
+        async with asked.call("greet", meta={"x": "y" * 1000, "progressToken": "p"}) as wire:
+            (request,) = await requests_on(wire)
+            suspended = [one for key, one in waiting().items() if key not in earlier]
+            assert suspended
+            assert all(one.binding == {} for one in suspended)
+            await asked.answer(request, accept(name="Ada"))
+
+    asyncio.run(script())
+
+
+def test_nobody_waits_longer_than_the_time_that_a_person_may_take(
+    asked: ElicitationClient, settings: Any
+) -> None:
+    async def script() -> Wire:
+        settings.HALO_ASK_SECONDS = 0.05
+        async with asked.call("publish") as wire:
+            (request,) = await requests_on(wire)
+        assert await asked.answer(request, accept(sure=True)) == 202
+        return wire
+
+    assert "not answered in time" in json.dumps(response(asyncio.run(script())))
+    assert outcomes() == ["input_required", "tool_error"]
+
+
+def test_a_client_that_leaves_while_it_is_asked_has_cancelled(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            await requests_on(wire)
+            wire.gone.set()
+        return wire
+
+    asyncio.run(script())
+    assert outcomes() == ["input_required", "cancelled"]
+    assert not Question.objects.exists()
+
+
+def test_a_token_that_has_ended_meanwhile_runs_nothing(
+    asked: ElicitationClient, grant: Grant
+) -> None:
+    def end_and_answer(question_id: str) -> None:
+        grant.revoke()
+        elicitation_store.deliver(grant.authorization.pk, Response(question_id, accept(sure=True)))
+
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            (request,) = await requests_on(wire)
+            await asked.see(partial(end_and_answer, request["id"]))
+        return wire
+
+    assert "no longer valid" in json.dumps(response(asyncio.run(script())))
+    assert outcomes() == ["input_required", "tool_error"]
+
+
+def test_a_call_whose_token_ends_while_it_waits_ends_without_an_answer(
+    asked: ElicitationClient, grant: Grant
+) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            await requests_on(wire)
+            await asked.see(grant.revoke)
+        return wire
+
+    assert "no longer valid" in json.dumps(response(asyncio.run(script())))
+    assert outcomes() == ["input_required", "tool_error"]
+    assert not Question.objects.exists()
+
+
+def test_the_gate_is_asked_again_before_the_call_goes_on(
+    asked: ElicitationClient, grant: Grant
+) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            (request,) = await requests_on(wire)
+            await asked.see(partial(grant.narrow, "setup:read"))
+            await asked.answer(request, accept(sure=True))
+        return wire
+
+    assert response(asyncio.run(script()))["error"]["data"]["reason"] == "scope_denied"
+    assert outcomes() == ["input_required", "refused"]
+
+
+def test_what_a_streaming_tool_says_goes_out_around_its_question(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("report_and_ask", meta={"progressToken": "p"}) as wire:
+            (request,) = await requests_on(wire)
+            await asked.answer(request, accept(name="Ada"))
+        return wire
+
+    wire = asyncio.run(script())
+    said = [event.get("method") for event in wire.reply.events]
+    progress = "notifications/progress"
+    assert said == [progress, "elicitation/create", progress, progress, None]
+    assert facts(wire) == {"name": "Ada"}
+
+
+def test_a_cancelled_call_stops_asking_and_answers_nothing(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("publish") as wire:
+            (request,) = await requests_on(wire)
+            # What a notice does that another process has posted.
+            (topic,) = [
+                name for name in asked.app._subscriptions._by_topic if name.startswith("cancel:")
+            ]
+            asked.app._subscriptions._notify(topic)
+            await asked.answer(request, accept(sure=True))
+        return wire
+
+    wire = asyncio.run(script())
+    assert [event["method"] for event in wire.reply.events] == ["elicitation/create"]
+    assert outcomes() == ["input_required", "cancelled"]
+
+
+def test_notifications_that_may_have_been_missed_cancel_nothing(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (request,) = await requests_on(wire)
+            asked.app._subscriptions._notify(None)
+            await asked.answer(request, accept(name="Ada"))
+        return wire
+
+    assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}

@@ -1,0 +1,120 @@
+"""The knowledge base as an admin adds to it, reads its status and indexes it again."""
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from tests.drivers.grants import Grant, granted
+from tests.workspace.customer_pages import words
+from workspace import knowledge
+from workspace.knowledge import sources
+from workspace.models import KnowledgeSource, Role, SourceStatus, User
+
+SOURCES = "/admin/workspace/knowledgesource/"
+
+
+@pytest.fixture
+def admin(client: Client, db: None) -> Client:  # noqa: ARG001  asked for: it opens the database
+    client.force_login(User.objects.create_superuser("root@example.com"))
+    return client
+
+
+def add(admin: Client, grant: Grant, **facts: Any) -> Any:
+    sent = {"organization": str(grant.organization.pk), "title": "", "url": "", **facts}
+    return admin.post(f"{SOURCES}add/", sent)
+
+
+def file(name: str, content: bytes = b"# Refunds\n\nWithin 14 days.") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content)
+
+
+def source_of(grant: Grant) -> KnowledgeSource:
+    return knowledge.add(grant.organization, kind="markdown", title="Guide", original=b"# A\n\nb")
+
+
+def test_an_uploaded_file_waits_to_be_indexed(admin: Client, grant: Grant) -> None:
+    assert add(admin, grant, file=file("refunds.md"), title="Paying back").status_code == 302
+    source = KnowledgeSource.objects.get()
+    assert (source.kind, source.title, source.status) == ("markdown", "Paying back", "pending")
+    assert source.added_by is not None
+    assert "Waiting" in words(admin.get(SOURCES))
+
+
+def test_an_address_is_a_page_or_a_sitemap(admin: Client, grant: Grant) -> None:
+    add(admin, grant, url="https://help.example.com/refunds")
+    add(admin, grant, url="https://help.example.com/sitemap.xml", is_sitemap="on")
+    assert list(KnowledgeSource.objects.order_by("created_at").values_list("kind", flat=True)) == [
+        "url",
+        "sitemap",
+    ]
+
+
+REFUSED = {
+    "nothing": ({}, "Choose a file or enter an address."),
+    "a type": ({"file": file("photo.png")}, "Only these files can be added"),
+    "a size": ({"file": file("a.md", b"x" * (sources.MAX_BYTES + 1))}, "more than 10 MB"),
+    "an address": ({"url": "http://help.example.com/"}, "only https"),
+    "a private address": ({"url": "https://10.0.0.1/"}, "cannot be fetched"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_added_is_refused_on_the_form(
+    admin: Client, grant: Grant, case: str
+) -> None:
+    facts, reason = REFUSED[case]
+    page = add(admin, grant, **facts)
+    assert (page.status_code, KnowledgeSource.objects.count()) == (200, 0)
+    assert reason in words(page)
+
+
+def test_the_error_of_a_source_is_on_the_list_and_on_its_page(admin: Client, grant: Grant) -> None:
+    source = source_of(grant)
+    KnowledgeSource.objects.update(status=SourceStatus.FAILED, error="The page has no text.")
+    assert "The page has no text." in words(admin.get(SOURCES))
+    assert "The page has no text." in words(admin.get(f"{SOURCES}{source.pk}/change/"))
+
+
+def test_a_source_is_indexed_again(admin: Client, grant: Grant) -> None:
+    source = source_of(grant)
+    KnowledgeSource.objects.update(status=SourceStatus.FAILED, error="It was down.")
+    admin.post(SOURCES, {"action": "index_again", "_selected_action": [source.pk]})
+    source.refresh_from_db()
+    assert (source.status, source.error) == (SourceStatus.PENDING, "")
+
+
+def test_a_new_title_is_on_every_passage_after_indexing(admin: Client, grant: Grant) -> None:
+    source = source_of(grant)
+    assert admin.post(f"{SOURCES}{source.pk}/change/", {"title": "Handbook"}).status_code == 302
+    knowledge.index(source.pk)
+    assert source.chunks.get().title == "Handbook"
+
+
+@pytest.mark.parametrize("sent", ["page", "list"])
+def test_a_deleted_source_has_no_passages(admin: Client, grant: Grant, sent: str) -> None:
+    source = source_of(grant)
+    if sent == "page":
+        admin.post(f"{SOURCES}{source.pk}/delete/", {"post": "yes"})
+    else:
+        chosen = {"action": "delete_selected", "_selected_action": [source.pk], "post": "yes"}
+        admin.post(SOURCES, chosen)
+    assert not KnowledgeSource.objects.exists()
+
+
+def test_an_organization_s_admin_sees_its_own_sources_only(client: Client, grant: Grant) -> None:
+    grant.membership.role = Role.ADMIN
+    grant.membership.save()
+    source_of(grant)
+    theirs = knowledge.add(
+        granted().organization, kind="markdown", title="Theirs", original=b"# A\n\nb"
+    )
+    client.force_login(grant.user)
+    listed = words(client.get(SOURCES))
+    assert "Guide" in listed
+    assert "Theirs" not in listed
+    assert client.get(f"{SOURCES}{theirs.pk}/change/").status_code == 302
+    client.post(SOURCES, {"action": "index_again", "_selected_action": [theirs.pk]})
+    assert add(client, granted(), file=file("a.md")).status_code == 200
+    assert KnowledgeSource.objects.count() == 2

@@ -1,0 +1,174 @@
+"""The page on which an admin connects an integration, checks the connection and disconnects it.
+
+The credential is write-only: no page, history, log or error contains it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from audit import record
+from oauth.endpoints import replies
+from tools_registry import registry
+from tools_registry.admin.access import VIEW_SWITCHES, organization_or_404
+from tools_registry.admin.connection_form import ConnectForm
+from tools_registry.api import Connection, ToolFailure
+from tools_registry.models import ConnectionState, IntegrationMode
+from tools_registry.vendors import connecting, connection_status
+from workspace.administration.access import reach
+from workspace.models import Organization
+
+CHANGE_MODE: Final = "tools_registry.change_integrationmode"
+URL_NAME: Final = "tools_registry_integrationmode_connect"
+TEMPLATE: Final = "admin/tools_registry/integrationmode/connect.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose connection to what the page is about."""
+
+    mode: IntegrationMode
+    connection: Connection
+    title: str
+
+    @property
+    def is_kept(self) -> bool:
+        return connecting.has_credential(self.mode)
+
+    def form(self, data: Any = None) -> ConnectForm:
+        return ConnectForm(
+            self.connection, kept=self.mode.settings, credential_is_kept=self.is_kept, data=data
+        )
+
+    @property
+    def url(self) -> str:
+        return reverse(f"admin:{URL_NAME}", args=[self.mode.organization_id, self.mode.integration])
+
+    @property
+    def switches_url(self) -> str:
+        """Where its actions are turned on, which is what comes next."""
+        return reverse("admin:tools_registry_switchboard", args=[self.mode.organization_id])
+
+
+class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django has it at run time
+    """Adds the page to the admin of `IntegrationMode`; it works before there is a row."""
+
+    change_form_template: ClassVar[str] = "admin/tools_registry/integrationmode/change_form.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        page = path(
+            "<uuid:organization_id>/<slug:integration>/connect/",
+            self.admin_site.admin_view(self.connect_view),
+            name=URL_NAME,
+        )
+        return [page, *super().get_urls()]
+
+    @method_decorator(sensitive_post_parameters())
+    @method_decorator(never_cache)
+    @method_decorator(require_http_methods(["GET", "HEAD", "POST"]))
+    def connect_view(
+        self, request: HttpRequest, organization_id: UUID, integration: str
+    ) -> HttpResponse:
+        organization = organization_or_404(request, organization_id, CHANGE_MODE)
+        place = _place(organization, integration)
+        if request.method != "POST":
+            return self._page(request, place, place.form())
+        act = ACTS.get(request.POST.get("act", ""))
+        if act is None:
+            raise Http404
+        return act(self, request, place)
+
+    def save_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
+        """Keep what was filled in, and ask the vendor about it at once."""
+        form = place.form(request.POST)
+        if not form.is_valid():
+            return self._page(request, place, form)
+        said = "Credential and settings set." if form.secret else "Settings set."
+        # What cannot be put on record does not happen; the vendor is asked behind the transaction.
+        with transaction.atomic():
+            mode = connecting.keep(place.mode, form.secret, form.settings)
+            self._put_on_record(request, mode, "integration_set_up", said)
+        return self._checked(request, place, mode)
+
+    def check_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
+        if not place.is_kept:
+            messages.error(request, _("No credential is saved."))
+            return HttpResponseRedirect(place.url)
+        return self._checked(request, place, place.mode)
+
+    def end_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
+        if place.is_kept or place.mode.connection != ConnectionState.NOT_CONNECTED:
+            with transaction.atomic():
+                connecting.disconnect(place.mode)
+                kind = "integration_disconnected"
+                self._put_on_record(request, place.mode, kind, "Disconnected.")
+            text = _("Disconnected %(name)s. The credential was deleted.")
+            messages.success(request, text % {"name": place.title})
+        return HttpResponseRedirect(place.url)
+
+    def _checked(self, request: HttpRequest, place: Place, mode: IntegrationMode) -> HttpResponse:
+        try:
+            said = connecting.check(mode)
+        except ToolFailure as failure:
+            text = _("Could not connect to %(name)s with this credential: %(why)s")
+            why = connection_status.short(failure.message)
+            messages.error(request, text % {"name": place.title, "why": why})
+        else:
+            text = _("%(name)s is connected: %(said)s.")
+            messages.success(request, text % {"name": place.title, "said": said.rstrip(".")})
+        return HttpResponseRedirect(place.url)
+
+    def _page(self, request: HttpRequest, place: Place, form: ConnectForm) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("Connect %(name)s") % {"name": place.title},
+            "subtitle": str(place.mode.organization),
+            "form": form,
+            "mode": place.mode,
+            "integration": place.title,
+            "is_kept": place.is_kept,
+            "state": ConnectionState(place.mode.connection),
+            "switches": place.switches_url if reach(request.user, *VIEW_SWITCHES) else "",
+        }
+        return TemplateResponse(request, TEMPLATE, context)
+
+    def _put_on_record(
+        self, request: HttpRequest, mode: IntegrationMode, kind: str, said: str
+    ) -> None:
+        self.log_change(request, mode, said)
+        record.security_event(
+            kind,
+            address=replies.address_of(request),
+            subject=str(mode.pk),
+            organization_id=str(mode.organization_id),
+            user_id=str(request.user.pk),
+            detail=f"{mode.integration}: {said}",
+        )
+
+
+ACTS: Final[dict[str, Callable[[ConnectionPages, HttpRequest, Place], HttpResponse]]] = {
+    "connect": ConnectionPages.save_connection,
+    "check": ConnectionPages.check_connection,
+    "disconnect": ConnectionPages.end_connection,
+}
+
+
+def _place(organization: Organization, integration: str) -> Place:
+    connection = registry.connection(integration)
+    if connection is None:
+        raise Http404
+    mode = connecting.mode_of(organization, integration)
+    return Place(mode, connection, registry.title(integration))

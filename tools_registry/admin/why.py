@@ -1,0 +1,128 @@
+"""Explain why a token can or cannot use a tool: the result of each gate layer, and its remedy.
+
+For admins, on a page and on the command line. The messages are those of the gate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from oauth.grants.token_status import Result, TokenStatus
+from tools_registry import registry
+from tools_registry.api import Tool
+from tools_registry.pipeline import gate
+from tools_registry.pipeline.gate import Decision
+from tools_registry.pipeline.surface import Surface
+
+
+class UnknownTool(Exception):
+    """The organization of the token has no tool of this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One layer's answer. `remedy` says how it would change, `url` where; both may be empty."""
+
+    layer: str
+    passes: bool
+    message: str
+    remedy: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All answers in the order in which a call meets them."""
+
+    status: TokenStatus
+    tool: Tool
+    lines: tuple[Line, ...]
+    decision: Decision
+
+    @property
+    def allowed(self) -> bool:
+        return self.status.is_active and self.decision.allowed
+
+    @property
+    def verdict(self) -> str:
+        """What a call would come to now, in one sentence."""
+        if not self.status.is_active:
+            return "Every request with this token is refused as unauthorized (401)."
+        if self.decision.allowed:
+            return "The tool is listed, and calls run."
+        return f"The tool is not listed, and calls are refused: {self.decision.reason}."
+
+
+def explain(status: TokenStatus, name: str, surface: Surface) -> Explanation:
+    """Ask everything that a list and a call of a surface ask, as it is now. Raises UnknownTool."""
+    tool = surface.catalogue.find(name.strip(), status.organization_id)
+    if tool is None:
+        raise UnknownTool(name)
+    switches = gate.switches_for_tool(
+        status.organization_id, tool, mcp_server_on=status.mcp_server_on
+    )
+    answers = gate.explain(tool, status.scope, switches, surface)
+    return Explanation(
+        status=status,
+        tool=tool,
+        lines=(*map(_line, status.results), *_layers(answers, status, tool)),
+        decision=gate.decide(tool, status.scope, switches, surface),
+    )
+
+
+def tool_names(status: TokenStatus, surface: Surface) -> list[str]:
+    """The names of all tools of a surface for the token's organization, before the gate."""
+    return [tool.name for tool in surface.catalogue.tools(status.organization_id)]
+
+
+def _line(result: Result) -> Line:
+    arguments = [result.row] if result.row else []
+    return Line(
+        layer=result.name,
+        passes=result.holds,
+        message=result.message,
+        remedy=result.remedy,
+        url=reverse(f"admin:{result.page}", args=arguments) if result.page else "",
+    )
+
+
+def _layers(answers: list[Decision], status: TokenStatus, tool: Tool) -> Iterator[Line]:
+    for answer in answers:
+        if answer.allowed:
+            yield Line(layer=answer.layer, passes=True, message=_passed(answer.layer, tool))
+        else:
+            remedy, anchor = _remedy(answer.layer, tool)
+            page = reverse("admin:tools_registry_switchboard", args=[status.organization_id])
+            url = f"{page}#{anchor}" if anchor else ""
+            yield Line(
+                layer=answer.layer, passes=False, message=answer.message, remedy=remedy, url=url
+            )
+
+
+def _passed(layer: str, tool: Tool) -> str:
+    if layer in {"connection", "integration", "agent"} and not tool.integration:
+        return "The tool does not belong to an integration."
+    return {
+        "flag": "The MCP server is on for the organization.",
+        "destructive": "The action is not destructive.",
+        "connection": f"{registry.title(tool.integration)} is connected.",
+        "integration": f"Actions mode of {registry.title(tool.integration)} is on.",
+        "agent": f"The action {tool.action} is enabled on the Ask AI agent.",
+        "scope": f"The token has a scope that covers {tool.scope}.",
+    }[layer]
+
+
+def _remedy(layer: str, tool: Tool) -> tuple[str, str]:
+    """What to do about a refusal, and the place on the organization's switchboard."""
+    return {
+        "flag": ("Turn on the MCP server.", "flag-mcp_server"),
+        "destructive": ("Destructive actions are never allowed over MCP.", ""),
+        "connection": (f"Connect {registry.title(tool.integration)}.", f"mode-{tool.integration}"),
+        "integration": (
+            f"Turn on Actions mode of {registry.title(tool.integration)}.",
+            f"mode-{tool.integration}",
+        ),
+        "agent": (f"Turn on {tool.name}.", f"action-{tool.name}"),
+        "scope": (f"Ask the user to reconnect and approve {tool.scope}.", ""),
+    }[layer]

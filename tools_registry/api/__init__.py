@@ -1,0 +1,210 @@
+"""What an author writes with; no Django, so that an integration is plain Python.
+
+A tool is a function `run(context, arguments)` that returns `Facts` or `Blocks`, or raises one of
+the failures below. It is declared on a `Toolset`, one toolset a file:
+
+    TOOLSET = Toolset(scope="docs:read")
+
+    @TOOLSET.tool(title="Search the documentation", description="...", input_schema={...})
+    def search_docs(context: ToolContext, arguments: Arguments) -> Facts: ...
+
+An integration's toolset carries its id; its tools are called `<integration>.<function>` and need
+`actions:<integration>:<function>`. Its `connection` says how an organization connects it, and
+`context.vendor` sends requests as that organization.
+
+Resources, resource templates and prompts are declared on the same toolset and stand behind the
+same scope and switches.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tools_registry.api.approvals import RequestApproval, RequestedApproval
+from tools_registry.api.context import (
+    Cancelled,
+    Channel,
+    Customer,
+    InputRequired,
+    Silence,
+    ToolContext,
+    VisibleTool,
+    WidgetKeys,
+    Workspace,
+)
+from tools_registry.api.offers import (
+    Argument,
+    Arguments,
+    Complete,
+    Guarded,
+    Listed,
+    Offer,
+    Prompt,
+    Read,
+    Resource,
+    ResourceTemplate,
+    Run,
+    Say,
+    Schema,
+    Tool,
+)
+from tools_registry.api.results import (
+    Blocks,
+    Body,
+    Declined,
+    Facts,
+    IntegrationFailure,
+    Invalid,
+    Json,
+    Message,
+    NotFound,
+    Result,
+    ToolFailure,
+    Unauthorized,
+    said,
+)
+from tools_registry.api.vendor import (
+    Answer,
+    Connection,
+    Setting,
+    Vendor,
+    bearer,
+    by_endpoint_status,
+    by_status,
+)
+
+__all__ = [
+    "INTEGRATION_ID",
+    "Answer",
+    "Argument",
+    "Arguments",
+    "Blocks",
+    "Body",
+    "Cancelled",
+    "Channel",
+    "Complete",
+    "Connection",
+    "Customer",
+    "Declined",
+    "Facts",
+    "Guarded",
+    "InputRequired",
+    "IntegrationFailure",
+    "Invalid",
+    "Json",
+    "Listed",
+    "Message",
+    "NotFound",
+    "Offer",
+    "Prompt",
+    "Read",
+    "RequestApproval",
+    "RequestedApproval",
+    "Resource",
+    "ResourceTemplate",
+    "Result",
+    "Run",
+    "Say",
+    "Schema",
+    "Setting",
+    "Silence",
+    "Tool",
+    "ToolContext",
+    "ToolFailure",
+    "Toolset",
+    "Unauthorized",
+    "Vendor",
+    "VisibleTool",
+    "WidgetKeys",
+    "Workspace",
+    "bearer",
+    "by_endpoint_status",
+    "by_status",
+    "said",
+]
+
+INTEGRATION_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Toolset:
+    """What one file offers: an integration's, or what stands behind one fixed scope."""
+
+    scope: str = ""
+    integration: str = ""
+    title: str = ""
+    connection: Connection | None = None
+    tools: list[Tool] = field(default_factory=list)
+    resources: list[Resource] = field(default_factory=list)
+    templates: list[ResourceTemplate] = field(default_factory=list)
+    prompts: list[Prompt] = field(default_factory=list)
+
+    def tool(self, **facts: Any) -> Callable[[Run], Run]:
+        """Declare the decorated function as a tool; its name is the function's.
+
+        Takes the fields of `Tool` that are not derived: title, description, input_schema, and as
+        needed output_schema, destructive, not_destructive, open_world, streams, is_lenient. An
+        integration's tool needs mutates=True or read_only=True.
+        """
+
+        def declare(run: Run) -> Run:
+            self.tools.append(Tool(**self._identity(run.__name__), **facts, run=run))
+            return run
+
+        return declare
+
+    def resource(self, *, uri: str, action: str = "", **facts: Any) -> Callable[[Read], Read]:
+        """Declare the decorated function as the reader of one URI; the function's name is the name.
+
+        Takes the fields of `Resource` that are not derived; `action` names the integration's
+        action that it belongs to, if that is not the function's name.
+        """
+
+        def declare(run: Read) -> Read:
+            named = self._offer(run.__name__, action, facts)
+            self.resources.append(Resource(uri=uri, run=run, **named))
+            return run
+
+        return declare
+
+    def template(
+        self, *, uri_template: str, action: str = "", **facts: Any
+    ) -> Callable[[Read], Read]:
+        """Declare the decorated function as the reader of every URI of a form.
+
+        It is given the values of the variables. Takes the fields of `ResourceTemplate`.
+        """
+
+        def declare(run: Read) -> Read:
+            named = self._offer(run.__name__, action, facts)
+            self.templates.append(ResourceTemplate(uri_template=uri_template, run=run, **named))
+            return run
+
+        return declare
+
+    def prompt(self, *, action: str = "", **facts: Any) -> Callable[[Say], Say]:
+        """Declare the decorated function as a prompt. Takes the fields of `Prompt`."""
+
+        def declare(run: Say) -> Say:
+            self.prompts.append(Prompt(run=run, **self._offer(run.__name__, action, facts)))
+            return run
+
+        return declare
+
+    def _offer(self, function: str, action: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+        identity = self._identity(action or function) | {"name": self._name(function)}
+        return {"title": "", "description": "", **identity, **facts}
+
+    def _name(self, function: str) -> str:
+        return f"{self.integration}.{function}" if self.integration else function
+
+    def _identity(self, function: str) -> dict[str, Any]:
+        if not self.integration:
+            return {"name": function, "scope": self.scope}
+        return {
+            "name": self._name(function),
+            "scope": f"actions:{self.integration}:{function}",
+            "integration": self.integration,
+            "action": function,
+        }

@@ -1,0 +1,194 @@
+"""What a toolset offers: tools, resources, families of resources, prompts; no Django.
+
+Authors import these from `tools_registry.api`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from tools_registry.api.context import ToolContext
+from tools_registry.api.results import Body, Json, Message, Result
+from tools_registry.api.uri_templates import compiled, expanded
+
+Arguments: TypeAlias = Mapping[str, Json]
+Schema: TypeAlias = Mapping[str, Json]
+
+
+class Guarded(Protocol):
+    """What the gate reads of anything that is offered."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def integration(self) -> str: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def destructive(self) -> bool: ...
+    @property
+    def mutates(self) -> bool: ...
+
+
+Run: TypeAlias = Callable[[ToolContext, Arguments], Result]
+Read: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Body]
+Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[Message]]
+# Given what is typed so far and what the other arguments are: every value that fits, best first.
+Complete: TypeAlias = Callable[[ToolContext, str, Mapping[str, str]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tool:
+    """One tool as lists, gate and pipeline see it. It equals itself only, and can be a key.
+
+    `destructive` keeps it out of MCP for good; `mutates` is hinted to clients, and such a call is
+    recorded before it runs. The two differ: `linear.create_bug` mutates and may be called. An
+    integration's tool sets `mutates` or `read_only`. `not_destructive` says why a tool with a name
+    like a deletion is not destructive. `is_lenient` accepts what models send instead of leaving an
+    argument out, null and empty text, and numbers as text. `argument_schema` validates arguments
+    where `input_schema`, which lists show, is a portable form of it. A tool that `waits` for
+    another server without being an integration's runs as those do: on threads of their own, with
+    a share for each organization.
+    """
+
+    name: str
+    title: str
+    description: str
+    input_schema: Schema
+    run: Run = field(repr=False)
+    scope: str
+    output_schema: Schema | None = None
+    integration: str = ""
+    action: str = ""
+    destructive: bool = False
+    mutates: bool = False
+    read_only: bool = False
+    not_destructive: str = ""
+    open_world: bool = False
+    streams: bool = False
+    waits: bool = False
+    is_lenient: bool = False
+    argument_schema: Schema | None = None
+    icons: Sequence[Schema] = ()
+    meta: Schema = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What resources, templates and prompts have in common; the gate reads the last three.
+
+    An integration's offer belongs to one action and is on while that action is.
+    """
+
+    name: str
+    title: str
+    description: str
+    icons: Sequence[Schema] = ()
+    meta: Schema = field(default_factory=dict)
+    scope: str
+    integration: str = ""
+    action: str = ""
+
+    @property
+    def destructive(self) -> bool:
+        return False
+
+    @property
+    def mutates(self) -> bool:
+        return False
+
+    @property
+    def streams(self) -> bool:
+        return False
+
+    @property
+    def waits(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(Offer):
+    """Something to read at one URI. `size` in bytes, `annotations` as MCP shapes them."""
+
+    uri: str
+    run: Read = field(repr=False)
+    mime_type: str = ""
+    size: int | None = None
+    annotations: Schema = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One resource of a template that is worth listing, by the values of its variables."""
+
+    values: Mapping[str, str]
+    name: str
+    title: str = ""
+    description: str = ""
+    size: int | None = None
+    annotations: Schema = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceTemplate(Offer):
+    """A family of resources, such as `docs://{page}`.
+
+    `listed` names those that resources/list shows; `completions` has a function by variable.
+    """
+
+    uri_template: str
+    run: Read = field(repr=False)
+    mime_type: str = ""
+    annotations: Schema = field(default_factory=dict)
+    listed: Callable[[ToolContext], Sequence[Listed]] | None = field(default=None, repr=False)
+    completions: Mapping[str, Complete] = field(default_factory=dict, repr=False)
+
+    def at(self, uri: str) -> Resource | None:
+        """The resource at a URI, or None where the URI has another form."""
+        values = compiled(self.uri_template).match(uri)
+        return None if values is None else self._resource(uri, values, Listed(values, self.name))
+
+    def resources(self, context: ToolContext) -> list[Resource]:
+        """The resources that a list shows."""
+        found = self.listed(context) if self.listed else ()
+        return [
+            self._resource(expanded(self.uri_template, one.values), one.values, one)
+            for one in found
+        ]
+
+    def _resource(self, uri: str, values: Mapping[str, str], one: Listed) -> Resource:
+        return Resource(
+            uri=uri,
+            run=lambda context, _none: self.run(context, values),
+            name=one.name,
+            title=one.title,
+            description=one.description,
+            mime_type=self.mime_type,
+            size=one.size,
+            annotations=one.annotations,
+            icons=self.icons,
+            scope=self.scope,
+            integration=self.integration,
+            action=self.action,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a prompt; its value is always text."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    required: bool = False
+    complete: Complete | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt(Offer):
+    """Messages that a person starts a conversation with."""
+
+    run: Say = field(repr=False)
+    arguments: Sequence[Argument] = ()

@@ -1,0 +1,113 @@
+"""What the functions of an author give back, and what they raise; no Django.
+
+Authors import these from `tools_registry.api`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A JSON value: one text block with 2-space indent, `structuredContent` where it may be.
+
+    `row_count` counts the workspace's rows in it, for budgets and the audit row.
+    """
+
+    value: Json
+    row_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Content blocks as the protocol shapes them, passed on as they are."""
+
+    content: Sequence[Mapping[str, Json]]
+    structured: Mapping[str, Json] | None = None
+
+
+Result: TypeAlias = Facts | Blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a resource holds: text, or bytes that are sent as base64.
+
+    `mime_type` replaces the declared one.
+    """
+
+    content: str | bytes
+    mime_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt: a content block as the protocol shapes it, and who says it."""
+
+    content: Mapping[str, Json]
+    role: str = "user"
+
+
+def said(text: str, role: str = "user") -> Message:
+    """A message of plain text."""
+    return Message({"type": "text", "text": text}, role)
+
+
+class ToolFailure(Exception):
+    """A tool could not do it. The message is for the caller and must not contain secrets.
+
+    `upstream_status` is the HTTP status of the vendor's answer, if there was one.
+    """
+
+    kind = "internal"
+    upstream_status: int | None = None
+
+    def __init__(self, message: str, *, field: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.reason = reason
+
+
+class NotFound(ToolFailure):
+    """The arguments name something that does not exist or belongs to another organization."""
+
+    kind = "not_found"
+
+
+class Invalid(ToolFailure):
+    """An argument fits its schema and is still invalid; `field` names it, `reason` says why."""
+
+    kind = "validation"
+
+
+class UpstreamFailure(ToolFailure):
+    """The vendor failed or refused the request."""
+
+    def __init__(self, message: str, *, upstream_status: int | None = None) -> None:
+        super().__init__(message)
+        self.upstream_status = upstream_status
+
+
+class Unauthorized(UpstreamFailure):
+    """The vendor refused the organization's credential."""
+
+    kind = "unauthorized"
+
+
+class IntegrationFailure(UpstreamFailure):
+    """The vendor failed."""
+
+    kind = "integration"
+
+
+class Declined(ToolFailure):
+    """The person declined, or closed the question."""
+
+    kind = "declined"
+
+    def __init__(self) -> None:
+        super().__init__("The person declined to answer.", reason=self.kind)

@@ -1,0 +1,137 @@
+"""How an integration reaches its vendor: what an author declares, and what a call is given.
+
+No Django. Authors import these from `tools_registry.api`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from tools_registry.api.results import (
+    IntegrationFailure,
+    Invalid,
+    Json,
+    NotFound,
+    ToolFailure,
+    Unauthorized,
+)
+
+REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+NOTHING: Final[Mapping[str, Json]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Something an admin fills in next to the credential. Never a secret: it is shown again.
+
+    `pattern` is what a whole value must match; empty values are left out of `Vendor.settings`.
+    """
+
+    name: str
+    title: str
+    help: str = ""
+    pattern: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a vendor answered: `headers` in lower case, `value` the parsed JSON, None if empty."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    value: Json = field(repr=False)
+
+    @property
+    def is_success(self) -> bool:
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+class Vendor(Protocol):
+    """The vendor of a call's integration, as its organization has connected it."""
+
+    @property
+    def settings(self) -> Mapping[str, str]: ...
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        json: Json = None,
+        form: Mapping[str, str] = NOTHING,
+        idempotency_key: str = "",
+    ) -> Answer:
+        """Send one request below the vendor's base URL; raises what `Connection.judge` makes of it.
+
+        A vendor that is busy is asked again, as its headers say and while there is time. Only what
+        is safe to repeat is repeated after anything else: GET, HEAD, PUT, DELETE, and whatever has
+        a key that the vendor knows.
+        """
+        ...
+
+
+def bearer(credential: str) -> Mapping[str, str]:
+    """The credential as a bearer token (RFC 6750 section 2.1)."""
+    return {"Authorization": f"Bearer {credential}"}
+
+
+def by_status(answer: Answer) -> ToolFailure | None:
+    """Returns the failure that a REST status means, or None for a success.
+
+    404 means that the record does not exist, and 422 that the values are refused (RFC 9110 sections
+    15.5.5 and 15.5.21). A 400 may have other causes: an integration judges it by its body.
+    """
+    match answer.status:
+        case HTTPStatus.NOT_FOUND:
+            return NotFound("The vendor has no such record (it answered 404).")
+        case HTTPStatus.UNPROCESSABLE_ENTITY:
+            reason = "the vendor answered 422"
+            return Invalid("The vendor refused the values.", field="arguments", reason=reason)
+    return by_endpoint_status(answer)
+
+
+def by_endpoint_status(answer: Answer) -> ToolFailure | None:
+    """As `by_status`, for a vendor whose address names no record, such as a GraphQL endpoint."""
+    if answer.is_success:
+        return None
+    if answer.status in REFUSED:
+        return Unauthorized("The vendor refused the organization's credential.")
+    message = f"The vendor answered {answer.status}."
+    return IntegrationFailure(message, upstream_status=answer.status)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How an organization connects an integration, and how its requests look.
+
+    `credential` says what an admin pastes, `credential_help` where to find it. `check` asks the
+    vendor something cheap and says what it is connected to; it raises what `Vendor.send` raises.
+    `judge` turns an answer into the failure that it stands for, None for none. `waits` gives the
+    seconds after which a vendor that did nothing yet may be asked again: `math.inf` for not within
+    this call, None for an answer that only the status 429 and Retry-After speak for. `deadline` is
+    in seconds, for one call's requests.
+    """
+
+    base_url: str
+    credential: str
+    check: Callable[[Vendor], str] = field(repr=False)
+    credential_help: str = ""
+    authorization: Callable[[str], Mapping[str, str]] = field(default=bearer, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    idempotency_header: str = ""
+    settings: Sequence[Setting] = ()
+    judge: Callable[[Answer], ToolFailure | None] = field(default=by_status, repr=False)
+    waits: Callable[[Answer], float | None] | None = field(default=None, repr=False)
+    deadline: float = 20.0
+
+
+class NotConnected:
+    """The vendor of a call that has none."""
+
+    settings: Mapping[str, str] = {}
+
+    def send(self, *_request: object, **_facts: object) -> Answer:
+        raise IntegrationFailure("This integration is not connected.")

@@ -1,1 +1,0 @@
-"""Billing requests: filed by a tool, decided on by an admin, carried out once."""

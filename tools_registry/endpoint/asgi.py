@@ -1,0 +1,293 @@
+"""MCP surfaces ahead of Django: a raw ASGI application over `endpoint.respond`.
+
+Async at this edge, sync behind it: `respond` runs in a bounded pool of threads, each with its own
+lasting database connection. Calls that stream have a pool of their own, so that a few long ones
+never hold up the short ones; a quiet stream uses no thread. Calls of integrations have a pool of
+their own too, because they wait for vendors' servers.
+"""
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
+
+from foundation import ids, peer
+from foundation.concurrency.thread_pool import ThreadPool
+from foundation.pubsub import Subscriptions
+from tools_registry.endpoint import respond
+from tools_registry.endpoint.asgi_types import Receive, Scope, Send
+from tools_registry.endpoint.bodies import Bodies, Disconnected
+from tools_registry.endpoint.http import (
+    Answer,
+    CancelState,
+    Complete,
+    Deferred,
+    Emit,
+    Headers,
+    HttpRequest,
+    Pool,
+    Step,
+    Stream,
+    Suspend,
+    response_start,
+)
+from tools_registry.endpoint.streams.delivery import EVENTS, Delivery, Encoding
+from tools_registry.endpoint.streams.disconnects import WATCHES_AFTER, DisconnectWatcher
+from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
+
+T = TypeVar("T")
+
+# For steps that are quick: looks of streams that are silent for hours, and of calls that wait for
+# an answer. Few, so that a thousand of them that wake at once leave the processor to others.
+QUIET_THREADS: Final = 2
+# In addition to the calls that may wait for vendors (`vendors.limited_call`): these threads refuse
+# the calls beyond that at once.
+REFUSING_THREADS: Final = 4
+# Overflow threads for slow tools, in addition to HALO_CORE_THREADS.
+CORE_OVERFLOW: Final = 8
+
+NO_CONTENT: Final = 204
+# The body behind these was not read to its end, so nothing more can come on the connection.
+CUT_SHORT: Final = frozenset({408, 413})
+# How long after its last use a thread's database connection is taken for alive.
+TRUSTED_SECONDS: Final = 1.0
+
+
+class _Thread(threading.local):
+    worked_at: float = -math.inf
+
+
+_thread: Final = _Thread()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Timeouts of the edge in seconds: for a whole body, and between comments on a quiet stream.
+
+    When the server stops, calls have `ending` to finish, and then `leaving` to react to the
+    interruption. Together less than a server waits before it cancels
+    (`timeout_graceful_shutdown`).
+    """
+
+    body: float = 30
+    keep_alive: float = 15
+    ending: float = 5
+    leaving: float = 3
+
+
+DEFAULT_TIMEOUTS: Final = Timeouts()
+
+
+class McpApplication:
+    """The ASGI application of all MCP surfaces. One a process; `close` ends its threads."""
+
+    def __init__(self, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
+        self._timeouts = timeouts
+        self._core = ThreadPool(settings.HALO_CORE_THREADS, "core", overflow=CORE_OVERFLOW)
+        self._vendors = ThreadPool(settings.HALO_VENDOR_CALLS + REFUSING_THREADS, "vendor")
+        self._streams = ThreadPool(settings.HALO_STREAM_THREADS, "stream")
+        self._quiet = ThreadPool(QUIET_THREADS, "quiet")
+        self._subscriptions = Subscriptions()
+        self._bodies = Bodies(timeouts.body)
+        self._open: set[Delivery] = set()
+        self._answering: dict[asyncio.Future[Answer | Deferred], CancelState] = {}
+        self._is_ending = False
+
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send, surface: McpSurface = WORKSPACE_SURFACE
+    ) -> None:
+        try:
+            answer = await self._answer(scope, receive, surface)
+        except Disconnected:
+            return
+        if isinstance(answer, Complete):
+            await _send_whole(send, answer, method=scope["method"])
+            return
+        delivery = self._delivery(answer, send)
+        # It may be open for hours: neither the bearer nor anything else of the request stays.
+        del answer
+        scope["headers"].clear()
+        await self._deliver(delivery, receive)
+
+    def end(self) -> None:
+        """The server is about to stop: have everything come to its end, within a bound.
+
+        What waits ends at once. What runs is interrupted after a while, and abandoned if it does
+        not end then.
+        """
+        if self._is_ending:
+            return
+        self._is_ending = True
+        self._bodies.hurry()
+        for delivery in self._open:
+            delivery.shut_down()
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._timeouts.ending, self._interrupt)
+        loop.call_later(self._timeouts.ending + self._timeouts.leaving, self._abandon)
+
+    def close(self) -> None:
+        for pool in (self._core, self._vendors, self._streams, self._quiet):
+            pool.close()
+        self._subscriptions.close()
+
+    def _interrupt(self) -> None:
+        for delivery in self._open:
+            delivery.interrupt()
+        for cancellation in self._answering.values():
+            cancellation.is_stopping = True
+
+    def _abandon(self) -> None:
+        for delivery in self._open:
+            delivery.abandon()
+        for work in self._answering:
+            work.cancel()
+
+    async def _answer(self, scope: Scope, receive: Receive, surface: McpSurface) -> Answer:
+        cancellation = CancelState()
+        request = request_of(scope, surface, cancellation)
+        if respond.wants_body(request):
+            try:
+                # One byte more than allowed shows that a body is too large; no more is read.
+                body = await self._bodies.read(receive, settings.HALO_MAX_BODY_BYTES + 1)
+            except TimeoutError:
+                return respond.timed_out(request)
+            request.body = body
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(
+            WATCHES_AFTER, DisconnectWatcher, cancellation, receive, self._subscriptions
+        )
+        try:
+            answer = await self.answer(cancellation, partial(respond.respond, request))
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+            return respond.stopped(request)
+        finally:
+            timer.cancel()
+            if cancellation.stop is not None:
+                cancellation.stop()
+        if isinstance(answer, Stream) and cancellation.has_left:
+            answer.on_close()
+        return answer
+
+    async def answer(
+        self, cancellation: CancelState, begin: Callable[[], Answer | Deferred]
+    ) -> Answer:
+        """Run `begin` in a thread, and what it defers in one of those that wait for vendors.
+
+        Cancelled once the server can wait no longer.
+        """
+        answer = await self._in_thread(self._core, cancellation, begin)
+        while isinstance(answer, Deferred):
+            answer = await self._in_thread(self._vendors, cancellation, answer.finish)
+        return answer
+
+    async def look(self, work: Callable[[], T]) -> T:
+        """Run a look that is quick in a thread that does nothing else, and return its result."""
+        return await self._quiet.submit(partial(_with_connection, work))
+
+    async def deliver(
+        self, stream: Stream, receive: Receive, send: Send, encoding: Encoding
+    ) -> None:
+        """Send all messages of a stream; `receive` returns `http.disconnect` if its client left."""
+        await self._deliver(self._delivery(stream, send, encoding), receive)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        return self._subscriptions
+
+    async def _in_thread(
+        self, pool: ThreadPool, cancellation: CancelState, work: Callable[[], Answer | Deferred]
+    ) -> Answer | Deferred:
+        future = pool.submit(partial(_with_connection, work))
+        self._answering[future] = cancellation
+        try:
+            return await future
+        finally:
+            del self._answering[future]
+
+    def _delivery(self, stream: Stream, send: Send, encoding: Encoding = EVENTS) -> Delivery:
+        if self._is_ending:
+            stream.on_shutdown()
+        keep_alive = self._timeouts.keep_alive
+        return Delivery(
+            stream, self._work, send, self._subscriptions, keep_alive, encoding=encoding
+        )
+
+    def _work(self, pool: Pool, step: Step, emit: Emit) -> "asyncio.Future[Suspend | None]":
+        threads = self._quiet if pool == "quiet" else self._streams
+        return threads.submit(partial(_with_connection, step, emit))
+
+    async def _deliver(self, delivery: Delivery, receive: Receive) -> None:
+        self._open.add(delivery)
+        try:
+            await delivery.run(receive)
+        finally:
+            self._open.discard(delivery)
+
+
+def _with_connection(function: Callable[..., T], *args: Any) -> T:
+    # Django tries a connection before its next statement once this has been called: right for one
+    # that was quiet for a while, and a round trip too many for one that has just worked.
+    if time.monotonic() - _thread.worked_at > TRUSTED_SECONDS:
+        close_old_connections()
+    try:
+        return function(*args)
+    finally:
+        # A connection that an error broke is dropped now, never handed to the next call.
+        if connections[DEFAULT_DB_ALIAS].errors_occurred:
+            drop_connection()
+        _thread.worked_at = time.monotonic()
+
+
+def drop_connection() -> None:
+    """Let go of the thread's connection, even where it still answers.
+
+    What psycopg has prepared on it may fit the tables no more (PostgreSQL: "cached plan must not
+    change result type"), and would fail for as long as it lives.
+    """
+    connections[DEFAULT_DB_ALIAS].close()
+
+
+def request_of(scope: Scope, surface: McpSurface, cancellation: CancelState) -> HttpRequest:
+    """The request without its body; the handshake of a WebSocket is a GET."""
+    # Servers give names in lower case (ASGI, HTTP connection scope, headers).
+    headers: Headers = tuple(
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+    )
+    request = HttpRequest(
+        method=scope.get("method", "GET"),
+        headers=headers,
+        query=scope.get("query_string", b"").decode("latin-1"),
+        body=b"",
+        address="",
+        request_id=ids.uuid7().hex,
+        surface=surface,
+        lasting=True,
+        cancellation=cancellation,
+    )
+    remote = scope["client"][0] if scope.get("client") else ""
+    request.address = peer.client_address(remote, request.header("x-forwarded-for"))
+    return request
+
+
+async def _send_whole(send: Send, answer: Complete, *, method: str) -> None:
+    headers = answer.headers
+    if answer.status != NO_CONTENT:  # which has no length (RFC 9110 section 8.6)
+        headers = (*headers, ("Content-Length", str(len(answer.body))))
+    if answer.status in CUT_SHORT:
+        headers = (*headers, ("Connection", "close"))
+    # The response to HEAD declares the length of what GET returns (RFC 9110 section 9.3.2).
+    body = b"" if method == "HEAD" else answer.body
+    # The client has left: ASGI servers may raise OSError then, and uvloop raises RuntimeError.
+    with suppress(OSError, RuntimeError):
+        await send(response_start(answer.status, headers))
+        await send({"type": "http.response.body", "body": body})

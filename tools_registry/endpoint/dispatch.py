@@ -1,0 +1,255 @@
+"""One message in, one answer out: limits first, then revision, then the method.
+
+Every refused or malformed request of an identified token is recorded here, except what the call
+pipeline has recorded already.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from audit import record
+from audit.outcomes import Outcome
+from audit.record import Execution
+from mcp_protocol import envelope, failures, headers, methods, negotiation
+from mcp_protocol.envelope import Malformed, Notification, Request, RequestId, Response
+from mcp_protocol.errors import ProtocolError, method_not_found
+from mcp_protocol.headers import VERSION_HEADER
+from mcp_protocol.negotiation import Terms
+from mcp_protocol.revisions import MODERN, Revision
+from oauth.principal import Principal
+from tools_registry.api import Channel, Silence, ToolFailure
+from tools_registry.api.answers import Answers
+from tools_registry.endpoint import elicitation, elicitation_store, rates, replies, sessions
+from tools_registry.endpoint.elicitation import Question
+from tools_registry.endpoint.http import Complete, Headers, Stream
+from tools_registry.endpoint.methods import HANDLERS, MethodRequest
+from tools_registry.endpoint.rates import RateLimited
+from tools_registry.endpoint.replies import Reply
+from tools_registry.endpoint.streams import cancellation
+from tools_registry.pipeline import calls, gate
+from tools_registry.pipeline.invocation import (
+    Invocation,
+    NeedsInput,
+)
+from tools_registry.pipeline.invocation import Outcome as CallOutcome
+
+# Refusals that are no fault of the message, by the layer that refused.
+REFUSED_AS: Final = {
+    "rate_limit": Outcome.RATE_LIMITED,
+    "flag": Outcome.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that continues once its client has answered a question."""
+
+    question: Question
+    request: MethodRequest
+
+
+Step: TypeAlias = Complete | Invocation | Waiting | Stream
+
+
+def begin(request: MethodRequest) -> Step:
+    """Answer a message, or hand back what runs: a call, or a stream. Never raises ProtocolError."""
+    clock = time.perf_counter()
+    try:
+        _spend(request)
+        match request.message:
+            case Request() as message:
+                return _begin_request(request, message)
+            case Malformed(error=error):
+                raise error
+            case Notification() as notification:
+                # A call without an id is never run: it could have no answer.
+                terms = _terms(request, notification)
+                cancellation.take(request.authorization_id, terms, notification)
+            case Response() as response:
+                elicitation_store.deliver(request.authorization_id, response)
+        return Complete(202)
+    except ProtocolError as error:
+        return turn_away(request, error, clock)
+
+
+def turn_away(request: MethodRequest, error: ProtocolError, clock: float) -> Complete:
+    """Refuse a message that came in at `clock` (perf_counter), and record it."""
+    message, revision = request.message, revision_of(request)
+    _record_refusal(request, revision, error, int((time.perf_counter() - clock) * 1_000_000))
+    identifier = message.id if isinstance(message, Request | Malformed) else None
+    failure = _failure(identifier, error, revision)
+    return failure if isinstance(message, Request | Malformed) else _unaccepted(failure)
+
+
+def _unaccepted(failure: Complete) -> Complete:
+    # A notification that is not accepted has an HTTP error for an answer (MCP 2025-03-26 to
+    # 2026-07-28, basic/transports, Sending Messages).
+    return replace(failure, status=max(failure.status, 400))
+
+
+def run_silently(request: MethodRequest, invocation: Invocation) -> Complete | Waiting:
+    """Run a call that says nothing meanwhile, for as long as its answer is wanted."""
+    channel = request.http.cancellation
+    if channel is None:
+        return run(request, invocation, Silence())
+    channel.call = request
+    on_begin = channel.on_begin  # another thread may take it away in between
+    if on_begin is not None:
+        on_begin()
+    return run(request, invocation, channel)
+
+
+def run(request: MethodRequest, invocation: Invocation, channel: Channel) -> Complete | Waiting:
+    """Run a call to its response, or to the question that has to be answered first."""
+    _, outcome = calls.execute(invocation, channel)
+    return _step(request, invocation, outcome)
+
+
+def again(
+    waiting: Waiting, principal: Principal, answers: Answers, channel: Channel
+) -> Complete | Waiting:
+    """Run a call again with the answers to its question, with what its caller may do now."""
+    invocation = calls.resumed(waiting.question.invocation, principal, answers)
+    return _step(waiting.request, invocation, calls.run(invocation, channel))
+
+
+def end(waiting: Waiting, why: ToolFailure) -> Complete:
+    """End a request whose question stays without an answer."""
+    request, invocation = waiting.request, waiting.question.invocation
+    failed = calls.fail(invocation, why)
+    reply = replies.settled(invocation, failed, request.revision, request.surface)
+    return _answered(request.id, reply, request.revision)
+
+
+def _step(
+    request: MethodRequest, invocation: Invocation, outcome: CallOutcome
+) -> Complete | Waiting:
+    revision, surface = request.terms.revision, request.http.surface
+    match outcome:
+        case NeedsInput():
+            reply: Reply | Question = replies.question(
+                outcome, revision, surface, can_wait=request.can_wait
+            )
+        case _:
+            host = request.http.header("host") or ""
+            reply = replies.settled(invocation, outcome, revision, surface, host=host)
+    if isinstance(reply, Question):
+        return Waiting(reply, request)
+    return _answered(request.id, reply, revision)
+
+
+def answer(request: MethodRequest) -> Complete:
+    """Answer a message to the end, in silence."""
+    step = begin(request)
+    if isinstance(step, Stream):
+        # No revision that has batches has a method that answers with a stream of its own.
+        raise TypeError(f"{request.method} cannot be answered in silence.")
+    ended = run_silently(request, step) if isinstance(step, Invocation) else step
+    # A second safeguard: callers of this function have said that they cannot wait.
+    return end(ended, elicitation.cannot_ask()) if isinstance(ended, Waiting) else ended
+
+
+def _begin_request(request: MethodRequest, message: Request) -> Step:
+    terms = request.terms = _terms(request, message)
+    if terms.revision in MODERN and not request.http.is_frame:
+        headers.check_mirror(request.http.header, message)
+    if methods.METHODS.get((message.method, terms.revision)) is not methods.MethodKind.REQUEST:
+        raise method_not_found(message.method)
+    reply = HANDLERS[message.method](request)
+    if isinstance(reply, Invocation | Stream):
+        return reply
+    step = _answered(message.id, reply, terms.revision)
+    if isinstance(reply, ProtocolError):
+        return step
+    session = _session(request)
+    return replace(step, headers=session) if session else step
+
+
+def _terms(request: MethodRequest, message: Request | Notification) -> Terms:
+    """The terms of a message, with what its session remembers; `initialize` ignores the session."""
+    header = request.http.header(VERSION_HEADER)
+    terms = negotiation.negotiate(header, message, request.undeclared)
+    if request.session is None or message.method == "initialize":
+        return terms
+    return sessions.recall(terms, request.session)
+
+
+def _session(request: MethodRequest) -> Headers:
+    """The session id to send next to an answer: a first one, or one that remembers more."""
+    if request.method == "initialize" and "protocolVersion" in request.params:
+        return sessions.opened(request.terms, request.authorization_id)
+    if request.method == "logging/setLevel":
+        return sessions.at_level(request.session, request.terms, request.params["level"])
+    return ()
+
+
+def _answered(identifier: RequestId, reply: Reply, revision: Revision) -> Complete:
+    if isinstance(reply, ProtocolError):
+        return _failure(identifier, reply, revision)
+    return Complete(200, message=envelope.success(identifier, reply))
+
+
+def _failure(identifier: RequestId | None, error: ProtocolError, revision: Revision) -> Complete:
+    message = envelope.failure(identifier, error)
+    return Complete(error.status(revision), error.headers, message=message)
+
+
+def _spend(request: MethodRequest) -> None:
+    """Charge a message; raises ProtocolError if it is refused, or if the server is turned off.
+
+    Charged before anything is looked up: unknown names are no free probe.
+    """
+    who, surface = request.principal, request.http.surface
+    refused = rates.spend(who, surface, request.method, request.http.address)
+    if refused is not None:
+        raise rates.refusal(refused, revision_of(request), surface.codes)
+    if who.mcp_server_on or "flag" not in surface.layers:
+        return
+    off = gate.flag(mcp_server_on=who.mcp_server_on)
+    if off is not None:
+        raise failures.refusal(
+            off.reason,
+            off.layer,
+            off.message,
+            revision_of(request),
+            surface.codes,
+            http_status=403,
+        )
+
+
+def _record_refusal(
+    request: MethodRequest, revision: Revision, error: ProtocolError, elapsed: int
+) -> None:
+    params = request.params
+    name, arguments = params.get("name", params.get("uri")), params.get("arguments")
+    data = error.data if isinstance(error.data, Mapping) else {}
+    layer = str(data.get("layer", "protocol"))
+    call = Execution(
+        address=request.http.address,
+        surface=request.http.surface.name,
+        method=request.method,
+        tool=name if isinstance(name, str) else "",
+        arguments=arguments if isinstance(arguments, dict) else {},
+        request_id=request.http.request_id,
+        revision=revision.value,
+        outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),
+        reason=str(data["reason"]) if layer in REFUSED_AS else f"rpc_{abs(error.code)}",
+        layer=layer,
+        detail=error.limit if isinstance(error, RateLimited) else error.message,
+        duration_us=elapsed,
+    )
+    record.execution(request.principal, call)
+
+
+def revision_of(request: MethodRequest) -> Revision:
+    """The revision to word an error in, for messages that could not be negotiated too."""
+    message = request.message
+    if isinstance(message, Malformed | Response):
+        return request.declared
+    try:
+        header = request.http.header(VERSION_HEADER)
+        return negotiation.negotiate(header, message, request.undeclared).revision
+    except ProtocolError:
+        return request.declared

@@ -1,0 +1,82 @@
+"""How a tool's question reaches the client, by revision.
+
+At 2026-07-28 the question is the result, and the client calls again with the answers. At handshake
+revisions it goes out on the call's own stream, which waits. Either way the tool has ended, and runs
+again from its start. Why: docs/decisions/0017-elicitation.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_protocol import errors, input_requests, shapes
+from mcp_protocol.errors import ProtocolError
+from mcp_protocol.input_requests import UnsupportedAtRevision
+from mcp_protocol.revisions import Revision
+from mcp_protocol.strict_json import JsonObject
+from tools_registry.api import IntegrationFailure
+from tools_registry.api.answers import Answers, digests
+from tools_registry.endpoint import request_state
+from tools_registry.endpoint.request_state import SealedFor
+from tools_registry.pipeline.invocation import Invocation, NeedsInput
+
+CANNOT_ASK: Final = "This tool needs your input, and this client or call does not support that."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Requests that are to be sent on a stream, as its revision writes them.
+
+    `answered` has the answers of earlier questions, `digests` the digests of all questions so far.
+    """
+
+    invocation: Invocation
+    requests: Mapping[str, JsonObject]
+    state: Any
+    earlier: Mapping[str, Any] = field(repr=False)
+    digests: Mapping[str, str] = field(repr=False)
+
+    def answers(self, new: Mapping[str, Any]) -> Answers:
+        """The answers to this question together with the earlier ones."""
+        return Answers({**self.earlier, **new}, self.digests, self.state, verified=True)
+
+
+def as_result(asked: NeedsInput, revision: Revision) -> JsonObject | ProtocolError:
+    """The question as the result of a call, for revisions that answer by calling again."""
+    if asked.missing:
+        return errors.missing_capability(asked.missing)
+    invocation = asked.invocation
+    requests = input_requests.serialized(asked.requests, revision)
+    state = request_state.seal(
+        _purpose_of(invocation), invocation.answers, asked.requests, asked.state
+    )
+    return shapes.input_required_result(requests, state)
+
+
+def on_stream(asked: NeedsInput, revision: Revision, *, can_wait: bool) -> Question | None:
+    """The question as it is sent on a stream; None if this client or request cannot be asked."""
+    if asked.missing or not can_wait:
+        return None
+    try:
+        requests = input_requests.serialized(asked.requests, revision)
+    except UnsupportedAtRevision:
+        return None
+    before = asked.invocation.answers
+    sent = {**before.put, **digests(asked.requests)}
+    return Question(asked.invocation, requests, asked.state, before.by_key, sent)
+
+
+def cannot_ask() -> IntegrationFailure:
+    """The failure of a call whose client cannot be asked."""
+    return IntegrationFailure(CANNOT_ASK)
+
+
+def _purpose_of(invocation: Invocation) -> SealedFor:
+    """What a state is sealed for, and the only request that it can be opened for."""
+    return SealedFor(
+        invocation.principal.authorization_id,
+        invocation.kind.method,
+        invocation.name,
+        invocation.arguments,
+        binding=invocation.binding,
+    )

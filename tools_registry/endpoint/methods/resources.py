@@ -1,0 +1,98 @@
+"""The resources/ methods: what can be read, and reading it."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from foundation.db.storable import has_unstorable_text
+from mcp_protocol import failures, resource_shapes, shapes
+from mcp_protocol.strict_json import JsonObject
+from tools_registry.api import Resource, ResourceTemplate, ToolContext
+from tools_registry.endpoint.methods.request import MethodRequest, text_in
+from tools_registry.endpoint.paging import Key
+from tools_registry.endpoint.replies import Reply
+from tools_registry.pipeline import call_kinds, visibility
+from tools_registry.pipeline.call_kinds import CallKind
+from tools_registry.pipeline.invocation import Invocation
+
+log = structlog.get_logger(__name__)
+
+MAX_URI_LENGTH = 2_048
+
+
+def list_resources(request: MethodRequest) -> JsonObject:
+    """What is declared, and what templates list; nothing that a read would refuse."""
+    page = request.page(_resources(request), _uri)
+    return resource_shapes.resources_list_result(page.things, request.revision, page.next_cursor)
+
+
+def list_templates(request: MethodRequest) -> JsonObject:
+    page = request.page(_templates(request), _template)
+    return resource_shapes.templates_list_result(page.things, request.revision, page.next_cursor)
+
+
+def read_resource(request: MethodRequest) -> Reply | Invocation:
+    """The first half of a read: refused and recorded, or ready to run."""
+    return _prepare(request, call_kinds.READ)
+
+
+def subscribe(request: MethodRequest) -> Reply:
+    """Accepted for what can be read, and without effect: no resource announces its changes."""
+    return _acknowledged(request, call_kinds.SUBSCRIBE)
+
+
+def unsubscribe(request: MethodRequest) -> Reply:
+    return _acknowledged(request, call_kinds.UNSUBSCRIBE)
+
+
+def _acknowledged(request: MethodRequest, kind: CallKind) -> Reply:
+    prepared = _prepare(request, kind)
+    return shapes.empty_result(request.revision) if isinstance(prepared, Invocation) else prepared
+
+
+def _prepare(request: MethodRequest, kind: CallKind) -> Reply | Invocation:
+    uri = text_in(request.params, "uri")
+    if len(uri) > MAX_URI_LENGTH or has_unstorable_text(uri):
+        reason = f"must be at most {MAX_URI_LENGTH} plain characters"
+        raise failures.invalid_field("uri", "The URI is not valid.", reason)
+    return request.prepare(kind, uri, {})
+
+
+def _resources(request: MethodRequest) -> list[Resource]:
+    who = request.principal
+    surface, organization = request.surface, who.organization_id
+    offered: list[Resource | ResourceTemplate] = [
+        *surface.catalogue.templates(organization),
+        *surface.catalogue.resources(organization),
+    ]
+    context = visibility.context(who, surface)
+    shown = (_shown(one, context) for one in visibility.among(offered, who, surface))
+    # A URI that is declared hides the same one of a template, as it does when it is read.
+    return list({one.uri: one for resources in shown for one in resources}.values())
+
+
+def _shown(offered: Resource | ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
+    return (offered,) if isinstance(offered, Resource) else _listed(offered, context)
+
+
+def _listed(template: ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
+    try:
+        return template.resources(context)
+    except Exception:
+        # One that cannot be listed must not take the list along; reading it tells what is wrong.
+        log.exception("listing_failed", template=template.name)
+        return ()
+
+
+def _templates(request: MethodRequest) -> list[ResourceTemplate]:
+    who = request.principal
+    offered = request.surface.catalogue.templates(who.organization_id)
+    return visibility.among(offered, who, request.surface)
+
+
+def _uri(resource: Resource) -> Key:
+    return (resource.uri,)
+
+
+def _template(template: ResourceTemplate) -> Key:
+    return (template.uri_template,)

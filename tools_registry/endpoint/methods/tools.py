@@ -1,0 +1,46 @@
+"""tools/list and tools/call."""
+
+from typing import cast
+
+from mcp_protocol import tool_shapes
+from mcp_protocol.headers import check_param_headers
+from mcp_protocol.revisions import MODERN
+from mcp_protocol.strict_json import JsonObject
+from tools_registry.api import Tool
+from tools_registry.endpoint import descriptors, request_state
+from tools_registry.endpoint.methods.request import MethodRequest, object_in, text_in
+from tools_registry.endpoint.paging import Key
+from tools_registry.endpoint.replies import Reply
+from tools_registry.pipeline import call_kinds, visibility
+from tools_registry.pipeline.call_kinds import Subject
+from tools_registry.pipeline.invocation import Invocation
+
+
+def list_tools(request: MethodRequest) -> JsonObject:
+    """Exactly the tools that a call would not refuse: the same gate, asked now."""
+    page = request.page(visibility.tools(request.principal, request.surface), _key)
+    tools = [descriptors.serialized(tool, request.revision) for tool in page.things]
+    return tool_shapes.tools_list_result(tools, request.revision, page.next_cursor)
+
+
+def call_tool(request: MethodRequest) -> Reply | Invocation:
+    """The first half of a call: refused and recorded, or ready to run."""
+    name, arguments = text_in(request.params, "name"), object_in(request.params, "arguments")
+
+    def check_headers(tool: Subject) -> None:
+        # As soon as the caller may know which arguments have headers, and whatever else is wrong
+        # with them (MCP 2026-07-28, basic/transports/streamable-http, Server Behavior for Custom
+        # Headers).
+        params = descriptors.mirrored(cast("Tool", tool))
+        check_param_headers(request.headers, arguments, params)
+
+    has_headers = request.revision in MODERN and not request.http.is_frame
+    check = check_headers if has_headers else None
+    prepared = request.prepare(call_kinds.CALL, name, arguments, check)
+    if isinstance(prepared, Invocation) and prepared.subject.mutates:
+        request_state.spend(prepared.answers)
+    return prepared
+
+
+def _key(tool: Tool) -> Key:
+    return (tool.integration, tool.name)

@@ -1,0 +1,80 @@
+"""Long lists in pages. A cursor is sealed: a client cannot read, make or take over one.
+
+It holds the key of the last thing shown, so a page begins where the one before ended even if
+something was added or removed in between (MCP, server/utilities/pagination).
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeAlias, TypeVar
+from uuid import UUID
+
+from foundation import sealed_text
+from foundation.sealing import SealBroken
+from mcp_protocol import failures
+from mcp_protocol.errors import ProtocolError
+
+# Larger than most lists ever are: clients handle one page better than two.
+PAGE_SIZE: Final = 200
+MAX_CURSOR_LENGTH: Final = 4_096
+
+Listed = TypeVar("Listed")
+Key: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Listed]):
+    """One page, and the cursor of the next one if there is one."""
+
+    things: list[Listed]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose list is paged, and which one."""
+
+    authorization_id: UUID
+    method: str
+
+    @property
+    def context(self) -> bytes:
+        return f"cursor:{self.method}:{self.authorization_id}".encode()
+
+
+def page(
+    things: Sequence[Listed], key: Callable[[Listed], Key], place: Place, cursor: object
+) -> Page[Listed]:
+    """Cut one page out of a list, which may be in any order; pages are in the order of `key`.
+
+    None begins at the start; anything else must be a cursor of this list. Raises ProtocolError.
+    """
+    ordered = sorted(things, key=key)
+    if cursor is not None:
+        ordered = ordered[bisect_right(ordered, _opened(cursor, place), key=key) :]
+    shown = ordered[:PAGE_SIZE]
+    more = len(ordered) > len(shown)
+    return Page(shown, _sealed(key(shown[-1]), place) if more else None)
+
+
+def _sealed(key: Key, place: Place) -> str:
+    return sealed_text.seal(json.dumps(key).encode(), context=place.context)
+
+
+def _opened(cursor: object, place: Place) -> Key:
+    # An empty string is a cursor like any other, and none of ours.
+    if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_LENGTH:
+        raise _refusal()
+    try:
+        key: list[str] = json.loads(sealed_text.unseal(cursor, context=place.context))
+    except SealBroken as error:
+        raise _refusal() from error
+    return tuple(key)
+
+
+def _refusal() -> ProtocolError:
+    return failures.invalid_field(
+        "cursor", "The cursor is not valid.", "is not a cursor of this list"
+    )

@@ -1,0 +1,123 @@
+"""Rate limits: per authorization and group of methods, organization and action, and address.
+
+Counted per authorization, so that a refreshed token starts no new budget. When the store of the
+counters does not answer, this process allows its part of each limit
+(`foundation/limits/charging.py`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import time
+from typing import Final, get_args
+
+from django.conf import settings
+
+from foundation import ids, limits, peer
+from foundation.limits import Bucket, Verdict
+from mcp_protocol import methods
+from mcp_protocol.errors import ErrorCodes, ProtocolError
+from mcp_protocol.methods import RateBucket
+from mcp_protocol.revisions import Revision
+from oauth.principal import Principal
+from tools_registry.endpoint.surface import McpSurface
+from tools_registry.pipeline import action_caps
+from workspace import caps
+
+# What the record calls the limit that refused, by the beginning of its bucket's key.
+ADDRESS: Final = "ip"
+ORGANIZATION: Final = "organization"
+CALLED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(get_args(RateBucket), "token"),
+    **{kind: kind for kind in (ADDRESS, ORGANIZATION, action_caps.NAME)},
+}
+
+
+class RateLimited(ProtocolError):
+    """A 429; `limit` is what the record calls the limit that refused."""
+
+    def __init__(
+        self,
+        limit: str,
+        revision: Revision,
+        codes: ErrorCodes,
+        headers: Iterable[tuple[str, str]],
+        message: str = "Too many requests. Try again later.",
+    ) -> None:
+        super().__init__(
+            codes.forbidden[revision],
+            message,
+            data={"reason": "rate_limited", "layer": "rate_limit"},
+            http_status=429,
+            headers=headers,
+        )
+        self.limit = limit
+
+
+def of_address(address: str) -> Bucket:
+    return Bucket(f"{ADDRESS}:{peer.rate_key(address)}", settings.HALO_RATE_IP)
+
+
+def buckets(
+    principal: Principal, surface: McpSurface, method: str, address: str
+) -> Sequence[Bucket]:
+    """What a message is charged to; the bucket of its address is the last.
+
+    Before it: the token family's bucket for the group of the method (a message without a method,
+    or with an unknown one, has one too), and what all connections of the organization share, if it
+    has a cap on calls.
+    """
+    group = methods.RATE_BUCKETS.get(method, methods.OTHER)
+    limit = getattr(settings, surface.limits[group])
+    charged = [Bucket(f"{group}:{ids.text(principal.authorization_id)}", limit)]
+    if group == "tools_call":
+        charged += of_organization(principal)
+    return [*charged, of_address(address)]
+
+
+def of_organization(principal: Principal) -> Sequence[Bucket]:
+    """What all calls in the organization share; nothing if it has no cap."""
+    if principal.calls_per_minute is None:
+        return ()
+    cap = caps.limit(principal.calls_per_minute)
+    return (Bucket(f"{ORGANIZATION}:{principal.organization_id}", cap),)
+
+
+def spend(principal: Principal, surface: McpSurface, method: str, address: str) -> Verdict | None:
+    """Charge one message to all that it counts for; returns the verdict that refuses it."""
+    charged = buckets(principal, surface, method, address)
+    origin = charged[-1]
+    verdict = limits.charge_or_share(charged, action_caps.record_outage)
+    if verdict is not None and verdict.bucket.key != origin.key:
+        # Every refusal is recorded, and a refused charge counts nowhere: without this a spent
+        # token could write audit rows as fast as it can ask.
+        limits.charge_or_share([origin], action_caps.record_outage)
+    return verdict
+
+
+def spend_address(address: str) -> Verdict | None:
+    """Charge a stranger's request to its address; returns the verdict that refuses it."""
+    return limits.charge_or_share([of_address(address)], action_caps.record_outage)
+
+
+def known_refusal(address: str) -> Verdict | None:
+    """The refusal that this process knows an address to meet, without asking anybody."""
+    bucket = of_address(address)
+    return limits.still_refused(bucket) or limits.still_refused_a_part(bucket)
+
+
+def refusal(verdict: Verdict, revision: Revision, codes: ErrorCodes) -> RateLimited:
+    """The 429, with Retry-After and X-RateLimit-* (transport document, Rate limits)."""
+    limit = CALLED[verdict.bucket.key.partition(":")[0]]
+    return RateLimited(limit, revision, codes, verdict.headers().items())
+
+
+def crowded(
+    message: str, *, most: int, wait: int, revision: Revision, codes: ErrorCodes
+) -> RateLimited:
+    """The 429 of a caller that has all the places it may have; `wait` in seconds."""
+    headers = {
+        "X-RateLimit-Limit": str(most),
+        "X-RateLimit-Remaining": "0",
+        "X-RateLimit-Reset": str(int(time()) + wait),
+        "Retry-After": str(wait),
+    }
+    return RateLimited("streams", revision, codes, headers.items(), message)

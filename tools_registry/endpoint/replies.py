@@ -1,0 +1,175 @@
+"""The outcome of a call as an MCP result or error, by kind of call and revision.
+
+Source: transport document, Error codes; MCP of each revision, server/tools, server/resources and
+server/prompts.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from mcp_protocol import failures, prompt_shapes, resource_shapes, shapes
+from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ErrorCodes, ProtocolError
+from mcp_protocol.resource_shapes import Contents
+from mcp_protocol.revisions import Revision
+from mcp_protocol.strict_json import JsonObject
+from tools_registry.api import Blocks, ToolFailure
+from tools_registry.endpoint import elicitation, rates
+from tools_registry.endpoint.elicitation import Question
+from tools_registry.endpoint.surface import McpSurface
+from tools_registry.pipeline.invocation import (
+    ApprovalPending,
+    BindingRejected,
+    CallCancelled,
+    CallFailure,
+    CallInterrupted,
+    ConnectionLost,
+    Invocation,
+    NeedsInput,
+    Refused,
+    Settled,
+    Succeeded,
+    TokenEnded,
+    UnknownName,
+)
+
+Reply: TypeAlias = JsonObject | ProtocolError
+
+
+def question(
+    asked: NeedsInput, revision: Revision, surface: McpSurface, *, can_wait: bool
+) -> Reply | Question:
+    """The question that a call has to have answered first: as its result, or on its stream."""
+    if asked.invocation.is_repeated:
+        return elicitation.as_result(asked, revision)
+    question = elicitation.on_stream(asked, revision, can_wait=can_wait)
+    return question or _failure(asked.invocation, elicitation.cannot_ask(), revision, surface)
+
+
+def settled(
+    invocation: Invocation,
+    outcome: Settled,
+    revision: Revision,
+    surface: McpSurface,
+    *,
+    host: str = "",
+) -> Reply:
+    """The result or error of a call that needs no input.
+
+    `host` is the one that the request was sent to, for the challenge of a missing scope.
+    """
+    if isinstance(outcome, ApprovalPending):
+        outcome = Succeeded(outcome.result)
+    if isinstance(outcome, Succeeded):
+        return RESULTS[invocation.kind.method](invocation.subject, outcome, revision)
+    if isinstance(outcome, Refused):
+        return _refusal(outcome, revision, surface, host)
+    if isinstance(outcome.failure, TokenEnded):
+        return _token_ended(outcome.failure, surface, host)
+    return _failure(invocation, outcome.failure, revision, surface)
+
+
+def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
+    result: Any = outcome.result
+    if isinstance(result, Blocks):
+        return shapes.call_result(result.content, revision, structured=result.structured)
+    structured = result.value if subject.output_schema is not None else None
+    return shapes.call_result([shapes.text_block(outcome.text)], revision, structured=structured)
+
+
+def _read_result(resource: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
+    mime_type = outcome.result.mime_type or resource.mime_type
+    contents = Contents(resource.uri, mime_type, outcome.result.content, resource.meta)
+    return resource_shapes.read_result(contents, revision)
+
+
+def _prompt_result(prompt: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
+    return prompt_shapes.prompt_result(prompt.description, outcome.result, revision)
+
+
+def _refusal(outcome: Refused, revision: Revision, surface: McpSurface, host: str) -> ProtocolError:
+    if outcome.verdict is not None:
+        return rates.refusal(outcome.verdict, revision, surface.codes)
+    decision = outcome.decision
+    # Only a scope can be requested again, so only its refusal has a challenge and a 403.
+    challenge = (
+        surface.challenges.insufficient_scope(decision.scope, host=host) if decision.scope else ""
+    )
+    return failures.refusal(
+        decision.reason,
+        decision.layer,
+        decision.message,
+        revision,
+        surface.codes,
+        http_status=403 if challenge else None,
+        headers=[("WWW-Authenticate", challenge)] if challenge else [],
+    )
+
+
+def _failure(
+    invocation: Invocation, failure: ToolFailure, revision: Revision, surface: McpSurface
+) -> Reply:
+    method, name, codes = invocation.kind.method, invocation.name, surface.codes
+    if isinstance(failure, UnknownName):
+        return UNKNOWN[method](name, revision, codes)
+    if isinstance(failure, CallFailure) and type(failure) in STOPPED:
+        return STOPPED[type(failure)](failure)
+    field, reason = failure.field or None, failure.reason or None
+    if method == "tools/call":
+        return failures.failed_call(
+            failure.kind, failure.message, field, reason, revision=revision, codes=codes
+        )
+    if method != "prompts/get" and failure.kind == "not_found":
+        return failures.unknown_resource(name, revision, codes)
+    return failures.failed_request(
+        failure.kind, failure.message, field, reason, revision=revision, codes=codes
+    )
+
+
+def _token_ended(failure: TokenEnded, surface: McpSurface, host: str) -> ProtocolError:
+    challenge = surface.challenges.unauthorized("invalid_token", host=host)
+    headers = [("WWW-Authenticate", challenge)]
+    code = surface.codes.unauthorized
+    return ProtocolError(code, failure.message, http_status=401, headers=headers)
+
+
+def _rejected(failure: CallFailure) -> ProtocolError:
+    data = {"reason": failure.kind, "layer": failure.layer}
+    return ProtocolError(INVALID_PARAMS, failure.message, data=data)
+
+
+def _cancelled(failure: CallFailure) -> ProtocolError:
+    return ProtocolError(INTERNAL_ERROR, failure.message)
+
+
+def _interrupted(failure: CallFailure) -> ProtocolError:
+    return ProtocolError(INTERNAL_ERROR, failure.message, http_status=503)
+
+
+def _connection_lost(failure: CallFailure) -> ProtocolError:
+    retry = [("Retry-After", "1")]
+    return ProtocolError(INTERNAL_ERROR, failure.message, http_status=503, headers=retry)
+
+
+def _unknown_prompt(name: str, _revision: Revision, _codes: ErrorCodes) -> ProtocolError:
+    return failures.unknown_prompt(name)
+
+
+RESULTS: Final[Mapping[str, Callable[[Any, Succeeded, Revision], JsonObject]]] = {
+    "tools/call": _call_result,
+    "resources/read": _read_result,
+    "prompts/get": _prompt_result,
+}
+UNKNOWN: Final[Mapping[str, Callable[[str, Revision, ErrorCodes], ProtocolError]]] = {
+    "tools/call": failures.unknown_tool,
+    "resources/read": failures.unknown_resource,
+    "resources/subscribe": failures.unknown_resource,
+    "resources/unsubscribe": failures.unknown_resource,
+    "prompts/get": _unknown_prompt,
+}
+# Failures of the call itself, which are errors at every revision and of every kind of call.
+STOPPED: Final[Mapping[type[CallFailure], Callable[[CallFailure], ProtocolError]]] = {
+    BindingRejected: _rejected,
+    CallCancelled: _cancelled,
+    CallInterrupted: _interrupted,
+    ConnectionLost: _connection_lost,
+}

@@ -1,0 +1,86 @@
+"""A surface that speaks MCP over HTTP, and the first one: the workspace server at /api/mcp."""
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Protocol
+
+from django.conf import settings
+
+from mcp_protocol import errors, handshake_shapes
+from mcp_protocol.capabilities import Server
+from mcp_protocol.errors import ErrorCodes
+from mcp_protocol.methods import RateBucket
+from mcp_protocol.strict_json import JsonObject
+from oauth import credentials, principal
+from oauth.endpoints import challenges
+from tools_registry import registry
+from tools_registry.pipeline.surface import WORKSPACE_NAME, Surface
+
+INSTRUCTIONS: Final = (
+    "Tools of one organization. Search the documentation with search_docs and open a page with "
+    "read_doc. Tools that change something say so in their annotations; destructive actions are "
+    "never available here. A refusal names its reason and the layer that refused."
+)
+
+
+class Challenges(Protocol):
+    """The WWW-Authenticate challenges of a surface; `host` is the one that the request came to."""
+
+    def unauthorized(self, error: str | None = None, *, host: str) -> str: ...
+
+    def insufficient_scope(self, scope: str, *, host: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class McpSurface(Surface):
+    """What MCP over HTTP needs to know of an endpoint besides.
+
+    `limits` names the setting with the rate limit of each group of methods. `descriptor` is the
+    body of a GET, which is refused without one, and `bare_initialize` the answer to `initialize`
+    without params.
+    """
+
+    limits: Mapping[RateBucket, str]
+    codes: ErrorCodes
+    challenges: Challenges
+    server: Callable[[], Server]
+    instructions: str
+    descriptor: Callable[[], JsonObject] | None
+    bare_initialize: Callable[[], JsonObject]
+
+
+def _server() -> Server:
+    return Server(website_url=settings.HALO_PUBLIC_URL, icons=({**_icon()},))
+
+
+@cache
+def _icon() -> dict[str, object]:
+    # In the answer itself: clients take icons from https or data addresses only, and this server
+    # may be on http on a developer's computer (MCP 2025-11-25, basic, Icons).
+    drawn = (settings.BASE_DIR / "static" / "halo" / "logo.svg").read_bytes()
+    source = f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"
+    return {"src": source, "mimeType": "image/svg+xml", "sizes": ["any"]}
+
+
+def _descriptor() -> JsonObject:
+    return handshake_shapes.descriptor(settings.HALO_PUBLIC_URL)
+
+
+WORKSPACE_SURFACE: Final = McpSurface(
+    name=WORKSPACE_NAME,
+    credentials={principal.ACCESS_TOKEN: credentials.VERIFIERS[principal.ACCESS_TOKEN]},
+    catalogue=registry.WORKSPACE_CATALOGUE,
+    limits={
+        "tools_list": "HALO_RATE_TOOLS_LIST",
+        "tools_call": "HALO_RATE_TOOLS_CALL",
+        "other": "HALO_RATE_OTHER",
+    },
+    codes=errors.HALO,
+    challenges=challenges,
+    server=_server,
+    instructions=INSTRUCTIONS,
+    descriptor=_descriptor,
+    bare_initialize=handshake_shapes.bare_initialize_result,
+)

@@ -1,0 +1,275 @@
+"""What can be done with what tools offer: call a tool, read a resource, get a prompt.
+
+The pipeline (`calls.py`) runs every kind in the same way; each row here holds what differs.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from django.conf import settings
+from jsonschema_rs import ValidationErrorKind as ErrorKind
+
+from foundation.db.storable import has_unstorable_text
+from mcp_protocol.errors import shown
+from mcp_protocol.json_writer import dumps, indented
+from tools_registry.api import (
+    Arguments,
+    Blocks,
+    Body,
+    Guarded,
+    Invalid,
+    Message,
+    Prompt,
+    Resource,
+    Result,
+    Schema,
+    Tool,
+    ToolContext,
+    ToolFailure,
+)
+from tools_registry.api.schemas import validator_of
+from tools_registry.registry import Catalogue
+
+NO_MATCH: Final = "does not match any of the allowed forms"
+MAX_CACHED: Final = 4_096  # tools whose validator this process keeps
+ALTERNATIVES: Final = ("anyOf", "oneOf")
+MAX_REASON_LENGTH: Final = 300
+MAX_ECHO_LENGTH: Final = 60
+# Numbers as text, short enough for any column.
+AS_TEXT: Final = {
+    "integer": (re.compile(r"-?[0-9]{1,15}"), int),
+    "number": (re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?"), float),
+}
+
+
+class ResultTooLarge(ToolFailure):
+    """The result is larger than HALO_MAX_RESULT_BYTES."""
+
+    kind = "result_too_large"
+
+    def __init__(self) -> None:
+        super().__init__("The result is too large. Request less data.", reason=self.kind)
+
+
+class Subject(Guarded, Protocol):
+    """The tool, resource or prompt of a call."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def streams(self) -> bool: ...
+    @property
+    def waits(self) -> bool: ...
+    @property
+    def run(self) -> Callable[[ToolContext, Mapping[str, Any]], Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallKind:
+    """One kind of call.
+
+    `method` and `name` are what the audit row records as method and subject, `unknown` is the
+    reason it records when nothing of the name exists. `validate` returns the arguments that the
+    subject runs with. `text` returns the JSON text of a result
+    that is sent as text, else an empty string; it raises ToolFailure for a result that is too
+    large, TypeError for one that JSON cannot hold.
+    """
+
+    method: str
+    unknown: str
+    find: Callable[[Catalogue, str, UUID], Subject | None]
+    name: Callable[[Any], str]
+    validate: Callable[[Any, Arguments], Arguments]
+    text: Callable[[Any], str]
+
+
+def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
+    """Returns the arguments that the tool runs with.
+
+    Raises Invalid with the field and what is wrong with it.
+    """
+    if has_unstorable_text(arguments):
+        raise Invalid(
+            "The arguments contain characters that are not allowed.",
+            reason="must not contain NUL or lone surrogate characters",
+        )
+    schema = tool.argument_schema or tool.input_schema
+    given = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
+    validator = _validator(tool)
+    if validator.is_valid(given):
+        return given
+    if _nests_alternatives(schema):
+        raise _unmatched(schema, given)
+    raise _explained(schema, next(iter(validator.iter_errors(given))))
+
+
+def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
+    """The arguments without nulls and empty texts, and with numbers for their text."""
+    kinds = {name: part.get("type") for name, part in schema["properties"].items()}
+    return {
+        name: _number(kinds.get(name), value)
+        for name, value in arguments.items()
+        if not (value is None or (isinstance(value, str) and not value.strip()))
+        or name not in kinds
+    }
+
+
+def _number(kind: str | None, value: Any) -> Any:
+    if kind not in AS_TEXT or not isinstance(value, str):
+        return value
+    pattern, read = AS_TEXT[kind]
+    return read(value) if pattern.fullmatch(value.strip()) else value
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _validator(tool: Tool) -> Any:
+    return validator_of(tool.argument_schema or tool.input_schema)
+
+
+def _nests_alternatives(schema: Any, *, inside: bool = False) -> bool:
+    """Whether alternatives contain alternatives; a reference below some counts too.
+
+    The validator collects the errors of every combination of branches: minutes for nine levels of
+    four. Telling only whether a value is valid takes microseconds.
+    """
+    if isinstance(schema, Mapping):
+        has_alternatives = any(word in schema for word in ALTERNATIVES)
+        if inside and (has_alternatives or "$ref" in schema):
+            return True
+        below = inside or has_alternatives
+        return any(_nests_alternatives(each, inside=below) for each in schema.values())
+    if isinstance(schema, list | tuple):
+        return any(_nests_alternatives(each, inside=inside) for each in schema)
+    return False
+
+
+def _unmatched(schema: Schema, given: Mapping[str, Any]) -> Invalid:
+    """The first argument that its own schema refuses, without the reason of each alternative."""
+    definitions = {"$defs": schema.get("$defs", {})}
+    for name, part in schema.get("properties", {}).items():
+        if name in given and not validator_of({**definitions, **part}).is_valid(given[name]):
+            return Invalid(f"Invalid arguments: {name} {NO_MATCH}.", field=name, reason=NO_MATCH)
+    return Invalid("Invalid arguments.", field="arguments", reason=NO_MATCH)
+
+
+def _explained(schema: Schema, problem: Any) -> Invalid:
+    surplus = isinstance(problem.kind, ErrorKind.AdditionalProperties)
+    if surplus and not problem.instance_path:
+        return _unknown(schema, problem.kind.unexpected[0])
+    reason = _shortened(str(problem.message))
+    steps = [str(step) for step in (*problem.instance_path, *_named(problem.kind))]
+    return Invalid(f"Invalid arguments: {reason}", field=".".join(steps)[:300], reason=reason)
+
+
+def _unknown(schema: Schema, name: str) -> Invalid:
+    known = sorted(schema.get("properties", {}))
+    close = get_close_matches(name[:MAX_ECHO_LENGTH], known, n=1)
+    perhaps = f', perhaps "{close[0]}"' if close else ""
+    reason = f"Unknown argument {shown(name[:MAX_ECHO_LENGTH])}{perhaps}. "
+    reason += f"Valid: {', '.join(known)}." if known else "It takes none."
+    return Invalid(reason, field=name[:MAX_REASON_LENGTH], reason=reason)
+
+
+def _shortened(message: str) -> str:
+    """The message begins with the value and ends with the reason: the value is cut."""
+    if len(message) <= MAX_REASON_LENGTH:
+        return message
+    beginning = f"{message[:MAX_ECHO_LENGTH]}..."
+    return beginning + message[len(beginning) - MAX_REASON_LENGTH :]
+
+
+def _named(kind: Any) -> Sequence[str]:
+    """The property that an error of its whole object is about."""
+    match kind:
+        case ErrorKind.Required(property=missing):
+            return (missing,)
+        case ErrorKind.AdditionalProperties(unexpected=surplus):
+            return surplus[:1]
+    return ()
+
+
+def _validate_nothing(_resource: Resource, arguments: Arguments) -> Arguments:
+    """A read has no arguments besides the URI that found its resource."""
+    return arguments
+
+
+def _validate_prompt(prompt: Prompt, given: Arguments) -> Arguments:
+    known = {argument.name for argument in prompt.arguments}
+    for name, value in given.items():
+        if name not in known:
+            raise Invalid(
+                "The prompt does not have this argument.", field=name[:300], reason="is unknown"
+            )
+        if not isinstance(value, str) or has_unstorable_text(value):
+            raise Invalid(
+                "Prompt arguments must be strings.", field=name, reason="must be a string"
+            )
+    for argument in prompt.arguments:
+        if argument.required and argument.name not in given:
+            raise Invalid(
+                "A required argument is missing.", field=argument.name, reason="is required"
+            )
+    return given
+
+
+def _text_of_result(result: Result) -> str:
+    if isinstance(result, Blocks):
+        _require_size(len(dumps([result.content, result.structured])))
+        return ""
+    text = indented(result.value)
+    if len(text.encode()) > settings.HALO_MAX_RESULT_BYTES:
+        raise ResultTooLarge
+    return text
+
+
+def _text_of_body(body: Body) -> str:
+    encoded_size = (
+        len(dumps(body.content)) if isinstance(body.content, str) else len(body.content) * 4 // 3
+    )
+    _require_size(encoded_size)
+    return ""
+
+
+def _text_of_prompt(messages: list[Message]) -> str:
+    _require_size(len(dumps([message.content for message in messages])))
+    return ""
+
+
+def _require_size(size: int) -> None:
+    if size > settings.HALO_MAX_RESULT_BYTES:
+        raise ResultTooLarge
+
+
+CALL: Final = CallKind(
+    method="tools/call",
+    unknown="tool_not_found",
+    find=Catalogue.find,
+    name=attrgetter("name"),
+    validate=validate_arguments,
+    text=_text_of_result,
+)
+READ: Final = CallKind(
+    method="resources/read",
+    unknown="resource_not_found",
+    find=Catalogue.find_resource,
+    name=attrgetter("uri"),
+    validate=_validate_nothing,
+    text=_text_of_body,
+)
+# Neither runs anything: both are prepared as a read is, and acknowledged.
+SUBSCRIBE: Final = replace(READ, method="resources/subscribe")
+UNSUBSCRIBE: Final = replace(READ, method="resources/unsubscribe")
+GET_PROMPT: Final = CallKind(
+    method="prompts/get",
+    unknown="prompt_not_found",
+    find=Catalogue.find_prompt,
+    name=attrgetter("name"),
+    validate=_validate_prompt,
+    text=_text_of_prompt,
+)

@@ -1,0 +1,396 @@
+"""Runs every call, from every protocol: tools, resources and prompts.
+
+    find -> gate -> cap of the action -> bind the customer -> validate -> review of the surface
+        -> run -> check size -> audit
+
+`prepare` makes the checks that can refuse a call. `execute` runs it, repeats the checks if the call
+has waited, and always finishes the audit row. In between a protocol may open a stream, or pass the
+call to another thread.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection
+
+from audit import outcomes, record
+from audit.outcomes import ActorKind
+from audit.record import Execution
+from mcp_protocol import client_capabilities, input_requests
+from mcp_protocol.json_writer import dumps
+from oauth import credentials
+from oauth.principal import Principal, Unauthenticated
+from tools_registry import vendors
+from tools_registry.api import (
+    Cancelled,
+    Channel,
+    Facts,
+    InputRequired,
+    RequestedApproval,
+    Silence,
+    Tool,
+    ToolContext,
+    ToolFailure,
+)
+from tools_registry.api.answers import NONE_YET, Answers
+from tools_registry.api.results import UpstreamFailure
+from tools_registry.pipeline import action_caps, approval_port, binding, gate, visibility
+from tools_registry.pipeline.call_kinds import Subject
+from tools_registry.pipeline.gate import Decision
+from tools_registry.pipeline.invocation import (
+    ApprovalPending,
+    BindingRejected,
+    CallCancelled,
+    CallFailure,
+    CallInterrupted,
+    ConnectionLost,
+    Failed,
+    Invocation,
+    NeedsInput,
+    Outcome,
+    Refused,
+    Settled,
+    Succeeded,
+    TokenEnded,
+    ToolChanged,
+    UnknownName,
+)
+from tools_registry.pipeline.surface import Surface
+
+log = structlog.get_logger(__name__)
+FRESH_SECONDS: Final = 1.0  # a call that has waited longer for its thread is checked again
+SILENCE: Final = Silence()
+# Of what a client carries between two calls: answers and the state of the tool.
+MAX_STATE_BYTES: Final = 196_608
+
+# What the audit row records for a failure, by its kind.
+FAILURES: Final[Mapping[str, outcomes.Outcome]] = {
+    "validation": outcomes.Outcome.VALIDATION_FAILED,
+    "binding_rejected": outcomes.Outcome.VALIDATION_FAILED,
+    "not_found": outcomes.Outcome.NOT_FOUND,
+    "tool_not_found": outcomes.Outcome.NOT_FOUND,
+    "resource_not_found": outcomes.Outcome.NOT_FOUND,
+    "prompt_not_found": outcomes.Outcome.NOT_FOUND,
+    "unauthorized": outcomes.Outcome.INTEGRATION_ERROR,
+    "integration": outcomes.Outcome.INTEGRATION_ERROR,
+    "declined": outcomes.Outcome.CANCELLED,
+    "cancelled": outcomes.Outcome.CANCELLED,
+    "interrupted": outcomes.Outcome.INTERRUPTED,
+    "token_ended": outcomes.Outcome.REFUSED,
+    "tool_changed": outcomes.Outcome.REFUSED,
+    "approval_rejected": outcomes.Outcome.REFUSED,
+}
+
+
+def run(invocation: Invocation, channel: Channel = SILENCE) -> Outcome:
+    """Run a call from the first check to its audit row."""
+    return prepare(invocation) or execute(invocation, channel)[1]
+
+
+def prepare(
+    invocation: Invocation, check: Callable[[Subject], None] | None = None
+) -> Settled | None:
+    """Make the checks that can refuse the call, and find its subject and its customer.
+
+    An outcome is recorded here and returned; None means that the call may be executed. `check` is a
+    further check of the protocol, made after the gate and before the arguments are validated; what
+    it raises is passed on.
+    """
+    catalogue, organization_id = invocation.surface.catalogue, invocation.principal.organization_id
+    subject = invocation.kind.find(catalogue, invocation.name, organization_id)
+    if subject is None:
+        failed = Failed(UnknownName(invocation.kind.unknown))
+        _record(invocation, None, failed)
+        return failed
+    invocation.subject = subject
+    refused = _refused(invocation, subject)
+    if refused is not None:
+        _record(invocation, subject, refused)
+        return refused
+    try:
+        if invocation.binding:
+            invocation.customer = binding.customer(organization_id, invocation.binding)
+        if check is not None:
+            check(subject)
+        invocation.validated = invocation.kind.validate(subject, invocation.arguments)
+        review = invocation.surface.review
+        outcome = review(invocation) if review is not None else None
+    except ToolFailure as failure:
+        return fail(invocation, failure)
+    if outcome is not None:
+        _record(invocation, subject, outcome)
+    return outcome
+
+
+def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, Outcome]:
+    """Run a prepared call; returns the id of its audit row, and the outcome.
+
+    The row is finished whatever happens in the tool. That of a call that changes something is
+    written before it begins.
+    """
+    subject = invocation.subject
+    if channel.is_cancelled():
+        outcome: Outcome = Failed(_stopped(channel))
+    elif subject.mutates:
+        row = _record(invocation, subject)
+        outcome = _attempted(invocation, channel)
+        record.finish(row, _execution(invocation, subject, outcome))
+        return row, outcome
+    else:
+        outcome = _attempted(invocation, channel)
+    return _record(invocation, subject, outcome), outcome
+
+
+def resumed(before: Invocation, who: Principal, answers: Answers) -> Invocation:
+    """A call that needed input, to be run again from its first check with a row of its own."""
+    return replace(
+        before,
+        principal=who,
+        answers=answers,
+        is_charged=True,
+        started_at=datetime.now(UTC),
+        clock=time.perf_counter(),
+    )
+
+
+def fail(invocation: Invocation, failure: ToolFailure) -> Failed:
+    """End a call without running it; an audit row of its own records the failure."""
+    failed = Failed(failure)
+    _record(invocation, invocation.subject, failed)
+    return failed
+
+
+def decide(invocation: Invocation, subject: Subject) -> Decision:
+    """The gate's decision about a call, with the switches as they are now."""
+    who = invocation.principal
+    if invocation.approval is not None:
+        # The tool that made the request may belong to another integration.
+        switches = gate.all_switches(who.organization_id, mcp_server_on=who.mcp_server_on)
+        return gate.decide_approved(subject, invocation.approval, switches, invocation.surface)
+    switches = gate.switches_for_tool(who.organization_id, subject, mcp_server_on=who.mcp_server_on)
+    decision = gate.decide(subject, who.scope, switches, invocation.surface)
+    has_switches = decision.allowed and subject.integration
+    limit = gate.cap(subject, switches) if has_switches else None
+    return decision if limit is None else replace(decision, calls_per_minute=limit)
+
+
+def recheck(who: Principal, surface: Surface) -> Principal:
+    """The principal with what its credential permits now. Raises TokenEnded."""
+    try:
+        return credentials.recheck(who.credential, who.token_id, surface.credentials)
+    except Unauthenticated:
+        raise TokenEnded from None
+
+
+def _refused(invocation: Invocation, subject: Subject) -> Refused | None:
+    """The gate's refusal, else that of the action's cap: a call that is refused is not counted."""
+    decision = decide(invocation, subject)
+    if not decision.allowed:
+        return Refused(decision)
+    limit = decision.calls_per_minute
+    if limit is None or invocation.is_charged:
+        return None
+    verdict = action_caps.charge(
+        invocation.principal.organization_id, subject.integration, subject.action, limit
+    )
+    return None if verdict is None else Refused(action_caps.EXCEEDED, verdict)
+
+
+def _attempted(invocation: Invocation, channel: Channel) -> Outcome:
+    try:
+        waited = time.monotonic() - invocation.principal.as_of
+        if waited < FRESH_SECONDS or invocation.approval is not None:
+            return _ran(invocation, channel)
+        return _refused_now(invocation) or _ran(invocation, channel)
+    except ToolFailure as failure:
+        return Failed(failure)
+    except Cancelled:
+        return Failed(_stopped(channel))
+    except (Exception, SystemExit):
+        # The traceback stays in the log. SystemExit: a library must not end the server.
+        request_id = invocation.request_id
+        log.exception("tool_failed", tool=invocation.subject.name, request_id=request_id)
+        return Failed(CallFailure(f"The tool failed. Quote {request_id} to your admin."))
+
+
+def _refused_now(invocation: Invocation) -> Settled | None:
+    """Check credential, gate, binding and review of a call again that has waited for its thread.
+
+    Raises TokenEnded, ToolChanged and BindingRejected.
+    """
+    who = invocation.principal = recheck(invocation.principal, invocation.surface)
+    found = invocation.kind.find(invocation.surface.catalogue, invocation.name, who.organization_id)
+    # Templates make their resources for each call; a tool is the same object until it changes.
+    if found is None or (isinstance(found, Tool) and found is not invocation.subject):
+        raise ToolChanged
+    decision = decide(invocation, invocation.subject)
+    if not decision.allowed:
+        return Refused(decision)
+    invocation.customer = binding.customer(who.organization_id, invocation.binding)
+    invocation.is_charged = True
+    review = invocation.surface.review
+    return review(invocation) if review is not None else None
+
+
+def _ran(invocation: Invocation, channel: Channel) -> Outcome:
+    subject = invocation.subject
+    if channel.is_cancelled():
+        raise Cancelled
+    try:
+        if subject.waits:
+            with vendors.counted(invocation.principal.organization_id):
+                result = _returned(invocation, channel)
+        elif not subject.integration:
+            result = _returned(invocation, channel)
+        else:
+            # Reserved before the tool begins: a call that has changed something at a vendor is not
+            # refused halfway.
+            with vendors.limited_call(invocation.principal.organization_id, subject.integration):
+                result = _returned(invocation, channel)
+    except InputRequired as required:
+        return _needs_input(invocation, required)
+    return Succeeded(result, invocation.kind.text(result))
+
+
+def _returned(invocation: Invocation, channel: Channel) -> Any:
+    """What the tool returns. A lost connection is replaced; a tool that only reads runs again once.
+
+    Raises ConnectionLost if it was lost again, or if the tool may have written.
+    """
+    subject, arguments = invocation.subject, invocation.validated
+    may_repeat = not subject.mutates
+    while True:
+        try:
+            return subject.run(_context(invocation, channel), arguments)
+        except (InterfaceError, OperationalError) as error:
+            raw = connection.connection
+            # SQLite's have no such attribute: there is no connection to lose.
+            if raw is not None and not getattr(raw, "closed", False):
+                raise
+            log.warning("database_connection_lost")
+            if connection.in_atomic_block:
+                raise ConnectionLost from error
+            connection.close()
+            if not may_repeat:
+                raise ConnectionLost from error
+            may_repeat = False
+
+
+def _context(invocation: Invocation, channel: Channel) -> ToolContext:
+    who, subject, answers = invocation.principal, invocation.subject, invocation.answers
+    # A change is made on answers to questions that were asked, never on unsolicited ones.
+    is_usable = answers.verified or not subject.mutates
+    of_integration: dict[str, Any] = {}
+    if subject.integration:
+        of_integration["vendor"] = vendors.of(who.organization_id, subject.integration, channel)
+    return visibility.context(
+        who,
+        invocation.surface,
+        channel,
+        customer=invocation.customer,
+        call_id=invocation.id,
+        client_capabilities=invocation.client_capabilities,
+        answers=answers if is_usable else NONE_YET,
+        request_approval=partial(_request_approval, invocation),
+        **of_integration,
+    )
+
+
+def _request_approval(invocation: Invocation, **requested: Any) -> RequestedApproval:
+    """Request an approval in the name of a call (`tools_registry.api.RequestApproval`)."""
+    requester, surface = invocation.principal, invocation.surface.name
+    return approval_port.store().request(
+        requester, surface, invocation.subject, invocation.customer, **requested
+    )
+
+
+def _needs_input(invocation: Invocation, required: InputRequired) -> NeedsInput:
+    if invocation.is_repeated:
+        carried = len(dumps([invocation.answers.by_key, required.state]))
+        if carried > MAX_STATE_BYTES:
+            raise ValueError(f"the state of a call is over {MAX_STATE_BYTES} bytes")
+    needed = input_requests.needed(required.requests)
+    missing = {} if client_capabilities.covers(invocation.client_capabilities, needed) else needed
+    return NeedsInput(invocation, required.requests, required.state, missing)
+
+
+def _stopped(channel: Channel) -> CallFailure:
+    return CallInterrupted() if channel.is_interrupted() else CallCancelled()
+
+
+def _record(
+    invocation: Invocation, subject: Subject | None, outcome: Outcome | None = None
+) -> UUID:
+    """Write the audit row of a call: with its outcome, or as started."""
+    call = _execution(invocation, subject, outcome)
+    return record.execution(invocation.actor or invocation.principal, call)
+
+
+def _execution(
+    invocation: Invocation, subject: Subject | None, outcome: Outcome | None
+) -> Execution:
+    """What the audit row says of a call, and of its outcome if it is over."""
+    actor, customer = invocation.actor, invocation.customer
+    call = Execution(
+        actor_kind=ActorKind.MCP_CLIENT if actor is None else actor.kind,
+        address=invocation.address if actor is None else actor.address,
+        surface=invocation.surface.name,
+        method=invocation.kind.method,
+        # The name, not the alias: rows are filtered by it.
+        tool=invocation.kind.name(subject) if subject else invocation.name,
+        integration=subject.integration if subject else "",
+        action=subject.action if subject else "",
+        arguments=invocation.arguments,
+        bound_customer_id=customer.id if customer else "",
+        request_id=invocation.request_id,
+        revision=invocation.protocol,
+        started_at=invocation.started_at,
+        detail=invocation.note,
+    )
+    if outcome is not None:
+        call.duration_us = int((time.perf_counter() - invocation.clock) * 1_000_000)
+        _describe(call, outcome)
+    return call
+
+
+def _describe(call: Execution, outcome: Outcome) -> None:
+    """Fill in what the audit row says of an outcome; `detail` begins with the note of the call."""
+    match outcome:
+        case Succeeded(result=result):
+            call.outcome = outcomes.Outcome.SUCCESS
+            call.row_count = result.row_count if isinstance(result, Facts) else None
+        case Refused(decision=decision, verdict=verdict):
+            is_limit = verdict is not None or decision.layer == "quota"
+            call.outcome = outcomes.Outcome.RATE_LIMITED if is_limit else outcomes.Outcome.REFUSED
+            call.reason, call.layer = decision.reason, decision.layer
+            call.detail = _joined(call.detail, action_caps.NAME if verdict else "")
+        case ApprovalPending():
+            call.outcome, call.reason = outcomes.Outcome.PENDING_APPROVAL, "approval_required"
+        case NeedsInput(invocation=invocation, missing=missing):
+            is_lacking = bool(missing) and invocation.is_repeated
+            call.outcome = outcomes.Outcome.INPUT_REQUIRED
+            call.reason = "missing_capability" if is_lacking else "input_required"
+        case Failed(failure=failure):
+            call.outcome = FAILURES.get(failure.kind, outcomes.Outcome.TOOL_ERROR)
+            call.reason, call.upstream_status = failure.kind, failure.upstream_status
+            call.layer = failure.layer if isinstance(failure, CallFailure) else ""
+            call.detail = _joined(call.detail, _detail(failure))
+
+
+def _joined(note: str, detail: str) -> str:
+    return "; ".join(filter(None, (note, detail)))
+
+
+def _detail(failure: ToolFailure) -> str:
+    if isinstance(failure, BindingRejected):
+        return failure.attempted
+    by_field = ": ".join(part for part in (failure.field, failure.reason) if part)
+    is_upstream = isinstance(failure, UpstreamFailure) or failure.upstream_status is not None
+    # An admin needs the sentence about the vendor that the caller got.
+    return failure.message if is_upstream and not by_field else by_field

@@ -1,0 +1,179 @@
+"""Who may do what in the admin, and in which organizations.
+
+Two sources of rights add up: Django permissions of platform staff hold in every organization, and
+the role of a membership holds in its own organization
+(`docs/decisions/0032-roles-in-the-admin.md`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, cast
+from uuid import UUID
+
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from workspace.models import Role, User
+
+M = TypeVar("M", bound=Model)
+Visitor = AbstractBaseUser | AnonymousUser
+
+ADMINS: Final = frozenset({Role.SUPER_ADMIN, Role.ADMIN})
+VERBS: Final = ("view", "add", "change", "delete")
+
+# What an organization's admins may do in it, by model. Models that are missing here are closed.
+VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
+    "workspace.organization": ("view", "change"),
+    "workspace.featureflag": VERBS,
+    "workspace.agent": ("view", "change"),
+    "workspace.membership": ("view", "change", "delete"),
+    "workspace.user": ("view",),
+    "workspace.customer": VERBS,
+    "workspace.company": ("view",),
+    "workspace.lead": ("view",),
+    "workspace.ticket": ("view",),
+    "workspace.conversation": ("view",),
+    "workspace.feedback": ("view",),
+    "workspace.event": ("view",),
+    "workspace.dataimport": ("view", "add", "delete"),
+    "workspace.knowledgesource": VERBS,
+    "tools_registry.integrationmode": VERBS,
+    "tools_registry.actiontoggle": VERBS,
+    "approvals.approvalrequest": ("view", "decide"),
+    "gateway.project": VERBS,
+    "gateway.projecttool": ("view", "change"),
+    "gateway.upstreamcredential": ("view",),
+    "gateway.plan": ("view",),
+    "gateway.monthlyusage": ("view",),
+    "audit.actionexecution": ("view",),
+    "audit.securityevent": ("view",),
+    "oauth.client": ("view",),
+    "oauth.authorization": ("view", "change"),
+    "oauth.accesstoken": ("view",),
+    "oauth.refreshtoken": ("view",),
+    "oauth.grant": ("view",),
+    "oauth.mcptoken": ("view", "change"),
+    "oauth.serverkey": ("view", "add", "change"),
+}
+PERMISSIONS_OF_ADMINS: Final = frozenset(
+    f"{app}.{verb}_{model}"
+    for (app, model), verbs in ((name.split("."), verbs) for name, verbs in VERBS_OF_ADMINS.items())
+    for verb in verbs
+)
+# The roles that each role may give or take away. Superusers may give and take all of them.
+GRANTABLE: Final[Mapping[str, tuple[Role, ...]]] = {
+    Role.SUPER_ADMIN: (Role.SUPER_ADMIN, Role.ADMIN, Role.MEMBER),
+    Role.ADMIN: (Role.ADMIN, Role.MEMBER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The organizations in which a permission is granted. False if there are none."""
+
+    everywhere: bool = False
+    organizations: frozenset[UUID] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.everywhere or bool(self.organizations)
+
+    def __or__(self, other: "Reach") -> "Reach":
+        return Reach(self.everywhere or other.everywhere, self.organizations | other.organizations)
+
+    def __and__(self, other: "Reach") -> "Reach":
+        if self.everywhere or other.everywhere:
+            return other if self.everywhere else self
+        return Reach(organizations=self.organizations & other.organizations)
+
+    def includes(self, organization_id: UUID) -> bool:
+        return self.everywhere or organization_id in self.organizations
+
+    def limit(self, rows: QuerySet[M], lookup: str) -> QuerySet[M]:
+        """Returns the rows of these organizations, which `lookup` leads to from a row."""
+        if self.everywhere:
+            return rows
+        if not self.organizations or not lookup:
+            return rows.none()
+        own: dict[str, Any] = {f"{lookup}__in": sorted(self.organizations)}
+        if is_shared(rows.model, lookup):
+            # A join would return a row once per organization.
+            return rows.filter(pk__in=QuerySet(rows.model).filter(**own).values("pk"))
+        return rows.filter(**own)
+
+
+EVERYWHERE: Final = Reach(everywhere=True)
+
+
+def is_shared(model: type[Model], lookup: str) -> bool:
+    """Returns whether a row may belong to several organizations at a time."""
+    first, _, rest = lookup.partition("__")
+    return bool(rest) and bool(model._meta.get_field(first).one_to_many)
+
+
+def organizations_administered(user: Visitor) -> frozenset[UUID]:
+    """Returns the organizations, none of them suspended, in which a person is an admin."""
+    if not user.is_active:
+        return frozenset()
+    roles = cast("User", user).active_roles
+    return frozenset(organization for organization, role in roles.items() if role in ADMINS)
+
+
+def reach(user: Visitor, *permissions: str) -> Reach:
+    """Returns where a person has all of these permissions, each as `app_label.codename`."""
+    found = EVERYWHERE
+    for permission in permissions:
+        found &= _reach(user, permission)
+    return found
+
+
+def may_enter(user: Visitor) -> bool:
+    """Returns whether a user may open the admin."""
+    if not user.is_active:
+        return False
+    return cast("User", user).is_staff or bool(organizations_administered(user))
+
+
+def grantable_roles(user: Visitor, organization_id: UUID) -> tuple[Role, ...]:
+    """Returns the roles that a person may give or take away in an organization."""
+    person = cast("User", user)
+    if person.is_superuser:
+        return tuple(Role)
+    return GRANTABLE.get(person.active_roles.get(organization_id, ""), (Role.MEMBER,))
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """Template context of every page: whether to show links to the admin."""
+    user = getattr(request, "user", None)
+    may = SimpleLazyObject(lambda: user is not None and may_enter(user))
+    return {"may_open_admin": may}
+
+
+class AdminPermissions:
+    """The template variable `perms` on pages of the admin, with the permissions of roles."""
+
+    def __init__(self, user: Visitor, app_label: str = "") -> None:
+        self.user, self.app_label = user, app_label
+
+    def __getitem__(self, name: str) -> "AdminPermissions | bool":
+        if not self.app_label:
+            return AdminPermissions(self.user, name)
+        return bool(reach(self.user, f"{self.app_label}.{name}"))
+
+    def __iter__(self) -> Any:
+        # Prevents templates from iterating over the names without end.
+        raise TypeError("Permissions cannot be listed.")
+
+
+def _reach(user: Visitor, permission: str) -> Reach:
+    if not user.is_active:
+        return Reach()
+    person = cast("User", user)
+    if person.is_staff and (person.is_superuser or ModelBackend().has_perm(person, permission)):
+        return EVERYWHERE
+    if permission not in PERMISSIONS_OF_ADMINS:
+        return Reach()
+    return Reach(organizations=organizations_administered(person))

@@ -1,0 +1,66 @@
+"""What the pages of rows in the admin are made of: labelled values, links and badges."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.admin.utils import quote
+from django.db.models import Model
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One labelled value; `url` leads to its page, or to the list filtered by it."""
+
+    label: Any
+    value: Any
+    url: str = ""
+
+    @property
+    def is_time(self) -> bool:
+        return isinstance(self.value, datetime)
+
+
+def known(facts: Iterable[Fact]) -> list[Fact]:
+    """Returns the facts that have a value."""
+    return [fact for fact in facts if fact.value not in {"", None}]
+
+
+def page_of(row: Model | None) -> str:
+    """Returns the address of a row's page, or an empty string without a row or a page."""
+    if row is None:
+        return ""
+    try:
+        name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+        return reverse(name, args=[quote(str(row.pk))])
+    except NoReverseMatch:
+        return ""
+
+
+def list_of(model: type[Model], **filters: str) -> str:
+    """Returns the address of a model's list with these filters."""
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+    return reverse(name, query=filters)
+
+
+def fact_of(label: Any, row: Model | None) -> Fact:
+    """A fact that names another row and leads to its page."""
+    return Fact(label, "" if row is None else str(row), page_of(row))
+
+
+def link_to(row: Model | None) -> SafeString | str:
+    """A link with the name of a row, for a column of a list."""
+    return NONE if row is None else format_html('<a href="{}">{}</a>', page_of(row), row)
+
+
+def badge(kind: str, label: Any) -> SafeString | str:
+    """A label in a colour: `good`, `bad`, `due` or `wait`."""
+    if not label:
+        return NONE
+    return format_html('<span class="halo-badge halo-{}">{}</span>', kind, label)

@@ -1,0 +1,174 @@
+"""Typed values of fields that another program sends, and the error that names a wrong one."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Final, TypeAlias
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from foundation.db import storable
+
+# Takes a JSON value, returns the typed one. Raises Refused.
+Reader: TypeAlias = Callable[[Any], Any]
+
+MAX_EMAIL: Final = 254
+MAX_MONEY: Final = 999_999_999_999
+MAX_WHOLE: Final = 2**31 - 1
+# PostgreSQL returns larger numbers of a JSON column as integers that JSON writers refuse.
+MAX_JSON_NUMBER: Final = 2**63
+FIRST_YEAR, LAST_YEAR = 1900, 2200
+CENT: Final = Decimal("0.01")
+MAX_SHOWN: Final = 100
+DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# RFC 3339 section 5.6.
+TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+class Refused(ValueError):
+    """A value is not what its field takes; the text says what it takes."""
+
+
+class InvalidField(Exception):
+    """A field of a request has a wrong value. `reason` is shown to the caller.
+
+    `field` is a path such as `users[3].traits.mrr`.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
+
+    def within(self, place: str) -> "InvalidField":
+        """Returns the same error for a field that is part of `place`."""
+        return InvalidField(f"{place}.{self.field}", self.reason)
+
+
+def text(max_length: int) -> Reader:
+    """Returns a reader of one line or more of text, without the spaces around it."""
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str):
+            raise Refused("Send a string.")
+        check_storable(value)
+        if len(value) > max_length:
+            raise Refused(f"Send at most {max_length} characters.")
+        return value.strip()
+
+    return read
+
+
+def choice(values: Iterable[str]) -> Reader:
+    allowed = tuple(values)
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise Refused(f"Send one of {', '.join(allowed)}.")
+        return value
+
+    return read
+
+
+def email(value: Any) -> str:
+    address: str = text(MAX_EMAIL)(value)
+    try:
+        validate_email(address)
+    except ValidationError:
+        raise Refused("Send an email address.") from None
+    return address
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Refused("Send true or false.")
+    return value
+
+
+def whole(value: Any) -> int:
+    if not _is_number(value) or value != int(value) or not 0 <= value <= MAX_WHOLE:
+        raise Refused(f"Send a whole number from 0 to {MAX_WHOLE}.")
+    return int(value)
+
+
+def money(value: Any) -> Decimal:
+    """Reads an amount in major units of the organization's currency; rounds to cents."""
+    if not _is_number(value) or not 0 <= value <= MAX_MONEY:
+        raise Refused(f"Send a number from 0 to {MAX_MONEY}.")
+    return Decimal(str(value)).quantize(CENT, rounding=ROUND_HALF_UP)
+
+
+def day(value: Any) -> date:
+    refusal = Refused("Send a date, such as 2026-04-11.")
+    if not isinstance(value, str) or not DAY.fullmatch(value):
+        raise refusal
+    try:
+        read = date.fromisoformat(value)
+    except ValueError:
+        raise refusal from None
+    if not FIRST_YEAR <= read.year <= LAST_YEAR:
+        raise refusal
+    return read
+
+
+def time(value: Any) -> datetime:
+    """Reads an RFC 3339 time; returns it in UTC."""
+    refusal = Refused("Send a time with its offset, such as 2026-04-11T12:25:19+00:00.")
+    if not isinstance(value, str) or not TIME.fullmatch(value):
+        raise refusal
+    try:
+        read = datetime.fromisoformat(value.upper())
+    except ValueError:
+        raise refusal from None
+    if not FIRST_YEAR <= read.year <= LAST_YEAR:
+        raise refusal
+    return read.astimezone(UTC)
+
+
+def json_object(max_bytes: int) -> Reader:
+    """Returns a reader of a JSON object of at most so many bytes in UTF-8."""
+
+    def read(value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise Refused("Send an object.")
+        check_json(value)
+        if json_bytes(value) > max_bytes:
+            raise Refused(f"Send at most {max_bytes} bytes of JSON.")
+        return value
+
+    return read
+
+
+def check_json(value: Any) -> None:
+    """Raises Refused for a JSON value that a database does not return as it was sent."""
+    check_storable(value)
+    if any(map(_is_too_large, storable.leaves(value))):
+        raise Refused("Send numbers of at most 64 bits.")
+
+
+def check_storable(value: Any) -> None:
+    if storable.has_unstorable_text(value):
+        raise Refused("The text contains NUL or a lone surrogate.")
+
+
+def json_bytes(value: Any) -> int:
+    """Returns the length of a JSON value in UTF-8 without spaces."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def shown(name: str) -> str:
+    """Returns a name that a caller chose, in the length and characters of a path of fields."""
+    return name[:MAX_SHOWN].encode("utf-8", "backslashreplace").decode().replace("\0", "\\u0000")
+
+
+def _is_too_large(leaf: object) -> bool:
+    return isinstance(leaf, int | float) and abs(leaf) >= MAX_JSON_NUMBER
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,136 @@
+"""Fetches web pages and sitemaps within bounds."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from foundation import outbound
+from foundation.outbound import OutboundError, Policy
+from retrieval.documents.sections import Unreadable
+
+MAX_PAGE_BYTES: Final = 5 * 1_048_576
+MAX_TOTAL_BYTES: Final = 50 * 1_048_576
+PAGE_SECONDS: Final = 15.0
+# For all pages of a sitemap.
+SITEMAP_SECONDS: Final = 600.0
+# A sitemap may name further sitemaps (https://www.sitemaps.org/protocol.html#index).
+MAX_SITEMAPS: Final = 20
+OK: Final = 200
+KINDS: Final = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/plain": "markdown",
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+}
+
+
+PUBLIC: Final = Policy(max_bytes=MAX_PAGE_BYTES, deadline=PAGE_SECONDS, max_redirects=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A document as a web server sent it; `kind` is one of retrieval.documents.readers."""
+
+    url: str
+    kind: str
+    content: bytes
+
+
+def policy_for(url: str) -> Policy:
+    """Returns the limits for a URL; hosts of HALO_KNOWLEDGE_PRIVATE_HOSTS may be private."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return PUBLIC
+    if not {host, f"{host}:{port}"} & settings.HALO_KNOWLEDGE_PRIVATE_HOSTS:
+        return PUBLIC
+    return replace(
+        PUBLIC,
+        https_only=False,
+        allowed_private_hosts=frozenset({host}),
+        allowed_ports=frozenset({80, 443} if port is None else {port}),
+    )
+
+
+def page(url: str) -> Fetched:
+    """Returns the document at a URL. Raises Unreadable."""
+    try:
+        reply = outbound.fetch("GET", url, policy=policy_for(url))
+    except OutboundError as error:
+        raise Unreadable(f"The page could not be fetched. {error}.") from None
+    if reply.status != OK:
+        raise Unreadable(f"The page could not be fetched: the server answered {reply.status}.")
+    media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = KINDS.get(media_type)
+    if kind is None:
+        raise Unreadable(f"The page is of a type that is not read: {media_type[:100] or 'none'}.")
+    return Fetched(url, kind, reply.body)
+
+
+def pages_of(sitemap: str) -> list[Fetched]:
+    """Returns the documents that a sitemap lists, of its own host only. Raises Unreadable.
+
+    Documents that cannot be fetched are left out, unless that are all of them.
+    """
+    until = time.monotonic() + SITEMAP_SECONDS
+    found: list[Fetched] = []
+    left = MAX_TOTAL_BYTES
+    failure = Unreadable("The sitemap lists no pages of its own host.")
+    for url in _listed(sitemap):
+        if time.monotonic() > until or left <= 0:
+            break
+        try:
+            found.append(page(url))
+            left -= len(found[-1].content)
+        except Unreadable as error:
+            failure = error
+    if not found:
+        raise failure
+    return found
+
+
+def _listed(sitemap: str) -> list[str]:
+    """Returns the pages of a sitemap and of those that it names, in order, without repetition."""
+    host = urlsplit(sitemap).netloc
+    waiting, pages = [sitemap], list[str]()
+    for _ in range(MAX_SITEMAPS):
+        if not waiting or len(pages) >= settings.HALO_SITEMAP_PAGES:
+            break
+        inner, urls = _parsed(waiting.pop(0))
+        waiting += [url for url in inner if _is_on(url, host)]
+        pages += [url for url in urls if _is_on(url, host)]
+    return list(dict.fromkeys(pages))[: settings.HALO_SITEMAP_PAGES]
+
+
+def _parsed(sitemap: str) -> tuple[list[str], list[str]]:
+    """Returns the sitemaps and the pages that a sitemap names."""
+    from lxml import etree  # noqa: PLC0415  slow to import, and needed for this kind only
+
+    try:
+        reply = outbound.fetch("GET", sitemap, policy=policy_for(sitemap))
+    except OutboundError as error:
+        raise Unreadable(f"The sitemap could not be fetched. {error}.") from None
+    if reply.status != OK:
+        raise Unreadable(f"The sitemap could not be fetched: the server answered {reply.status}.")
+    # No entities, no network: XML can expand without end otherwise.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+    try:
+        root = etree.fromstring(reply.body, parser)
+    except etree.XMLSyntaxError:
+        raise Unreadable("The sitemap is not valid XML.") from None
+    listed = [(element.text or "").strip() for element in root.iter("{*}loc")]
+    is_index = etree.QName(root).localname == "sitemapindex"
+    return (listed, []) if is_index else ([], listed)
+
+
+def _is_on(url: str, host: str) -> bool:
+    try:
+        return urlsplit(url).netloc == host
+    except ValueError:
+        return False

@@ -1,0 +1,121 @@
+"""The rows of an organization: its people, its customers, and what it records about them."""
+
+from workspace.models.activity import (
+    Event,
+    KpiSnapshot,
+)
+from workspace.models.columns import (
+    Account,
+    RenewalStatus,
+    Term,
+)
+from workspace.models.conversations import (
+    BAD_MOODS,
+    BADNESS,
+    Conversation,
+    ConversationMessage,
+    ConversationOutcome,
+    Feedback,
+    GivenBy,
+    Mode,
+    Mood,
+    Rating,
+)
+from workspace.models.customers import (
+    STARTED,
+    Company,
+    Customer,
+    Lead,
+    LeadStatus,
+    Lifecycle,
+    new_customer_id,
+)
+from workspace.models.demo import (
+    DemoSeed,
+)
+from workspace.models.imports import (
+    DataImport,
+    ImportKind,
+    ImportStatus,
+)
+from workspace.models.knowledge import (
+    KnowledgeChunk,
+    KnowledgeIndex,
+    KnowledgeSource,
+    SourceKind,
+    SourceStatus,
+)
+from workspace.models.messages import (
+    AuthorKind,
+)
+from workspace.models.people import (
+    Agent,
+    AgentKind,
+    FeatureFlag,
+    Membership,
+    Organization,
+    Role,
+    User,
+    UserManager,
+    row_key,
+)
+from workspace.models.privacy import (
+    Erasure,
+)
+from workspace.models.support import (
+    UNRESOLVED,
+    Ticket,
+    TicketMessage,
+    TicketPriority,
+    TicketStatus,
+)
+
+__all__ = [
+    "BADNESS",
+    "BAD_MOODS",
+    "STARTED",
+    "UNRESOLVED",
+    "Account",
+    "Agent",
+    "AgentKind",
+    "AuthorKind",
+    "Company",
+    "Conversation",
+    "ConversationMessage",
+    "ConversationOutcome",
+    "Customer",
+    "DataImport",
+    "DemoSeed",
+    "Erasure",
+    "Event",
+    "FeatureFlag",
+    "Feedback",
+    "GivenBy",
+    "ImportKind",
+    "ImportStatus",
+    "KnowledgeChunk",
+    "KnowledgeIndex",
+    "KnowledgeSource",
+    "KpiSnapshot",
+    "Lead",
+    "LeadStatus",
+    "Lifecycle",
+    "Membership",
+    "Mode",
+    "Mood",
+    "Organization",
+    "Rating",
+    "RenewalStatus",
+    "Role",
+    "SourceKind",
+    "SourceStatus",
+    "Term",
+    "Ticket",
+    "TicketMessage",
+    "TicketPriority",
+    "TicketStatus",
+    "User",
+    "UserManager",
+    "new_customer_id",
+    "row_key",
+]

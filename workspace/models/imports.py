@@ -1,0 +1,84 @@
+"""Files of customers, companies and tickets that are checked, confirmed and then imported."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from foundation import ids
+from workspace.models.people import Organization
+
+
+def new_import_id() -> str:
+    return ids.reference("imp_")
+
+
+class ImportKind(models.TextChoices):
+    CUSTOMERS = "customers", _("Customers")
+    COMPANIES = "companies", _("Companies")
+    TICKETS = "tickets", _("Tickets")
+
+
+class ImportStatus(models.TextChoices):
+    UPLOADED = "uploaded", _("Waiting to be checked")
+    CHECKING = "checking", _("Being checked")
+    READY = "ready", _("Ready to import")
+    REFUSED = "refused", _("Refused")
+    CONFIRMED = "confirmed", _("Waiting to be imported")
+    IMPORTING = "importing", _("Being imported")
+    DONE = "done", _("Imported")
+    FAILED = "failed", _("Failed")
+    EXPIRED = "expired", _("Expired")
+
+
+class DataImport(models.Model):
+    """A file, what the check of it found, and what became of it. `workspace.imports` writes it.
+
+    `content` and `preview` are emptied when the import ends. `problems` holds the first refused
+    cells as `[line, column, reason]`; `problem_count` counts all of them. `attempts` counts the
+    workers that began with the check, then those that began with the import.
+    """
+
+    id = models.CharField(
+        _("import id"), primary_key=True, max_length=64, default=new_import_id, editable=False
+    )
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="imports")
+    kind = models.CharField(_("what it contains"), max_length=10, choices=ImportKind.choices)
+    file_name = models.CharField(_("file"), max_length=255, blank=True)
+    content = models.BinaryField(null=True, editable=False)
+    status = models.CharField(
+        _("status"),
+        max_length=10,
+        choices=ImportStatus.choices,
+        default=ImportStatus.UPLOADED,
+        editable=False,
+    )
+    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
+    rows = models.PositiveIntegerField(_("rows"), default=0, editable=False)
+    done = models.PositiveIntegerField(_("rows done"), default=0, editable=False)
+    added = models.PositiveIntegerField(_("new"), default=0, editable=False)
+    changed = models.PositiveIntegerField(_("changed"), default=0, editable=False)
+    unchanged = models.PositiveIntegerField(_("unchanged"), default=0, editable=False)
+    refused = models.PositiveIntegerField(_("refused"), default=0, editable=False)
+    problem_count = models.PositiveIntegerField(default=0, editable=False)
+    problems = models.JSONField(default=list, blank=True, editable=False)
+    preview = models.JSONField(default=dict, blank=True, editable=False)
+    uploaded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True, editable=False
+    )
+    confirmed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True, editable=False
+    )
+    created_at = models.DateTimeField(_("uploaded"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("changed at"), default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name = _("import")
+        verbose_name_plural = _("imports")
+        indexes = [
+            models.Index(fields=("organization", "-created_at", "id"), name="workspace_import_new"),
+            models.Index(fields=("status", "updated_at"), name="workspace_import_status"),
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name or self.id

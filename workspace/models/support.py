@@ -1,0 +1,154 @@
+"""Tickets and the messages in them."""
+
+from typing import Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F
+from django.db.models.functions import Upper
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from foundation import ids
+from workspace.models.conversations import Conversation
+from workspace.models.customers import Company, Customer
+from workspace.models.messages import Message
+from workspace.models.people import Organization
+
+MAX_SUBJECT: Final = 1000
+
+
+def new_ticket_id() -> str:
+    return ids.reference("tkt_")
+
+
+class TicketStatus(models.TextChoices):
+    OPEN = "open", _("Open")
+    PRIORITY = "priority", _("Priority")
+    IN_PROGRESS = "in_progress", _("In progress")
+    SNOOZED = "snoozed", _("Snoozed")
+    RESOLVED = "resolved", _("Resolved")
+    SPAM = "spam", _("Spam")
+
+
+# What "open tickets" means wherever people or models say it.
+UNRESOLVED: Final = (
+    TicketStatus.OPEN,
+    TicketStatus.PRIORITY,
+    TicketStatus.IN_PROGRESS,
+    TicketStatus.SNOOZED,
+)
+
+
+class TicketPriority(models.TextChoices):
+    NORMAL = "normal", _("Normal")
+    PRIORITY = "priority", _("Priority")
+
+
+class Ticket(models.Model):
+    """A request of a customer, worked on until it is resolved. `workspace.tickets` writes it.
+
+    `external_id` is the ticket's id in the system that it was imported from, or empty.
+    `company` is the customer's when the ticket was made. The `last_...` columns and `messages` (the
+    number of them) repeat what the newest message says, so that lists need no join.
+    """
+
+    id = models.CharField(
+        _("ticket id"), primary_key=True, max_length=64, default=new_ticket_id, editable=False
+    )
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="tickets")
+    external_id = models.CharField(
+        _("external id"), max_length=200, default="", db_default="", blank=True
+    )
+    subject = models.CharField(_("subject"), max_length=MAX_SUBJECT)
+    status = models.CharField(
+        _("status"), max_length=20, choices=TicketStatus.choices, default=TicketStatus.OPEN
+    )
+    priority = models.CharField(
+        _("priority"), max_length=10, choices=TicketPriority.choices, default=TicketPriority.NORMAL
+    )
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    inbox = models.CharField(_("inbox"), max_length=100, blank=True)
+    category = models.CharField(_("category"), max_length=100, blank=True)
+    source = models.CharField(_("source"), max_length=50, default="api")
+    customer = models.ForeignKey(
+        Customer, models.SET_NULL, related_name="tickets", null=True, blank=True
+    )
+    company = models.ForeignKey(
+        Company, models.SET_NULL, related_name="tickets", null=True, blank=True
+    )
+    conversation = models.ForeignKey(
+        Conversation, models.SET_NULL, related_name="tickets", null=True, blank=True
+    )
+    metadata = models.JSONField(_("metadata"), default=dict, blank=True)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("changed"), default=timezone.now, editable=False)
+    first_response_at = models.DateTimeField(_("first response"), null=True, editable=False)
+    resolved_at = models.DateTimeField(_("resolved"), null=True, editable=False)
+    message_count = models.PositiveIntegerField(_("messages"), default=0, editable=False)
+    last_message_at = models.DateTimeField(_("last message"), null=True, editable=False)
+    last_author_kind = models.CharField(max_length=10, blank=True, editable=False)
+    last_author_name = models.CharField(max_length=200, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = _("ticket")
+        verbose_name_plural = _("tickets")
+        indexes = [
+            # What is included is counted by, without reading the rows.
+            models.Index(
+                fields=("organization", "-created_at", "id"),
+                include=("status", "priority", "category", "assignee", "company"),
+                name="workspace_tkt_new",
+            ),
+            models.Index(
+                fields=("organization", "-updated_at", "id"), name="workspace_tkt_changed"
+            ),
+            models.Index(
+                fields=("organization", "-resolved_at", "id"), name="workspace_tkt_resolved"
+            ),
+            models.Index(
+                fields=("organization", "status", "-created_at", "id"), name="workspace_tkt_status"
+            ),
+            models.Index(fields=("customer", "-created_at", "id"), name="workspace_tkt_customer"),
+            models.Index(fields=("company", "-created_at", "id"), name="workspace_tkt_company"),
+            # As `iexact` compares on PostgreSQL.
+            models.Index(
+                F("organization"),
+                Upper("category"),
+                F("created_at").desc(),
+                F("id"),
+                name="workspace_tkt_category",
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=("organization", "external_id"),
+                condition=~models.Q(external_id=""),
+                name="workspace_one_ticket_external_id",
+                violation_error_message=_("Another ticket has this external id."),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class TicketMessage(Message):
+    """A message of a ticket, numbered from 1 in it.
+
+    `heading` is the ticket's subject on the first message and empty on the others: the search finds
+    words of both in one row. An internal note is never shown to the customer.
+    """
+
+    ticket = models.ForeignKey(Ticket, models.CASCADE, related_name="messages")
+    heading = models.CharField(max_length=MAX_SUBJECT, blank=True, editable=False)
+    is_internal = models.BooleanField(_("internal note"), default=False)
+
+    class Meta:
+        verbose_name = _("ticket message")
+        verbose_name_plural = _("ticket messages")
+        constraints = [
+            models.UniqueConstraint(fields=("ticket", "position"), name="workspace_tkt_position"),
+        ]
