@@ -13,7 +13,7 @@ from tests.browser.chromium import Visitor
 from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
 
-pytestmark = [pytest.mark.browser, pytest.mark.process]
+pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.sqlite]
 
 BETWEEN_CLICKS = 120  # milliseconds, as measured in the review
 LATENCY = 150  # milliseconds

@@ -13,6 +13,7 @@ from tests.commands.deployment import TIMEOUT, Deployment, until
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.sqlite,
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc"),
 ]
 

@@ -16,7 +16,7 @@ SETTINGS = [
 ]
 EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 # Read by the `run` script, which no server sees.
-OF_THE_SCRIPT = {"HALO_TEST_PROCESSES", "HALO_TEST_RENEW_TOOLS"}
+OF_THE_SCRIPT = {"HALO_TEST_DAYS_AHEAD", "HALO_TEST_PROCESSES", "HALO_TEST_RENEW_TOOLS"}
 
 
 class Variable(NamedTuple):

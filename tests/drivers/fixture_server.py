@@ -26,7 +26,7 @@ from tests.drivers.server import (
 BODY_NAME = "HALO_TEST_BODY_SECONDS"
 HEAD_NAME, WRITE_NAME = "HALO_TEST_HEAD_SECONDS", "HALO_TEST_WRITE_SECONDS"
 HANDED_OVER = "HALO_TEST_HANDED_OVER"
-BODY_SECONDS, KEEP_ALIVE_SECONDS = 1.0, 0.05
+KEEP_ALIVE_SECONDS = 0.05
 ENDING_SECONDS, LEAVING_SECONDS = 1.0, 1.0
 RAISED = {f"HALO_RATE_{name}": "100000/m" for name in ("IP", "TOOLS_CALL", "OTHER", "TOOLS_LIST")}
 
@@ -99,7 +99,11 @@ def main() -> None:
     from tests.drivers.fake_vendors import help_desk  # noqa: PLC0415
     from tests.drivers.websocket_client import PROJECT  # noqa: PLC0415
     from tools_registry import registry  # noqa: PLC0415
-    from tools_registry.endpoint.asgi import McpApplication, Timeouts  # noqa: PLC0415
+    from tools_registry.endpoint.asgi import (  # noqa: PLC0415
+        DEFAULT_TIMEOUTS,
+        McpApplication,
+        Timeouts,
+    )
     from tools_registry.endpoint.surface import WORKSPACE_SURFACE  # noqa: PLC0415
     from tools_registry.pipeline import surface  # noqa: PLC0415
 
@@ -108,7 +112,7 @@ def main() -> None:
         token = grants.granted("actions:*").token()
         Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
     timeouts = Timeouts(
-        body=float(os.environ.get(BODY_NAME, BODY_SECONDS)),
+        body=float(os.environ.get(BODY_NAME, DEFAULT_TIMEOUTS.body)),
         keep_alive=KEEP_ALIVE_SECONDS,
         ending=ENDING_SECONDS,
         leaving=LEAVING_SECONDS,

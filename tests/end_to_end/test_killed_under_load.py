@@ -13,7 +13,7 @@ from tests.drivers.fixture_server import Laboratory, laboratory, second_server
 from tests.drivers.server import Server
 from tests.drivers.tenants import Row, Tenant, client_of, founded, rows
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
 KILLS, ANSWERS, TIMEOUT = 3, 150, 60
 

@@ -13,7 +13,7 @@ from tests.drivers.person import Person, form_with
 from tests.drivers.server import Server, evaluate
 from tests.end_to_end.bare_client import BareClient
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
 SUBMITS: Final = 24
 # What is in the tables for one client: requests decided, connections, codes.

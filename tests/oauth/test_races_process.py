@@ -14,7 +14,7 @@ from tests.drivers.oauth_client import REGISTER, TOKEN, OAuthClient
 from tests.drivers.person import Person
 from tests.drivers.server import Server, running
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
 CALLBACK = "http://127.0.0.1:33418/callback"
 

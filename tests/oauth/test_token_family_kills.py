@@ -25,7 +25,7 @@ from tests.drivers.oauth_client import (
     tokens_of,
 )
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.process, pytest.mark.sqlite, pytest.mark.django_db(transaction=True)]
 
 
 @dataclass(frozen=True)

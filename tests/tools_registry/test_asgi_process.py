@@ -12,7 +12,7 @@ import pytest
 
 from mcp_protocol.revisions import Revision
 from tests.drivers import sockets
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import BODY_NAME, Laboratory, laboratory
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import BOTH, McpClient, events_in, over_http
 
@@ -36,7 +36,7 @@ print(record.finish_interrupted(older_than=timedelta(0)))
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("laboratory")) as started:
+    with laboratory(tmp_path_factory.mktemp("laboratory"), {BODY_NAME: "3"}) as started:
         yield started
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcp_protocol.revisions import REVISIONS, Revision
-from tests.drivers.fixture_server import BODY_NAME, Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, events_in, over_http
 from tests.tools_registry.test_asgi_process import Line, call_of, last_row, until
@@ -43,8 +43,7 @@ class StoppingServer:
 
 @pytest.fixture
 def ending(tmp_path: Path) -> Iterator[StoppingServer]:
-    # Patient with bodies, so that it is the end which cuts them short.
-    with laboratory(tmp_path, {BODY_NAME: "30"}) as where:
+    with laboratory(tmp_path) as where:
         yield StoppingServer(where)
 
 

@@ -16,7 +16,7 @@ from tests.drivers.oauth_client import REGISTER, TOKEN, OAuthClient
 from tests.drivers.person import Person
 from tests.drivers.server import Server, running
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
 CAP, THREADS = 120, 24
 CALLBACK = "http://127.0.0.1:33418/callback"

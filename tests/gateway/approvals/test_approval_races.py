@@ -45,6 +45,7 @@ def approvers(project: ReviewedProject) -> Sequence[Client]:
 
 
 @pytest.mark.slow
+@pytest.mark.sqlite
 def test_n02_the_same_call_24_times_at_once_is_one_request_and_one_execution(
     project: ReviewedProject,
 ) -> None:
