@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+import time_machine
+from django.utils import timezone
 
 from audit.models import SecurityEvent
 from oauth.grants import connections
@@ -185,9 +187,11 @@ def test_who_connected_the_client_before_is_shown_what_another_approval_does(
     assert "Already" not in earlier(browser.open(address))
     first = oauth_client.connect(browser)
     Authorization.objects.update(created_at="2026-03-01T12:00Z")
-    assert "Already connected (Mar 1). Approving adds a second connection." in earlier(
-        browser.open(address)
-    )
+    with time_machine.travel("2026-06-01T12:00Z"):
+        assert "Already connected (Mar 1). Approving adds a second connection." in earlier(
+            browser.open(address)
+        )
+    Authorization.objects.update(created_at=timezone.now())
     second = oauth_client.connect(browser)
     assert "Already connected (2 times, most recently" in earlier(browser.open(address))
     assert [oauth_client.ping(one.access) for one in (first, second)] == [200, 200]
