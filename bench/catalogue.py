@@ -15,5 +15,5 @@ USUAL: Final = "20"
 # For as long as the process lives.
 included = contextlib.ExitStack()
 included.enter_context(
-    registry.including(made_up.toolset(int(os.environ.get("BENCH_TOOLS", USUAL))))
+    registry.including(made_up.toolset(int(os.environ.get("BENCH_TOOLS") or USUAL)))
 )

@@ -55,6 +55,7 @@ def _install(interpreter: Path) -> None:
         "install bench/requirements.txt",
         [*install, "--no-deps", "--require-hashes", "-r", str(LOCK)],
     )
+    _run("verify .venv-bench", [str(interpreter), "-m", "pip", "check"])
 
 
 def _run(what: str, command: list[str]) -> None:

@@ -103,7 +103,7 @@ def main() -> int:
         TemporaryDirectory() as folder,
         data_store.prepared(options.store, options.server, options.database) as url,
     ):
-        redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+        redis = scratch.redis_if_up(os.environ.get("REDIS_URL") or REDIS)
         starting.start(Path(folder), url, RAISED | ({} if options.store == "sqlite" else redis))
         try:
             order = _order(options)

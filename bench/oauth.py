@@ -63,7 +63,7 @@ def main() -> int:
     options = _options()
     load = Load(options.concurrency, options.seconds, options.families)
     with tempfile.TemporaryDirectory() as folder, scratch.database(options.database) as database:
-        redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+        redis = scratch.redis_if_up(os.environ.get("REDIS_URL") or REDIS)
         processes = {"HALO_PROCESSES": str(options.processes)}
         starting.start(Path(folder), database, RAISED | redis | processes)
         given = _families(load.families)
@@ -83,7 +83,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--families", type=int, default=64)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--database", default=os.environ.get("DATABASE_URL", POSTGRESQL))
+    parser.add_argument("--database", default=os.environ.get("DATABASE_URL") or POSTGRESQL)
     return parser.parse_args()
 
 

@@ -82,7 +82,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _settings(options: argparse.Namespace) -> Mapping[str, str]:
-    redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+    redis = scratch.redis_if_up(os.environ.get("REDIS_URL") or REDIS)
     processes = {"HALO_PROCESSES": str(options.processes)}
     return RAISED | processes | ({} if options.store == "sqlite" else redis)
 

@@ -115,7 +115,7 @@ def _require_files(streams: int) -> None:
 
 def prepare(folder: Path, database: str) -> None:
     """The environment for this process and the server's, and an empty migrated database."""
-    redis = scratch.redis_if_up(os.environ.get("REDIS_URL", REDIS))
+    redis = scratch.redis_if_up(os.environ.get("REDIS_URL") or REDIS)
     starting.start(folder, database, RAISED | redis)
 
 

@@ -25,8 +25,9 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 DATA_DIR = Path(tempfile.mkdtemp(prefix="halo-tests-"))
 atexit.register(shutil.rmtree, DATA_DIR, ignore_errors=True)
 
-for name in [name for name in os.environ if name.startswith("HALO_") and "TEST" not in name]:
-    del os.environ[name]
+for name, value in list(os.environ.items()):
+    if name.startswith("HALO_") and ("TEST" not in name or not value):
+        del os.environ[name]
 os.environ["HALO_DATA_DIR"] = str(DATA_DIR)
 os.environ["HOST"], os.environ["PORT"] = "127.0.0.1", "8000"
 if redis_url := os.environ.get("REDIS_URL"):
@@ -42,7 +43,7 @@ django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
 # The quick tests pass on any day: `./run verify` runs them on later ones.
-if days_ahead := int(os.environ.get("HALO_TEST_DAYS_AHEAD") or 0):
+if days_ahead := int(os.environ.get("HALO_TEST_DAYS_AHEAD", "0")):
     time_machine.travel(dt.timedelta(days=days_ahead), tick=True).start()
 
 # A busy machine is no failure: no example has a deadline.

@@ -2,8 +2,10 @@
 
 import re
 import tomllib
+from importlib import metadata
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.architecture import sources
 
@@ -67,3 +69,41 @@ def test_everything_that_the_project_asks_for_is_locked() -> None:
     for lock, requirements in asked.items():
         names = {plain(re.split(r"[^A-Za-z0-9._-]", each)[0]) for each in requirements}
         assert names <= pinned(lock).keys()
+
+
+@pytest.mark.parametrize("lock", ["requirements/runtime", "requirements/dev"])
+def test_a_lock_holds_whatever_its_distributions_require(lock: str) -> None:
+    """It is installed without resolving. Extras and markers are those of this interpreter."""
+    pins = pinned(lock)
+    waiting = [Requirement(each) for each in [*asked_for(lock), *pins]]
+    seen, missing = set[tuple[str, str]](), []
+    while waiting:
+        requirement = waiting.pop()
+        name = plain(requirement.name)
+        if name not in pins or not requirement.specifier.contains(pins[name], prereleases=True):
+            missing.append(str(requirement))
+            continue
+        for key in {(name, extra) for extra in ("", *requirement.extras)} - seen:
+            seen.add(key)
+            waiting += required_by(*key)
+
+    assert missing == []
+    assert len(seen) > len(pins)
+
+
+def asked_for(lock: str) -> list[str]:
+    project = tomllib.loads((sources.ROOT / "pyproject.toml").read_text())
+    runtime: list[str] = project["project"]["dependencies"]
+    return runtime + (project["dependency-groups"]["dev"] if lock.endswith("dev") else [])
+
+
+def required_by(name: str, extra: str) -> list[Requirement]:
+    """What an installed distribution requires here, with this extra or without one.
+
+    Nothing for one that is locked for other systems or interpreters.
+    """
+    try:
+        found = map(Requirement, metadata.requires(name) or [])
+    except metadata.PackageNotFoundError:
+        return []
+    return [each for each in found if not each.marker or each.marker.evaluate({"extra": extra})]

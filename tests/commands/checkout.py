@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # All that `./run` itself calls; everything else has to be put on the PATH by the test.
-TOOLS = ("sh", "cat", "cksum", "dirname", "sed", "mkdir", "cp", "chmod", "touch")
+TOOLS = ("sh", "env", "cat", "cksum", "dirname", "sed", "mkdir", "cp", "chmod", "touch")
 NODE_FOLDERS = ("tests/clients", "tests/conformance")
 NEW_PYTHON = """
 case "$*" in

@@ -23,7 +23,7 @@ from tests.tools_registry.test_subscriptions_process import Admin
 
 pytestmark = pytest.mark.process
 
-SECONDS = float(os.environ.get("HALO_TEST_LOAD_SECONDS", "20"))
+SECONDS = float(os.environ.get("HALO_TEST_LOAD_SECONDS") or 20)
 ORGANIZATIONS = 6
 # More often would revoke every connection before the end.
 TURNS_EVERY = max(0.1, SECONDS / 200)

@@ -36,8 +36,8 @@ WRITE_SECONDS = 2.0
 PIPELINED = 60
 # Responses of 285 KB, of which the kernel takes up to 4 MB.
 LARGER_THAN_BUFFERS = 20
-SOAK_SECONDS = float(os.environ.get("HALO_TEST_SOAK_SECONDS", "6"))
-SOAK_CLIENTS = int(os.environ.get("HALO_TEST_SOAK_CLIENTS", "60"))
+SOAK_SECONDS = float(os.environ.get("HALO_TEST_SOAK_SECONDS") or 6)
+SOAK_CLIENTS = int(os.environ.get("HALO_TEST_SOAK_CLIENTS") or 60)
 # What an allocator may keep of the buffers that the server has freed.
 KEPT_MEGABYTES = 64
 

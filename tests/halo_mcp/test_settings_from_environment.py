@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -12,6 +13,8 @@ from tests.drivers.server import ROOT
 
 pytestmark = pytest.mark.process
 
+EXAMPLE = ROOT / ".env.example"
+
 
 def read(names: str, **env: str) -> dict[str, Any]:
     """The named settings of a process that is started with these variables."""
@@ -19,6 +22,12 @@ def read(names: str, **env: str) -> dict[str, Any]:
         "import json; from django.conf import settings; "
         f"print(json.dumps({{name: getattr(settings, name) for name in {names.split()!r}}}))"
     )
+    found: dict[str, Any] = json.loads(evaluated(code, **env))
+    return found
+
+
+def evaluated(code: str, **env: str) -> str:
+    """What a process prints that is started with these variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
     own = {
         "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
@@ -33,8 +42,7 @@ def read(names: str, **env: str) -> dict[str, Any]:
         timeout=60,
         check=True,
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return done.stdout
 
 
 def test_the_options_of_a_database_url_stand_next_to_our_own() -> None:
@@ -67,3 +75,24 @@ def test_the_public_address_follows_from_host_and_port(host: str, url: str, answ
 
     assert found["HALO_PUBLIC_URL"] == url
     assert answered in found["ALLOWED_HOSTS"]
+
+
+def test_an_empty_variable_is_an_unset_one() -> None:
+    unset = everything(DATABASE_URL="", REDIS_URL="")
+    # Without the folder in which this test keeps its files.
+    names = set(re.findall(r"(?m)^#?([A-Z_]+)=", EXAMPLE.read_text())) - {"HALO_DATA_DIR"}
+
+    assert len(names) > 30
+    assert everything(**dict.fromkeys(names, "")) == unset
+    assert everything(**dict.fromkeys(names, "  ")) == unset
+
+
+def everything(**env: str) -> str:
+    """All settings of ours as text, without the secrets that are generated at each start."""
+    code = (
+        "from django.conf import settings; "
+        "print({name: getattr(settings, name) for name in sorted(dir(settings)) "
+        "if name.startswith(('HALO_', 'DATABASES', 'REDIS', 'CELERY', 'ALLOWED', 'EMAIL'))})"
+    )
+    # Sets are printed in the order of their hashes.
+    return evaluated(code, PYTHONHASHSEED="0", **env)
