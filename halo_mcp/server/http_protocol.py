@@ -11,6 +11,7 @@ from asyncio import TimerHandle, Transport
 from contextlib import suppress
 from typing import ClassVar, Final
 
+import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -30,6 +31,11 @@ TOO_LARGE: Final = (
 )
 
 
+INVALID: Final = "Invalid HTTP request received."
+# What belongs to an offer, next to the word in `Connection` (RFC 9110 section 7.8, RFC 7540 3.2.1).
+OFFER_FIELDS: Final = frozenset({b"upgrade", b"http2-settings"})
+
+
 class _LimitExceeded(Exception):
     """The client exceeded a bound; stops the parser."""
 
@@ -44,6 +50,10 @@ class HttpProtocol(HttpToolsProtocol):
     - A response of which the client reads nothing for `write_seconds` is cut off. A client that
       reads slowly gets all of it.
     - At most `MAX_PIPELINED` requests wait behind the one that is being answered.
+
+    An offer to upgrade to anything but a WebSocket is ignored, as RFC 9110 section 7.8 permits: the
+    request is read and answered as if it had not been made. Java's HTTP client makes one (h2c) with
+    each first request.
 
     The two times are kept to within a third of `head_seconds`. An idle connection between two
     requests is closed by uvicorn's `timeout_keep_alive`.
@@ -86,9 +96,55 @@ class HttpProtocol(HttpToolsProtocol):
             return
         # The parser keeps a field until it is complete, however long it becomes.
         self._unreported_bytes += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        while data:
+            data = self._parse(data)
         if self._is_in_message and self._unreported_bytes > MAX_HEAD_BYTES:
             self._refuse_head()
+
+    def _parse(self, data: bytes) -> bytes:
+        """Feed the parser; return what it has to be fed next."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.logger.warning(INVALID)
+            self.send_400_response(INVALID)
+        except httptools.HttpParserUpgrade as stopped:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+            elif self._is_offer_to_ignore():
+                return self._without_offer(data[stopped.args[0] :])
+            else:
+                self._unsupported_upgrade_warning()
+        return b""
+
+    def _should_upgrade(self) -> bool:
+        # A handshake is a GET (RFC 6455 section 4.1).
+        return self.parser.get_method() == b"GET" and super()._should_upgrade()
+
+    def _is_offer_to_ignore(self) -> bool:
+        """Whether the parser will stop behind this head, for an offer that is not accepted."""
+        return (
+            self.parser.should_upgrade()
+            and self.parser.get_method() != b"CONNECT"
+            and not self._should_upgrade()
+        )
+
+    def _without_offer(self, rest: bytes) -> bytes:
+        """The request whose head was read, written again without its offer, and what follows it.
+
+        The parser takes the body of such a request for another protocol and cannot be told
+        otherwise; a new parser reads it.
+        """
+        version = self.parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]
+        for name, value in self.headers:
+            kept = _without_upgrade(value) if name == b"connection" else value
+            if kept and name not in OFFER_FIELDS:
+                lines.append(b"%s: %s" % (name, kept))
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn
+        return b"\r\n".join([*lines, b"", rest])
 
     def send_400_response(self, msg: str) -> None:
         if self._is_head_too_large or not self._may_refuse():
@@ -133,6 +189,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_head_complete = True
         self._unreported_bytes = 0
         self._owing_since = None
+        if self._is_offer_to_ignore():
+            return
         super().on_headers_complete()
         if len(self.pipeline) > MAX_PIPELINED:
             raise _LimitExceeded
@@ -142,6 +200,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._is_offer_to_ignore():
+            return
         self._is_in_message = False
         super().on_message_complete()
 
@@ -244,3 +304,9 @@ class HttpProtocol(HttpToolsProtocol):
         if self._stalled_since is None:
             self._stalled_since = now
         return now - self._stalled_since >= self.write_seconds
+
+
+def _without_upgrade(connection: bytes) -> bytes:
+    """The options of a Connection field that are about the connection itself."""
+    options = [option.strip() for option in connection.split(b",")]
+    return b", ".join(each for each in options if each.lower() not in OFFER_FIELDS and each)
