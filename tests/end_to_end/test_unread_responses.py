@@ -40,6 +40,9 @@ SOAK_SECONDS = float(os.environ.get("HALO_TEST_SOAK_SECONDS") or 6)
 SOAK_CLIENTS = int(os.environ.get("HALO_TEST_SOAK_CLIENTS") or 60)
 # What an allocator may keep of the buffers that the server has freed.
 KEPT_MEGABYTES = 64
+# Threads of the pools start on demand, and one that a slow job made necessary ends with its next
+# job. A thread that a bad reader holds would be one for each of the clients.
+POOLED_THREADS = 8
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +142,7 @@ def test_c1_a_soak_of_bad_readers_leaves_threads_and_memory_where_they_were(
     print(f"soak: {SOAK_CLIENTS} clients, {SOAK_SECONDS:g} s, {calls} rounds of normal traffic")  # noqa: T201
     print(f"before {before}, after {after}")  # noqa: T201  for whoever runs the long form
     assert failures == []
-    assert after["Threads"] <= before["Threads"]
+    assert after["Threads"] <= before["Threads"] + POOLED_THREADS
     assert after["VmRSS"] <= before["VmRSS"] + KEPT_MEGABYTES * 1024
     assert answers(running)
 
