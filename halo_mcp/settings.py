@@ -236,6 +236,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "halo_mcp.server.edge.trusted_scheme",
+    "halo_mcp.server.edge.client_addresses",
+    "halo_mcp.server.edge.openers",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "halo_mcp.server.edge.private_by_default",
@@ -359,7 +361,8 @@ CONTENT_SECURITY_POLICY = {
 }
 # The endpoints that browser-based clients call; /api/mcp sets its own headers, without Django.
 CORS_URLS_REGEX = (
-    r"^/(\.well-known/|api/sdk/|api/mcp/\.well-known/|(api/mcp/)?(oauth/)?(register|token|revoke)$)"
+    r"^/(\.well-known/|api/sdk/|api/mcp/\.well-known/"
+    r"|(api/mcp/)?(oauth/)?(register|token|revoke)/?$)"
 )
 CORS_ALLOW_ALL_ORIGINS = True
 CORS_ALLOW_CREDENTIALS = False

@@ -9,6 +9,7 @@ from django.http.request import split_domain_port
 from django.views.decorators.csrf import csrf_exempt
 
 from gateway import surface as gateway
+from oauth import addresses
 from tools_registry.endpoint import wsgi_view
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
 from tools_registry.endpoint.websocket.handshake import Address
@@ -30,6 +31,7 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
     One that is mounted for the host comes before one that is mounted for every host, and the
     projects of the gateway come last.
     """
+    path = addresses.without_slash(path)
     for (pattern, where), surface in mounts.items():
         if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):
             return surface

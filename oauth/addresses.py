@@ -16,8 +16,23 @@ MCP_PATH: Final = "/api/mcp"
 # The path of a project's resource, and its alias.
 PROJECT_PATH: Final = re.compile(rf"(?:{MCP_PATH})?(/{PROJECT_ID})")
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+# The addresses that a client may be given: endpoints, and documents about them.
+CLIENT_PATH: Final = re.compile(
+    rf"{PROJECT_PATH.pattern}|{MCP_PATH}|(?:{MCP_PATH})?/\.well-known/.+"
+    rf"|(?:{MCP_PATH}/oauth)?/register|(?:{MCP_PATH})?/oauth/(?:authorize|token|revoke)"
+)
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+def without_slash(path: str) -> str:
+    """Returns the path of a client's address without a trailing slash; every other path as it is.
+
+    Both forms of the address are valid (MCP 2025-06-18, canonical server URI), and a redirect would
+    lose a POST.
+    """
+    shorter = path.removesuffix("/")
+    return shorter if CLIENT_PATH.fullmatch(shorter) else path
 
 
 def issuer() -> str:

@@ -1,14 +1,21 @@
-"""Middleware for X-Forwarded-Proto, Cache-Control and the check of Host."""
+"""Middleware of every page: client addresses, openers, X-Forwarded-Proto, Cache-Control, Host."""
 
+import re
 from collections.abc import Callable
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.middleware.common import CommonMiddleware
 
 from foundation import peer
+from oauth import addresses
 
 FORWARDED_PROTO = "HTTP_X_FORWARDED_PROTO"
 HEALTH = "/health"
+# From the authorization endpoint to the redirect to the client: sign-in and its second step too.
+AUTHORIZATION_PAGES: Final = re.compile(
+    r"(?:/api/mcp)?/oauth/(?:authorize|consent)|/signin(?:/.*)?"
+)
 
 
 def trusted_scheme(
@@ -20,6 +27,39 @@ def trusted_scheme(
         if not peer.is_trusted(request.META.get("REMOTE_ADDR", "")):
             request.META.pop(FORWARDED_PROTO, None)
         return answer(request)
+
+    return middleware
+
+
+def client_addresses(
+    answer: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Answers the address of a client's endpoint with a trailing slash as without it."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        path = addresses.without_slash(request.path_info)
+        if path != request.path_info:
+            request.path, request.path_info = request.path.removesuffix("/"), path
+        return answer(request)
+
+    return middleware
+
+
+def openers(
+    answer: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Lets the page of a client that opened the authorization in a popup keep its window.
+
+    Every other value of Cross-Origin-Opener-Policy on a page or redirect of the flow makes the
+    popup look closed to the client, which reports a cancelled sign-in (HTML, "Cross-origin opener
+    policies"). `frame-ancestors` protects these pages against clickjacking.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = answer(request)
+        if AUTHORIZATION_PAGES.fullmatch(request.path_info):
+            response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none"
+        return response
 
     return middleware
 

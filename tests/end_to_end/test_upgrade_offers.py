@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.drivers.fixture_server import Laboratory, laboratory
-from tests.drivers.oauth_client import REGISTER, TOKEN
+from tests.drivers.oauth_client import REGISTER, REVOKE, TOKEN
 
 pytestmark = pytest.mark.process
 
@@ -31,6 +31,18 @@ OFFERS = {
     "several": ["Connection: keep-alive, upgrade", "Upgrade: h2c, TLS/1.0"],
     "websocket": ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
 }
+PUBLIC = [
+    MCP,
+    "/prj_" + "a" * 22,
+    "/api/mcp/prj_" + "a" * 22,
+    *(f"{base}/{name}" for base in (f"{MCP}/oauth", "/oauth") for name in ("authorize", "token")),
+    REGISTER,
+    "/register",
+    REVOKE,
+    "/oauth/revoke",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/oauth-protected-resource/api/mcp",
+]
 JAVA = Path(__file__).parents[1] / "clients" / "JdkClient.java"
 
 
@@ -95,6 +107,22 @@ def test_p2_a_request_with_an_offer_is_answered_as_without_and_so_is_the_next(
         in_bytes = answer(line)
     for found, body in (at_once, in_parts, in_bytes):
         assert (found, body[: len(begins)].decode()) == (status, begins), body
+
+
+@pytest.mark.parametrize("slash", ["", "/"], ids=["without-slash", "with-slash"])
+@pytest.mark.parametrize("path", PUBLIC)
+def test_p2_p8_an_offer_and_a_slash_change_no_answer(
+    running: Laboratory, path: str, slash: str
+) -> None:
+    def status(path: str, *offer: str) -> bytes:
+        fields = [f"Host: 127.0.0.1:{running.port}", "Content-Length: 2", "Connection: close"]
+        if offer:
+            fields[-1:] = offer
+        with socket.create_connection(("127.0.0.1", running.port), 30) as line:
+            line.sendall("\r\n".join([f"POST {path} HTTP/1.1", *fields, "", "{}"]).encode())
+            return line.makefile("rb").readline()
+
+    assert status(f"{path}{slash}", *OFFERS["h2c"]) == status(path)
 
 
 def test_p2_requests_behind_an_offer_are_answered_in_their_order(running: Laboratory) -> None:

@@ -213,8 +213,8 @@ def test_what_is_no_message_gets_an_error_or_the_end(running: Laboratory, token:
         client.socket.send(" " * 1_048_577)
         assert client.close_code() == 4413
     with opened(running.port, token) as client:
-        # The head of a text frame of 2.2 MB (RFC 6455 section 5.2) without its payload: a server that
-        # closes with data unread resets the connection, and its reason may be lost.
+        # The head of a text frame of 2.2 MB (RFC 6455 section 5.2) without its payload: a server
+        # that closes with data unread resets the connection, and its reason may be lost.
         client.socket.socket.sendall(b"\x81\xff" + (2_200_000).to_bytes(8, "big") + b"mask")
         assert client.close_code() == 1009
 
