@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import env, logs, passkeys, rest
+from halo_mcp import cookies, env, logs, passkeys, rest
 from halo_mcp.setting_groups import *  # noqa: F403  settings of one topic each
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -332,7 +332,12 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"
 
 # --- Security headers ---------------------------------------------------------------------------
 
-SESSION_COOKIE_NAME = "halo_session"
+SESSION_COOKIE_NAME = cookies.name("session", HALO_PUBLIC_URL)
+CSRF_COOKIE_NAME = cookies.name("csrf", HALO_PUBLIC_URL)
+LANGUAGE_COOKIE_NAME = cookies.name("language", HALO_PUBLIC_URL)
+HALO_MESSAGES_COOKIE = cookies.name("messages", HALO_PUBLIC_URL)
+HALO_KNOWN_BROWSER_COOKIE = cookies.name("known_browser", HALO_PUBLIC_URL)
+MESSAGE_STORAGE = "console.message_storage.MessageStorage"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

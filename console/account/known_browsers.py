@@ -14,7 +14,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.crypto import salted_hmac
 
-COOKIE: Final = "halo_known_browser"
+COOKIE: Final[str] = settings.HALO_KNOWN_BROWSER_COOKIE
 PATH: Final = "/"  # passwords and codes are also tried where factors are added
 SALT: Final = "halo.known_browsers"
 SECONDS: Final = 180 * 86_400

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.db import IntegrityError
 
 from audit.models import ActionExecution, SecurityEvent
@@ -270,7 +271,7 @@ def test_a_page_is_answered_by_the_person_it_was_shown_to(page: Response, browse
 
 
 def test_who_signed_out_meanwhile_gives_nothing(page: Response, browser: Browser) -> None:
-    browser.http.cookies.pop("halo_session")
+    browser.http.cookies.pop(settings.SESSION_COOKIE_NAME)
     assert browser.decide(page).status_code == 400
     assert nothing_was_given()
 

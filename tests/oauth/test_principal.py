@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -214,7 +215,7 @@ def test_what_cannot_be_a_token_costs_none() -> None:
     assert refusal("Bearer sk_live_1234") == "invalid_token"
 
 
-@pytest.mark.parametrize("cookie", [pytest.param("halo_session", id="H11")])
+@pytest.mark.parametrize("cookie", [pytest.param(settings.SESSION_COOKIE_NAME, id="H11")])
 def test_a_session_is_no_bearer(cookie: str, browser: Browser) -> None:
     assert cookie in browser.http.cookies
     ping = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.test import Client as DjangoClient
 from django.utils import timezone
 
@@ -171,7 +172,8 @@ def test_h07_a_token_is_dead_in_the_very_second_it_expires(grant: Grant) -> None
 def test_h11_a_signed_in_browser_is_a_stranger_here(grant: Grant) -> None:
     browser = DjangoClient(enforce_csrf_checks=True)
     browser.force_login(grant.user)
-    cookie = f"halo_session={browser.cookies['halo_session'].value}"
+    name = settings.SESSION_COOKIE_NAME
+    cookie = f"{name}={browser.cookies[name].value}"
     unauthorized(sent_with(cookie=cookie))
     here = {"Host": HOST}
     reply = browser.post("/api/mcp", PING, content_type="application/json", headers=here)
