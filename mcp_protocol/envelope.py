@@ -9,12 +9,17 @@ from typing import Any, Final, TypeAlias
 
 from foundation.db.storable import has_unstorable_text
 from mcp_protocol.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError, invalid_request
+from mcp_protocol.meta_keys import META, PROGRESS_TOKEN, RESERVED_PREFIX
 from mcp_protocol.strict_json import JsonObject
 
 RequestId: TypeAlias = int | str
 
 MAX_ID_CHARACTERS: Final = 1_000
 # Ids are repeated and recorded; a signed 64-bit integer is not changed by either.
+# Members of params that are objects of the specification, and hold nothing of a tool's author.
+_ENVELOPE_OBJECTS: Final = frozenset(
+    {"argument", "capabilities", "clientInfo", "context", "notifications", "ref"}
+)
 _ID_RANGE: Final = range(-(2**63), 2**63)
 
 
@@ -101,9 +106,9 @@ def _read_one(value: object) -> Message:
 def _typed(value: JsonObject) -> Request | Notification | Response:
     if value.get("jsonrpc") != "2.0":
         raise invalid_request('The member `jsonrpc` must be the string "2.0".')
-    if "method" not in value:
+    method = value.get("method")
+    if method is None:
         return _response(value)
-    method = value["method"]
     if not isinstance(method, str):
         raise invalid_request("The member `method` must be a string.")
     if "id" not in value:
@@ -112,6 +117,8 @@ def _typed(value: JsonObject) -> Request | Notification | Response:
 
 
 def _response(value: JsonObject) -> Response:
+    if "result" in value and "error" in value:  # one of them null, which older libraries send
+        value = _present(value) | {"id": value.get("id")}
     if ("result" in value) == ("error" in value):
         raise invalid_request("A message needs a method, or exactly one of result and error.")
     # An error may lack an id: the client could not read the one of the request (JSON-RPC 2.0, 5).
@@ -121,10 +128,39 @@ def _response(value: JsonObject) -> Response:
 
 
 def _params(value: JsonObject, code: int) -> JsonObject:
-    params = value.get("params", {})
+    """The params without members that are null: null is absent wherever the envelope is read.
+
+    What is inside the arguments of a tool or prompt is left as it is; so are the keys of `_meta`
+    that the specification does not reserve, since a binding that is null has to be refused.
+    """
+    params = value.get("params")
+    if params is None:
+        return {}
     if not isinstance(params, dict):
         raise ProtocolError(code, "The member `params` must be an object.")
+    if None in params.values():
+        params = {name: member for name, member in params.items() if member is not None}
+    for name in _ENVELOPE_OBJECTS & params.keys():
+        params = params | {name: _present(params[name])}
+    if isinstance(meta := params.get(META), dict):
+        params = params | {META: _present_meta(meta)}
     return params
+
+
+def _present_meta(meta: JsonObject) -> JsonObject:
+    kept: JsonObject = {}
+    for key, value in meta.items():
+        is_reserved = key == PROGRESS_TOKEN or key.startswith(RESERVED_PREFIX)
+        if value is not None or not is_reserved:
+            kept[key] = _present(value) if is_reserved else value
+    return kept
+
+
+def _present(value: Any) -> Any:
+    """The value without the members of objects that are null, on every level."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _present(member) for name, member in value.items() if member is not None}
 
 
 def _required_id(value: JsonObject) -> RequestId:

@@ -3,6 +3,7 @@
 from typing import Final
 
 META: Final = "_meta"
+RESERVED_PREFIX: Final = "io.modelcontextprotocol/"
 PROGRESS_TOKEN: Final = "progressToken"  # noqa: S105  the name of a field, not a secret
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
