@@ -251,7 +251,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "console.admin_queries.without_nul",
+    "console.admin_queries.AdminQueries",
     "console.errors.method_not_allowed",
 ]
 ROOT_URLCONF = "halo_mcp.urls"
