@@ -42,10 +42,11 @@ class AdminQueries:
 
 
 def _is_filtered_list(request: HttpRequest) -> bool:
-    matched = request.resolver_match
-    is_list = matched is not None and matched.app_name == "admin"
-    is_list = is_list and str(matched.url_name).endswith("_changelist")
-    return is_list and request.method == "GET" and bool(request.GET.keys() - {ERROR_FLAG})
+    found = request.resolver_match
+    if found is None or found.app_name != "admin" or request.method != "GET":
+        return False
+    is_list = str(found.url_name).endswith("_changelist")
+    return is_list and bool(request.GET.keys() - {ERROR_FLAG})
 
 
 def _has_nul(request: HttpRequest) -> bool:

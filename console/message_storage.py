@@ -1,7 +1,5 @@
 """Where a message waits for the next page: a cookie with a name of ours, else the session."""
 
-from typing import Final
-
 from django.conf import settings
 from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.messages.storage.fallback import FallbackStorage
@@ -9,7 +7,7 @@ from django.contrib.messages.storage.session import SessionStorage
 
 
 class MessageCookie(CookieStorage):
-    cookie_name: Final = settings.HALO_MESSAGES_COOKIE
+    cookie_name = settings.HALO_MESSAGES_COOKIE
 
 
 class MessageStorage(FallbackStorage):

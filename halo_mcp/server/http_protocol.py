@@ -133,8 +133,8 @@ class HttpProtocol(HttpToolsProtocol):
     def _without_offer(self, rest: bytes) -> bytes:
         """The request whose head was read, written again without its offer, and what follows it.
 
-        The parser takes the body of such a request for another protocol and cannot be told
-        otherwise; a new parser reads it.
+        The parser takes the body of such a request for another protocol, which no option
+        changes; a new parser reads it.
         """
         version = self.parser.get_http_version().encode()
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]

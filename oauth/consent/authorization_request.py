@@ -59,6 +59,8 @@ class AuthorizationParameters:
     resource: str
     code_challenge: str
     prompt: frozenset[str]
+    # None of the requested scopes is known: the default is offered, and the page says so.
+    is_scope_replaced: bool = False
 
     @property
     def must_not_ask(self) -> bool:
@@ -70,9 +72,10 @@ class AuthorizationParameters:
         """Returns whether the client requires the page, for consent or for another account.
 
         The page serves `consent`, `login` and `select_account` alike, since it names the account
-        and offers to switch it. An unknown value requires the page too.
+        and offers to switch it. An unknown value requires the page too, and so do scopes that the
+        client did not request.
         """
-        return bool(self.prompt - {"none"})
+        return self.is_scope_replaced or bool(self.prompt - {"none"})
 
 
 def must_fetch(query: Query) -> bool:
@@ -103,8 +106,14 @@ def read(query: Query, back: ReturnAddress) -> AuthorizationParameters:
     )
     prompt = _prompt(query)
     resource = _resource(query)
-    scope = _scope(query, back.client, addresses.project_of(resource))
-    return AuthorizationParameters(back, scope, resource, challenge, prompt)
+    project_id = addresses.project_of(resource)
+    default = grantable.for_resource(_default_scope(back.client, project_id), project_id)
+    requested = _requested_scope(query, project_id)
+    scope = default if requested is None else requested or default
+    if not scope:
+        raise InvalidScope("None of the requested scopes is known to this server.")
+    is_replaced = requested is not None and not requested
+    return AuthorizationParameters(back, scope, resource, challenge, prompt, is_replaced)
 
 
 def _client(query: Query, asker: str, address: str) -> Client:
@@ -151,14 +160,15 @@ def _prompt(query: Query) -> frozenset[str]:
     return prompt
 
 
-def _scope(query: Query, client: Client, project_id: str | None) -> ScopeSet:
+def _requested_scope(query: Query, project_id: str | None) -> ScopeSet | None:
+    """Returns what is known of the requested scopes, or None if none is requested.
+
+    Unknown scopes are dropped, even if none is left: the default is offered then, and the response
+    of the token endpoint names what was granted (RFC 6749 section 3.3). With an error, clients that
+    always request scopes of OpenID Connect could not connect.
+    """
     text = query.verbatim("scope")
-    if text is None:
-        text = _default_scope(client, project_id)
-    requested = grantable.for_resource(text, project_id)
-    if not requested:
-        raise InvalidScope("None of the requested scopes is known to this server.")
-    return requested
+    return None if text is None else grantable.for_resource(text, project_id)
 
 
 def _default_scope(client: Client, project_id: str | None) -> str:

@@ -87,7 +87,7 @@ class ConsentPage:
         return " ".join(choice.value for choice in choices if choice.held_by)
 
 
-def show(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
+def show(request: HttpRequest, asked: AuthorizationRequest, *, notice: str = "") -> HttpResponse:
     """Shows the page with all requested scopes selected."""
     memberships = open_memberships(asked)
     if not memberships:
@@ -96,7 +96,7 @@ def show(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
         return pages.no_project(request)
     everything = frozenset(map(str, offered.of(asked)))
     page = _page(asked, memberships, Answer(memberships[0], everything, remember=False))
-    return _rendered(request, asked, page)
+    return _rendered(request, asked, replace(page, notice=notice))
 
 
 def show_again(

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -127,7 +128,10 @@ def _answer(request: HttpRequest, requested: AuthorizationParameters, user: User
     if refusal is not None:
         return refusal
     wanted.save(force_insert=True)
-    return consent_page.show(request, wanted)
+    replaced = _("None of the scopes that the client requested exists here. These are the default.")
+    return consent_page.show(
+        request, wanted, notice=replaced if requested.is_scope_replaced else ""
+    )
 
 
 def _needs_a_page(request: HttpRequest, requested: AuthorizationParameters) -> HttpResponse | None:

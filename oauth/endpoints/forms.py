@@ -104,13 +104,18 @@ def parse_basic(header: str) -> tuple[str, str]:
     Source: RFC 6749 2.3.1, RFC 7617 2.
     """
     scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        raise InvalidClient(
+            "This endpoint takes client credentials with the Basic scheme or in the body, and no "
+            "other Authorization header."
+        )
     try:
         joined = b64decode(encoded.strip(" ").encode(), validate=True).decode()
         client_id, colon, secret = joined.partition(":")
         credentials = _decoded(client_id), _decoded(secret)
     except (binascii.Error, UnicodeError, InvalidRequest):
         raise InvalidClient("The Authorization header is malformed.") from None
-    if scheme.lower() != "basic" or not client_id or not colon or "\0" in "".join(credentials):
+    if not client_id or not colon or "\0" in "".join(credentials):
         raise InvalidClient("The Authorization header is malformed.")
     return credentials
 

@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = (ROOT / "tests" / "cases.md").read_text(encoding="utf-8")
-# `test_spec2_...`, `test_ux15_...`, `test_h1_...` (security review), `test_h01_...` (a group).
-ID = r"(?:spec\d+|ux\d+|[chml]\d|[a-w]\d\d)"
+# `test_spec2_...`, `test_ux15_...`, `test_h1_...` (security review), `test_h01_...` (a group),
+# `test_p1_...` (a public report).
+ID = r"(?:spec\d+|ux\d+|p\d+|[chml]\d|[a-oq-w]\d\d)"
 PREFIXED = re.compile(rf"test_({ID}(?:_{ID})*)_")
 ROW = re.compile(r"(?m)^\| ([A-Z]+-?[A-Z]?\d+) \| ([^|]+) \|([^|]*)\|$")
 ROWS = ROW.findall(KEY)
@@ -19,7 +20,7 @@ ROWS = ROW.findall(KEY)
 
 def _written(prefix: str) -> str:
     """An id as the key has it, for how a test's name has it."""
-    if prefix.startswith(("spec", "ux")):
+    if prefix.startswith(("spec", "ux", "p")):
         return re.sub(r"(\d+)$", r"-\1", prefix).upper()
     return prefix.upper() if len(prefix) > len("h1") else f"R-{prefix.upper()}"
 

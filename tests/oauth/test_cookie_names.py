@@ -29,6 +29,7 @@ def test_p7_another_site_on_the_host_breaks_no_form(
 def test_p7_every_cookie_has_a_name_of_ours(
     oauth_client: OAuthClient, browser: Browser, ada: User
 ) -> None:
+    oauth_client.connect(browser)
     ada.set_password("correct horse battery staple")
     ada.save()
     person = Client(**HERE)
@@ -36,7 +37,6 @@ def test_p7_every_cookie_has_a_name_of_ours(
     sent = {"login": ada.email, "password": "correct horse battery staple"}
     assert person.post("/signin", sent).status_code == 302
     person.post("/signout")
-    oauth_client.connect(browser)
 
     names = {*person.cookies, *browser.http.cookies}
     assert len(names) > 2

@@ -199,4 +199,12 @@ def test_garbage_in_the_authorization_header_is_an_invalid_client(header: str) -
     with pytest.raises(InvalidClient) as refused:
         parse_basic(header)
     assert refused.value.status == 401
-    assert refused.value.hint == "The Authorization header is malformed."
+    names_the_scheme = "Basic scheme" in refused.value.hint
+    assert names_the_scheme or refused.value.hint == "The Authorization header is malformed."
+
+
+@pytest.mark.parametrize("header", ["Bearer halo_at_stale", "DPoP a", "Digest x=1"])
+def test_p9_another_scheme_is_answered_with_what_the_endpoint_takes(header: str) -> None:
+    with pytest.raises(InvalidClient) as refused:
+        parse_basic(header)
+    assert "takes client credentials with the Basic scheme or in the body" in refused.value.hint

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,13 +100,25 @@ def test_spec2_what_exists_is_granted_whether_or_not_it_is_connected(
     assert oauth_client.connect(browser, scope=EXISTING).scope == EXISTING
 
 
-@pytest.mark.parametrize("scope", NOT_GRANTABLE)
-def test_spec2_a_request_of_which_nothing_is_left_is_invalid_scope(
+UNKNOWN = ["openid email profile", "mcp:tools", "claudeai", "bogus ../..", *NOT_GRANTABLE]
+
+
+@pytest.mark.parametrize("scope", UNKNOWN)
+def test_p10_a_request_of_which_nothing_is_known_offers_the_default_and_says_so(
     scope: str, browser: Browser, oauth_client: OAuthClient
 ) -> None:
-    assert answer(browser.open(oauth_client.authorize_address(scope=scope)))["error"] == (
-        "invalid_scope"
-    )
+    page = browser.open(oauth_client.authorize_address(scope=scope))
+    assert "None of the scopes that the client requested exists here." in page.content.decode()
+    tokens = oauth_client.connect(browser, scope=scope)
+    assert tokens.scope == settings.HALO_DEFAULT_SCOPE
+
+
+def test_p10_the_page_appears_although_the_default_was_approved_for_good(
+    browser: Browser, oauth_client: OAuthClient
+) -> None:
+    oauth_client.connect(browser, scope=settings.HALO_DEFAULT_SCOPE)
+    page = browser.open(oauth_client.authorize_address(scope="mcp:tools"))
+    assert page.status_code == 200
 
 
 def test_a23_registration_keeps_only_scopes_that_may_be_granted(

@@ -189,8 +189,29 @@ def test_k01_only_a_missing_scope_is_challenged_and_says_what_to_ask_for(grant: 
     challenge = reply.headers["www-authenticate"]
     assert challenge.startswith('Bearer realm="halo-mcp", resource_metadata="')
     assert 'error="insufficient_scope"' in challenge
-    assert 'scope="setup:read"' in challenge
+    assert 'scope="docs:read setup:read"' in challenge
     assert "setup:read" in reply.error["message"]
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_p4_a_challenge_names_what_a_client_of_its_revision_has_to_request(
+    grant: Grant, revision: Revision
+) -> None:
+    reply = McpClient(grant.token("docs:read")).at(revision).call("setup_get_jwt_sample")
+    scope = "setup:read" if revision == MODERN else "docs:read setup:read"
+    assert f'scope="{scope}"' in reply.headers["www-authenticate"]
+
+
+def test_p4_stepping_up_by_the_challenges_ends_with_both_tools(grant: Grant) -> None:
+    scope = "docs:read"
+    for _ in range(2):
+        for name in ("setup_get_jwt_sample", "search_docs"):
+            arguments = {"query": "x"} if name == "search_docs" else {}
+            reply = McpClient(grant.token(scope)).call(name, arguments)
+            if reply.status == 403:
+                scope = reply.headers["www-authenticate"].split('scope="')[1].partition('"')[0]
+    assert scope == "docs:read setup:read"
+    assert reply.status == 200
 
 
 @pytest.mark.parametrize("tool", ["search_docs", "setup_get_jwt_sample"])

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from mcp_protocol import failures, prompt_shapes, resource_shapes, shapes
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ErrorCodes, ProtocolError
 from mcp_protocol.resource_shapes import Contents
-from mcp_protocol.revisions import Revision
+from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Blocks, ToolFailure
 from tools_registry.endpoint import elicitation, rates
@@ -62,7 +62,7 @@ def settled(
     if isinstance(outcome, Succeeded):
         return RESULTS[invocation.kind.method](invocation.subject, outcome, revision)
     if isinstance(outcome, Refused):
-        return _refusal(outcome, revision, surface, host)
+        return _refusal(invocation, outcome, revision, surface, host)
     if isinstance(outcome.failure, TokenEnded):
         return _token_ended(outcome.failure, surface, host)
     return _failure(invocation, outcome.failure, revision, surface)
@@ -86,14 +86,16 @@ def _prompt_result(prompt: Any, outcome: Succeeded, revision: Revision) -> JsonO
     return prompt_shapes.prompt_result(prompt.description, outcome.result, revision)
 
 
-def _refusal(outcome: Refused, revision: Revision, surface: McpSurface, host: str) -> ProtocolError:
+def _refusal(
+    invocation: Invocation, outcome: Refused, revision: Revision, surface: McpSurface, host: str
+) -> ProtocolError:
     if outcome.verdict is not None:
         return rates.refusal(outcome.verdict, revision, surface.codes)
-    decision = outcome.decision
+    decision, challenge = outcome.decision, ""
     # Only a scope can be requested again, so only its refusal has a challenge and a 403.
-    challenge = (
-        surface.challenges.insufficient_scope(decision.scope, host=host) if decision.scope else ""
-    )
+    if decision.scope:
+        scope = _to_request(invocation, decision.scope, revision)
+        challenge = surface.challenges.insufficient_scope(scope, host=host)
     return failures.refusal(
         decision.reason,
         decision.layer,
@@ -103,6 +105,18 @@ def _refusal(outcome: Refused, revision: Revision, surface: McpSurface, host: st
         http_status=403 if challenge else None,
         headers=[("WWW-Authenticate", challenge)] if challenge else [],
     )
+
+
+def _to_request(invocation: Invocation, missing: str, revision: Revision) -> str:
+    """The scopes that a client has to request next.
+
+    Up to 2025-11-25 with those that it has, since clients request just what the challenge names and
+    would lose them (MCP 2025-11-25, basic/authorization, Runtime Insufficient Scope Errors). At
+    2026-07-28 clients add the missing one themselves (SEP-2350).
+    """
+    if revision in MODERN:
+        return missing
+    return " ".join(dict.fromkeys([*map(str, invocation.principal.scope), missing]))
 
 
 def _failure(

@@ -14,7 +14,7 @@ from foundation.outbound import OutboundError, RefusedAddress, Reply, TimedOut, 
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 from oauth.clients.cimd import client_url, freshness
-from oauth.clients.client_metadata import GRANT_TYPES, UNNAMED, ClientMetadata
+from oauth.clients.client_metadata import UNNAMED, ClientMetadata
 from oauth.errors import (
     InvalidClient,
     InvalidClientMetadata,
@@ -26,9 +26,6 @@ from oauth.models import AuthMethod
 OK: Final = 200
 ACCEPT: Final = {"accept": "application/json, application/*+json;q=0.9"}
 JSON: Final = re.compile(r"application/(?:[!#$&^_.+a-z0-9-]+\+)?json", re.ASCII)
-# One document serves every authorization server, so it may name values that only others support; a
-# registration request, by contrast, is addressed to this server and refused.
-OFFERED: Final = {"grant_types": GRANT_TYPES, "response_types": ("code",)}
 SECRETS: Final = ("client_secret", "client_secret_expires_at")
 KEYS: Final = ("jwks", "jwks_uri")
 
@@ -119,8 +116,7 @@ def _require_public(stated: Mapping[str, Any]) -> None:
 
 
 def _metadata(stated: Mapping[str, Any]) -> ClientMetadata:
-    ours = {name: _offered(stated.get(name), names) for name, names in OFFERED.items()}
-    ours["token_endpoint_auth_method"] = AuthMethod.NONE.value
+    ours = {"token_endpoint_auth_method": AuthMethod.NONE.value}
     try:
         return ClientMetadata.parse({**stated, **ours}, app_schemes=settings.HALO_APP_SCHEMES)
     except InvalidRedirectUri as refused:
@@ -128,7 +124,3 @@ def _metadata(stated: Mapping[str, Any]) -> ClientMetadata:
         raise InvalidClient(f"{UNFIT} {refused.why}") from refused
     except InvalidClientMetadata as refused:
         raise InvalidClient(f"{UNFIT} {refused.hint}") from refused
-
-
-def _offered(stated: object, offered: tuple[str, ...]) -> object:
-    return [name for name in stated if name in offered] if isinstance(stated, list) else stated
