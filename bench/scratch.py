@@ -66,7 +66,7 @@ def serving(
     """
     from django.conf import settings  # noqa: PLC0415  the environment first
 
-    port = _free_port()
+    port = free_port()
     words = [f"from halo_mcp.server import serve; serve.main({application!r})", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  every word is ours
@@ -162,7 +162,7 @@ def _wait_until_ready(server: Server, log: Path) -> None:
     raise RuntimeError(f"the server did not start:\n{log.read_text()[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]

@@ -49,7 +49,7 @@ SIGNED_IN = [
 @pytest.fixture(scope="module")
 def client(server: Server) -> BareClient:
     """A client that was approved and made one call."""
-    client = BareClient(server, "A client with a name of some length, as they have")
+    client = BareClient(server, f"A client with {'a name of great length and ' * 6}more"[:180])
     token = client.connect(Person())
     call = {"name": "search_docs", "arguments": {"query": "how do scopes work"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

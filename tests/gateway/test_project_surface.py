@@ -174,7 +174,7 @@ def test_only_posts_are_answered(client: McpClient, project: Project) -> None:
         assert (reply.status, reply.headers["allow"]) == (405, "POST, OPTIONS")
     assert client.holding(None).http("GET").status == 401
     assert client.holding(None).http("OPTIONS").status == 204
-    for path in (f"/{project.pk}/", f"/{project.pk}x", f"/{project.pk[:-1]}", "/prj_"):
+    for path in (f"/{project.pk}//", f"/{project.pk}x", f"/{project.pk[:-1]}", "/prj_"):
         assert project_rows.client(path).http("POST").status == 404, path
 
 

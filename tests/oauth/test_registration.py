@@ -113,7 +113,7 @@ def test_spec18_no_error_shows_a_python_value() -> None:
         {"logo_uri": "http://a.example/"},
     ]
     message = [read(register(**members))["error_description"] for members in wrong]
-    assert message[0] == "response_types must contain code and nothing else."
+    assert message[0] == "response_types must contain code."
     assert not [text for text in message if set(text) & set("[]{}'")]
 
 
@@ -135,10 +135,8 @@ def test_an_app_registers_a_scheme_of_its_own(redirect_uri: str) -> None:
             [
                 {"grant_types": ["implicit"]},
                 {"grant_types": ["password"]},
-                {"grant_types": ["authorization_code", "password"]},
                 {"grant_types": ["client_credentials"]},
                 {"grant_types": ["urn:ietf:params:oauth:grant-type:device_code"]},
-                {"grant_types": ["authorization_code", "unknown"]},
             ],
         ),
         *ids_of("A11", [{"response_types": ["token"]}, {"grant_types": ["refresh_token"]}]),

@@ -40,7 +40,7 @@ def test_the_endpoint_answers_ahead_of_django(application: Application) -> None:
     assert "x-frame-options" not in wire.headers
 
 
-@pytest.mark.parametrize("path", ["/api/mcp/", "/api/mcp/x", "/API/mcp", "/nothing"])
+@pytest.mark.parametrize("path", ["/api/mcp//", "/api/mcp/x", "/API/mcp", "/nothing"])
 def test_every_other_path_goes_to_django(application: Application, path: str) -> None:
     scope = scope_of("GET", [("Host", HOST)]) | {
         "path": path,

@@ -197,7 +197,7 @@ def test_a_missing_scope_hides_a_resource_and_refuses_it_with_a_challenge(
     assert [one["uriTemplate"] for one in templates] == ["docs://{page}"]
     reply = narrow.request(method, {"uri": uri})
     assert reply.status == 403
-    assert 'scope="setup:read"' in reply.headers["www-authenticate"]
+    assert 'scope="docs:read setup:read"' in reply.headers["www-authenticate"]
     row = ActionExecution.objects.get()
     assert (row.method, row.outcome, row.reason) == (method, "refused", "scope_denied")
 

@@ -114,7 +114,6 @@ def test_only_what_can_change_here_is_acknowledged(
         ([], "notifications"),
         ("toolsListChanged", "notifications"),
         ({"toolsListChanged": "yes"}, "notifications.toolsListChanged"),
-        ({"toolsListChanged": None}, "notifications.toolsListChanged"),
         ({"promptsListChanged": 1}, "notifications.promptsListChanged"),
         ({"resourceSubscriptions": "docs://x"}, "notifications.resourceSubscriptions"),
         ({"resourceSubscriptions": [1]}, "notifications.resourceSubscriptions"),
