@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from approvals import deciders, decisions
+from approvals import deciders, decisions, masked_arguments
 from approvals.deciders import DECIDE
 from approvals.decisions import Decider, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
@@ -123,7 +123,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("arguments, in full"))
     def in_full(self, row: ApprovalRequest) -> SafeString:
-        return _spelled_out(row.arguments)
+        return _spelled_out(masked_arguments.of(row))
 
     @admin.display(description=_("reason given"))
     def in_their_words(self, row: ApprovalRequest) -> str:

@@ -5,6 +5,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -35,6 +36,14 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
             return outbound_policy.base_url(self.cleaned_data["target_url"])
         except InvalidTarget as invalid:
             raise forms.ValidationError(str(invalid)) from None
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        organization = given.get("organization") or self.instance.organization
+        others = Project.objects.filter(organization=organization, name=str(given.get("name", "")))
+        if others.exclude(pk=self.instance.pk).exists():
+            self.add_error("name", _("The organization has a project of this name."))
+        return given
 
     def clean_document(self) -> str:
         text = str(self.cleaned_data["document"])
@@ -82,6 +91,18 @@ class ProjectAdmin(ScopedAdmin):
         ).project
         projects.change(made, user, address=address, **{name: given[name] for name in POLICY})
         obj.pk = made.pk
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """The permission for a project includes what belongs to it, which no page deletes."""
+        listed, counts, _needed, protected = super().get_deleted_objects(objs, request)
+        return listed, counts, set(), protected
+
+    def delete_model(self, request: HttpRequest, obj: Project) -> None:
+        projects.delete(obj, cast("User", request.user), address=replies.address_of(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Project]) -> None:
+        for project in queryset:
+            self.delete_model(request, project)
 
 
 @admin.register(ProjectTool)

@@ -17,6 +17,7 @@ from foundation.peer import UNKNOWN
 from gateway import differences, importing, outbound_policy
 from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
 from gateway.openapi.shapes import Import, Operation, as_json, from_json
+from oauth import mcp_tokens
 from workspace.models import Organization, User
 
 READS: Final = frozenset({"GET", "HEAD"})
@@ -199,9 +200,11 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
 
 
 def delete(project: Project, by: User | None, *, address: str = UNKNOWN) -> None:
-    """Deletes a project with its tools, rules and credentials."""
-    recorded("project_deleted", project, by, address, project.name)
-    project.delete()
+    """Deletes a project with its tools, rules and credentials, and revokes the tokens for it."""
+    with transaction.atomic():
+        mcp_tokens.revoke_all(f"/{project.pk}", by, address=address)
+        recorded("project_deleted", project, by, address, project.name)
+        project.delete()
 
 
 def touch(project_id: str) -> None:

@@ -1,6 +1,6 @@
 """Binds the ports of lower layers to upper layers, and mounts the surfaces, once at start-up."""
 
-from approvals import deciders, delivery
+from approvals import deciders, delivery, masked_arguments
 from approvals.privacy import ApprovalRequests
 from approvals.requests import Requests
 from audit.privacy import Calls, Recorder, SecurityEvents
@@ -8,6 +8,7 @@ from console.ask import calling
 from gateway import decision_push
 from gateway import surface as gateway
 from gateway.policies import FAMILY, Approvers
+from gateway.requests import details
 from gateway.resources import GatewayProjects
 from halo_mcp.surfaces import SURFACES
 from oauth import ports
@@ -24,6 +25,7 @@ def bind() -> None:
     privacy.bind((ApprovalRequests(), Calls(), SecurityEvents()), Recorder())
     delivery.bind(FAMILY, decision_push.deliver)
     deciders.bind(FAMILY, Approvers())
+    masked_arguments.bind(FAMILY, details.schema_of)
     for each in SURFACES.values():
         surface.mount(each)
     surface.mount(calling.SURFACE)

@@ -116,6 +116,12 @@ def revoke(row: McpToken, *, user: User, address: str) -> bool:
     return True
 
 
+def revoke_all(resource_path: str, by: User | None, *, address: str) -> None:
+    """Ends all tokens for a resource that is deleted; `by` is None for a command."""
+    for row in McpToken.objects.filter(resource_path=resource_path, revoked_at__isnull=True):
+        revoke(row, user=by or row.user, address=address)
+
+
 def of_user(user: User) -> QuerySet[McpToken]:
     """Returns the tokens of a user, the newest first."""
     rows = McpToken.objects.filter(user=user)

@@ -124,11 +124,23 @@ class RedisStore:
     def _ask(self, *command: str | int) -> Any:
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # its stub takes one word only
         try:
-            return self._answer(packed)
+            return self._answered(packed)
         except NoScriptError:
             raise
         except (redis.RedisError, OSError) as error:
             raise LimitStoreDown("Redis did not count.") from error
+
+    def _answered(self, packed: bytes) -> Any:
+        """Asks again once if the connection was closed since its last use, as by a restart.
+
+        Each thread has a connection of its own, and every one of them is stale then. A time-out is
+        another exception, and is not repeated.
+        """
+        try:
+            return self._answer(packed)
+        except redis.ConnectionError:
+            self._local.connection.disconnect()
+            return self._answer(packed)
 
     def _answer(self, packed: bytes) -> Any:
         connection = self._connection()

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from approvals import deciders, decisions
+from approvals import deciders, decisions, masked_arguments
 from approvals.models import ApprovalRequest, Status
 from foundation.db.storable import spelled_out
 from gateway import policies
@@ -19,7 +19,7 @@ from gateway.models import Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import Operation, from_json
 from gateway.openapi.values_on_wire import InvalidArgument
-from gateway.requests import masked_arguments, statuses
+from gateway.requests import statuses
 from workspace.administration.access import organizations_administered
 from workspace.models import User
 
@@ -114,6 +114,13 @@ def lists(user: User) -> Lists:
     )
 
 
+def schema_of(request: ApprovalRequest) -> Mapping[str, Any]:
+    """Returns the input schema of the tool of a request, empty if it is gone."""
+    project_id = policies.project_of(request.surface)
+    tool = ProjectTool.objects.filter(project_id=project_id, name=request.tool).first()
+    return from_json(tool.operation).full_schema if tool else {}
+
+
 def is_open(row: ApprovalRequest) -> bool:
     """Returns whether the request can still be decided."""
     return decisions.may_be_tried(row)
@@ -124,8 +131,7 @@ def of(row: ApprovalRequest) -> Details:
     project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
     tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
     operation = from_json(tool.operation) if tool else None
-    schema = operation.full_schema if operation else {}
-    shown = masked_arguments.masked(row.arguments, schema)
+    shown = masked_arguments.of(row)
     return Details(
         row=row,
         project_name=project.name if project else "",

@@ -81,6 +81,11 @@ class ConsentPage:
         return next((place.id for place in self.organizations if place.selected), "")
 
     @property
+    def offered(self) -> str:
+        """The scopes that the page lists; the form submits them again."""
+        return " ".join(choice.value for group in self.scope_groups for choice in group.choices)
+
+    @property
     def held(self) -> str:
         """The scopes that the page marks as included in others; the form submits them again."""
         choices = [choice for group in self.scope_groups for choice in group.choices]

@@ -98,12 +98,27 @@ def _decide(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
     if _decision(request) not in {APPROVE, SWITCH}:
         return _cancel(request, asked)
     ticked = frozenset(request.POST.getlist("scope"))
-    if not ticked <= {str(scope) for scope in offered.of(asked)}:
+    choices = {str(scope) for scope in offered.of(asked)}
+    has_changed = _has_changed(request, asked, choices)
+    if not has_changed and not ticked <= choices:
         return _alarm(request, "consent_forged", pages.tampered_decision(request))
     place = _membership(request, asked)
     if place is None:
         return _alarm(request, "consent_forged", pages.foreign_organization(request))
-    return _answer(request, asked, Answer(place, ticked, "remember" in request.POST))
+    answer = Answer(place, ticked & choices, "remember" in request.POST)
+    if has_changed:
+        notice = _("The tools of the project have changed. Check the list and approve again.")
+        return consent_page.show_again(request, asked, answer, notice=notice)
+    return _answer(request, asked, answer)
+
+
+def _has_changed(request: HttpRequest, asked: AuthorizationRequest, choices: set[str]) -> bool:
+    """Whether the form was shown with other tools of a project than it has now.
+
+    Without this, the only tool that was cleared could be switched off meanwhile, and the rest would
+    count as all tools, for later ones too.
+    """
+    return offered.is_extensible(asked) and set(request.POST.get("offered", "").split()) != choices
 
 
 def _answer(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> HttpResponse:

@@ -185,6 +185,16 @@ def test_redis_learns_the_script_again_after_forgetting_it(
     assert counted(in_redis.store, bucket()) == [2]
 
 
+def test_a_connection_that_redis_has_closed_is_replaced_and_the_charge_counts(
+    in_redis: RedisCounters, bucket: MakeBucket
+) -> None:
+    assert in_redis.store.take([bucket()]) is None
+    client = redis.Redis.from_url(os.environ["REDIS_URL"])
+    client.client_kill_filter(_id=in_redis.store._ask("CLIENT", "ID"))
+    assert in_redis.store.take([bucket()]) is None
+    assert counted(in_redis.store, bucket()) == [2]
+
+
 def test_redis_lets_counters_expire_once_they_weigh_nothing(
     in_redis: RedisCounters, bucket: MakeBucket
 ) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from gateway import projects
 from gateway.models import Project, ProjectTool
 from oauth.consent import offered
+from oauth.models import Authorization
 from tests.drivers import project_rows
 from tests.drivers.oauth_client import (
     Browser,
@@ -166,6 +168,29 @@ def test_scopes_of_another_resource_are_dropped(
     # A tool that does not exist cannot be granted.
     missing = oauth_client.authorize_address(scope=f"projects:{project.pk}:no_such")
     assert "requested no permissions that exist" in browser.open(missing).content.decode()
+
+
+def test_a_tool_that_was_cleared_and_then_switched_off_is_not_granted_with_the_rest(
+    oauth_client: OAuthClient, browser: Browser, project: Project
+) -> None:
+    scope = f"projects:{project.pk}:*"
+    asked = oauth_client.authorize_address(resource=resource(project), scope=scope)
+    page = browser.open(asked)
+    one, other = ticked(page)
+    project.tools.filter(name="delete_user").update(is_enabled=False)
+    projects.touch(project.pk)
+
+    again = browser.decide(page, scope=[one])
+
+    assert "The tools of the project have changed." in again.content.decode()
+    assert ticked(again) == [one]
+    project.tools.filter(name="delete_user").update(is_enabled=True)
+    projects.touch(project.pk)
+    with_both = browser.decide(again, scope=[one])
+    assert f'value="{other}"' in with_both.content.decode()
+    assert ticked(with_both) == [one]
+    assert "code" in answer(browser.decide(with_both, scope=[one]))
+    assert Authorization.objects.get(client__client_id=oauth_client.client_id).scope == one
 
 
 def test_strangers_see_one_page_for_projects_that_exist_and_those_that_do_not(

@@ -1,8 +1,14 @@
-"""Arguments as people are shown them: with secrets masked, and nothing else changed."""
+"""Arguments as people are shown them: with secrets masked, and nothing else changed.
+
+A secret is known by its name, and by its schema if the surface of the request, or the family of
+surfaces, binds where the schema of a tool is found.
+"""
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
+
+from approvals.models import ApprovalRequest
 
 MASK: Final = "***"
 WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -18,6 +24,27 @@ SECRET_PAIRS: Final = frozenset({("api", "key"), ("private", "key"), ("access", 
 PLAIN_PAIRS: Final = frozenset(
     {("page", "token"), ("next", "token"), ("sync", "token"), ("continuation", "token")}
 )
+
+
+class SchemaOf(Protocol):
+    def __call__(self, request: ApprovalRequest) -> Mapping[str, Any]:
+        """Returns the input schema of the tool of a request, empty if it does not exist."""
+        ...
+
+
+_schemas: Final[dict[str, SchemaOf]] = {}
+
+
+def bind(surface: str, schema_of: SchemaOf) -> None:
+    """Registers the schemas of a surface or of a family, by its prefix; called at start-up."""
+    _schemas[surface] = schema_of
+
+
+def of(request: ApprovalRequest) -> dict[str, Any]:
+    """Returns the arguments of a request with the secret ones replaced."""
+    family = request.surface.partition(":")[0]
+    schema_of = _schemas.get(request.surface) or _schemas.get(family)
+    return masked(request.arguments, schema_of(request) if schema_of else {})
 
 
 def masked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
