@@ -31,7 +31,8 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
     One that is mounted for the host comes before one that is mounted for every host, and the
     projects of the gateway come last.
     """
-    path = addresses.without_slash(path)
+    if path.endswith("/"):
+        path = addresses.without_slash(path)
     for (pattern, where), surface in mounts.items():
         if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):
             return surface

@@ -160,7 +160,11 @@ def _present(value: Any) -> Any:
     """The value without the members of objects that are null, on every level."""
     if not isinstance(value, dict):
         return value
-    return {name: _present(member) for name, member in value.items() if member is not None}
+    kept: JsonObject = {}
+    for name, member in value.items():
+        if member is not None:
+            kept[name] = _present(member)
+    return kept
 
 
 def _required_id(value: JsonObject) -> RequestId:
