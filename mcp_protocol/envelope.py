@@ -143,17 +143,13 @@ def _params(value: JsonObject, code: int) -> JsonObject:
     for name in _ENVELOPE_OBJECTS & params.keys():
         params = params | {name: _present(params[name])}
     if isinstance(meta := params.get(META), dict):
-        params = params | {META: _present_meta(meta)}
+        kept: JsonObject = {}
+        for key, of in meta.items():
+            is_reserved = key == PROGRESS_TOKEN or key.startswith(RESERVED_PREFIX)
+            if of is not None or not is_reserved:
+                kept[key] = _present(of) if is_reserved else of
+        params = params | {META: kept}
     return params
-
-
-def _present_meta(meta: JsonObject) -> JsonObject:
-    kept: JsonObject = {}
-    for key, value in meta.items():
-        is_reserved = key == PROGRESS_TOKEN or key.startswith(RESERVED_PREFIX)
-        if value is not None or not is_reserved:
-            kept[key] = _present(value) if is_reserved else value
-    return kept
 
 
 def _present(value: Any) -> Any:
