@@ -39,8 +39,9 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
-        organization = given.get("organization") or self.instance.organization
-        others = Project.objects.filter(organization=organization, name=str(given.get("name", "")))
+        # Absent where the form has an error of its own for it.
+        owner = given.get("organization") or self.instance.organization_id
+        others = Project.objects.filter(organization=owner, name=str(given.get("name", "")))
         if others.exclude(pk=self.instance.pk).exists():
             self.add_error("name", _("The organization has a project of this name."))
         return given

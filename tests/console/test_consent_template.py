@@ -21,6 +21,7 @@ def test_the_form_sends_the_request_the_organization_and_what_was_left_ticked() 
         ("request", "018f-request"),
         ("organization", "id-of-Acme Rockets"),
         ("shown", "id-of-Acme Rockets"),
+        ("offered", ""),
         ("held", ""),
         ("scope", "docs:read"),
     }
