@@ -12,9 +12,10 @@ from oauth import addresses
 
 FORWARDED_PROTO = "HTTP_X_FORWARDED_PROTO"
 HEALTH = "/health"
-# From the authorization endpoint to the redirect to the client: sign-in and its second step too.
+# From the authorization endpoint to the redirect to the client: sign-in and its second step too,
+# and signing out, by which a person changes the account.
 AUTHORIZATION_PAGES: Final = re.compile(
-    r"(?:/api/mcp)?/oauth/(?:authorize|consent)|/signin(?:/.*)?"
+    r"(?:/api/mcp)?/oauth/(?:authorize|consent)|/signin(?:/.*)?|/signout"
 )
 
 

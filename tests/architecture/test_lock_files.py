@@ -13,6 +13,8 @@ LOCKS = ("requirements/runtime", "requirements/dev", "bench/requirements")
 # A file of an index is named by its digest alone.
 DIGEST = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?==(\S+)")
+# Three systems, with at least two processors each; most also have wheels by interpreter.
+WHEELS_OF_A_COMPILED_PACKAGE = 6
 ELSEWHERE = re.compile(r"://|--\w*(?:index|links|host)|^-[ei] |@ |file:", re.MULTILINE)
 
 
@@ -20,16 +22,30 @@ def text_of(lock: str) -> str:
     return (sources.ROOT / f"{lock}.txt").read_text()
 
 
+def entries(lock: str) -> list[str]:
+    """The lines of a lock, each package with all its digests on one."""
+    lines = re.sub(r"\\\n", " ", text_of(lock)).splitlines()
+    return [line for line in lines if line and not line.lstrip().startswith("#")]
+
+
 def pinned(lock: str) -> dict[str, str]:
     """Each package's name and version; asserts that its digests follow."""
     found = {}
-    for entry in re.sub(r"\\\n", " ", text_of(lock)).splitlines():
-        if entry and not entry.lstrip().startswith("#"):
-            match = REQUIREMENT.match(entry)
-            assert match, entry
-            assert DIGEST.search(entry), f"{match[1]} has no digest"
-            found[plain(match[1])] = match[2]
+    for entry in entries(lock):
+        match = REQUIREMENT.match(entry)
+        assert match, entry
+        assert DIGEST.search(entry), f"{match[1]} has no digest"
+        found[plain(match[1])] = match[2]
     return found
+
+
+def is_compiled(name: str) -> bool:
+    """Whether the installed distribution is a wheel for this system; false when not installed."""
+    try:
+        wheel = metadata.distribution(name.partition("[")[0]).read_text("WHEEL") or ""
+    except metadata.PackageNotFoundError:
+        return False
+    return "Root-Is-Purelib: false" in wheel
 
 
 def asked_of_peers() -> list[str]:
@@ -45,6 +61,19 @@ def plain(name: str) -> str:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_package_is_pinned_by_version_and_digest(lock: str) -> None:
     assert len(pinned(lock)) > 20
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_compiled_package_is_pinned_for_every_system_and_interpreter(lock: str) -> None:
+    """Digests of one system's wheel alone would refuse every other system's."""
+    few = [
+        entry.split(maxsplit=1)[0]
+        for entry in entries(lock)
+        if is_compiled(entry.partition("==")[0])
+        and len(DIGEST.findall(entry)) < WHEELS_OF_A_COMPILED_PACKAGE
+    ]
+
+    assert few == []
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -29,6 +29,7 @@ REQUESTS = {
 OFFERS = {
     "h2c": ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAA"],
     "several": ["Connection: keep-alive, upgrade", "Upgrade: h2c, TLS/1.0"],
+    "closing": ["Connection: Upgrade, keep-alive", "Connection: HTTP2-Settings", "Upgrade: h2c"],
     "websocket": ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"],
 }
 PUBLIC = [

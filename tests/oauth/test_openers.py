@@ -22,6 +22,7 @@ FLOW = [
             "mfa_login_webauthn",
             "account_inactive",
             "account_reauthenticate",
+            "account_logout",
         ),
     ),
 ]
@@ -46,6 +47,15 @@ def test_p1_the_whole_flow_leaves_the_opener_its_window(
     assert sent[HEADER] == NONE
     bounced = Browser().open(oauth_client.authorize_address())
     assert (bounced.status_code, bounced[HEADER]) == (302, NONE)
+
+
+def test_p1_changing_the_account_on_the_page_leaves_the_opener_its_window(
+    oauth_client: OAuthClient, browser: Browser
+) -> None:
+    page = browser.open(oauth_client.authorize_address())
+    left = browser.submit(page, "next")
+    assert (left.status_code, left[HEADER]) == (302, NONE)
+    assert browser.open(left["Location"])[HEADER] == NONE
 
 
 def test_p1_an_expired_form_token_is_reported_in_the_popup(browser: Browser) -> None:

@@ -1,0 +1,144 @@
+"""Organizations with a row of everything that the admin lists, each with its name in it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+from django.db.models import F
+from django.test import Client as Http
+from django.utils import timezone
+
+from approvals.models import ApprovalRequest
+from audit.models import ActionExecution, SecurityEvent
+from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
+from oauth.grants import tokens
+from oauth.models import Grant
+from oauth.scopes import parse
+from tests.drivers import grants
+from tests.drivers.grants import Grant as Consent
+from tests.drivers.records import Records
+from tools_registry.models import ActionToggle, IntegrationMode
+from tools_registry.vendors import credentials
+from workspace.models import (
+    Customer,
+    DataImport,
+    Event,
+    FeatureFlag,
+    Feedback,
+    Lead,
+    Membership,
+    Organization,
+    Role,
+    User,
+)
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """An organization with a row of everything, each of which carries its name."""
+
+    name: str
+    organization: Organization
+    admin: User
+    member: User
+    rows: dict[type[models.Model], Any]
+
+    def browser(self, user: User | None = None) -> Http:
+        client = Http()
+        client.force_login(user or self.admin)
+        return client
+
+
+def tenant(name: str, *, role: Role = Role.ADMIN) -> Tenant:
+    consent = grants.granted("actions:*", client_name=f"{name} client")
+    place, owner = consent.organization, consent.user
+    Organization.objects.filter(pk=place.pk).update(name=f"{name} place", slug=f"{name}-place")
+    User.objects.filter(pk=owner.pk).update(email=f"owner@{name}.example", name=f"{name} owner")
+    boss = User.objects.create_user(f"admin@{name}.example", name=f"{name} admin")
+    membership = Membership.objects.create(user=boss, organization=place, role=role)
+    member = User.objects.create_user(f"member@{name}.example", name=f"{name} member")
+    Membership.objects.create(user=member, organization=place)
+    place.refresh_from_db()
+    rows = {Organization: place, User: member, Membership: membership, **rows_of(name, consent)}
+    return Tenant(name, place, boss, member, rows)
+
+
+def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
+    place = consent.organization
+    agent = place.agents.get()
+    pair = tokens.issue(consent.authorization, parse("actions:*"))
+    assert pair.access
+    text = {"organization_id": str(place.pk), "client_id": f"{name}-client"}
+    mode = IntegrationMode.objects.create(organization=place, integration=f"{name}_crm")
+    credentials.store(mode, f"{name} key")
+    execution = ActionExecution.objects.create(
+        **text, actor_kind="agent", outcome="success", tool=f"{name}.tool", reason=f"{name}_reason"
+    )
+    event = SecurityEvent.objects.create(
+        **text, kind=f"{name}_kind", minute=timezone.now(), address_prefix=f"{name}/24"
+    )
+    request = ApprovalRequest.objects.create(
+        organization=place,
+        integration="stripe",
+        requested_with="stripe.request_refund",
+        tool="stripe.refund",
+        digest=name,
+        summary=f"{name} refund",
+        user_id="someone",
+        user_email=f"x@{name}.example",
+        client_id=f"{name}-client",
+        authorization_id="1",
+        credential="halo_at_",
+        credential_id="1",
+    )
+    code = Grant.objects.create(
+        authorization=consent.authorization,
+        code=name,
+        code_challenge=name,
+        expires=timezone.now(),
+        redirect_uri=f"https://{name}.example/cb",
+    )
+    rows: list[models.Model] = [
+        execution,
+        event,
+        request,
+        code,
+        mode,
+        consent.client,
+        consent.authorization,
+        consent.authorization.access_tokens.get(),
+        consent.authorization.refresh_tokens.get(),
+        Customer.objects.create(organization=place, name=f"{name} customer", email_key=name),
+        ActionToggle.objects.create(agent=agent, integration=f"{name}_crm", action="act"),
+        FeatureFlag.objects.create(organization=place, name=f"{name}_flag", enabled=True),
+        agent,
+        DataImport.objects.create(organization=place, kind="customers", file_name=f"{name}.csv"),
+        *gateway_rows(name, consent),
+    ]
+    return {**recorded(name, consent), **{type(row): row for row in rows}}
+
+
+def gateway_rows(name: str, consent: Consent) -> list[models.Model]:
+    """A project of the organization, with everything that belongs to it."""
+    place = consent.organization
+    project = Project.objects.create(
+        organization=place, name=f"{name} project", target_url=f"https://{name}.example"
+    )
+    tool = ProjectTool(project=project, name=f"{name}_tool", key=f"GET /{name}", operation={})
+    tool.save()
+    credential = UpstreamCredential.objects.create(
+        project=project, user=consent.user, scheme=f"{name} scheme", sealed=b""
+    )
+    usage = MonthlyUsage.objects.create(organization=place, month=timezone.now().date())
+    return [project, tool, credential, Plan.objects.create(organization=place), usage]
+
+
+def recorded(name: str, consent: Consent) -> dict[type[models.Model], Any]:
+    """A row of everything that the organization records, each with its name in it."""
+    made = Records(consent, word=name).add()
+    of_customer = {"customer": made.customers[0]}
+    # A number of one digit is found everywhere on a page.
+    Event.objects.filter(**of_customer).update(id=F("id") + 10**12)
+    rows = [made.companies[0], made.tickets[0], made.conversations[0]]
+    rows += [model.objects.get(**of_customer) for model in (Lead, Feedback, Event)]
+    return {type(row): row for row in rows}
