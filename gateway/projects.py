@@ -143,17 +143,18 @@ def set_tools(
     *,
     enabled: Iterable[UUID],
     reads: Iterable[UUID],
-    reviewed: Iterable[UUID] = (),
+    reviewed: Mapping[UUID, str] | None = None,
     among: Iterable[UUID] | None = None,
     by: User | None,
     address: str = UNKNOWN,
 ) -> int:
     """Sets which tools are enabled and which only read; returns how many that changed.
 
-    `reviewed` are tools whose change an admin has seen: they can be called again. Only those
-    `among` are set, by default all.
+    `reviewed` are tools that an admin has seen as they are now, each with the fingerprint of what
+    was seen: they can be called again. One that an import has changed since stays as it is. Only
+    those `among` are set, by default all.
     """
-    on, only_read, seen = set(enabled), set(reads), set(reviewed)
+    on, only_read, seen = set(enabled), set(reads), reviewed or {}
     changed = []
     with transaction.atomic():
         # The project first, as an import locks them: in another order the two could deadlock.
@@ -162,7 +163,7 @@ def set_tools(
         for row in rows if among is None else rows.filter(pk__in=list(among)):
             before = row.is_enabled, row.is_read, row.needs_review
             row.is_enabled, row.is_read = row.pk in on, row.pk in only_read
-            row.needs_review = row.needs_review and row.pk not in seen
+            row.needs_review = row.needs_review and seen.get(row.pk) != row.fingerprint
             if before != (row.is_enabled, row.is_read, row.needs_review):
                 row.save(update_fields=["is_enabled", "is_read", "needs_review", "updated_at"])
                 changed.append(row.name)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from tools_registry.pipeline.gate import Decision, Switches
 STAMP: Final = Statement("""
 SELECT version, CAST(updated_at AS text) FROM gateway_project WHERE id = %s AND organization_id = %s
 """)
+MAX_LOADED: Final = 1_024  # projects whose tools this process keeps
 LAYER: Final = "tool"
 NEEDS_REVIEW: Final = (
     "The API's description of this tool has changed. An admin has to review it before it can be "
@@ -35,14 +37,29 @@ class _Loaded:
     listed: Sequence[Tool] = ()
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What this process has loaded of one project; `made` has each tool with its row's time."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    loaded: _Loaded = field(default_factory=lambda: _Loaded(None))
+    made: Mapping[UUID, tuple[object, Tool]] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=MAX_LOADED)
+def _kept(_project_id: str) -> _Kept:
+    return _Kept()
+
+
 class ProjectSource:
-    """What one project offers: its tools, as they are stored at this moment."""
+    """What one project offers: its tools, as they are stored at this moment.
+
+    Loaded tools are kept for projects that exist alone: sources are made for any id that a stranger
+    asks for, and would push them out.
+    """
 
     def __init__(self, project_id: str) -> None:
         self.project_id = project_id
-        self._lock = threading.Lock()
-        self._loaded = _Loaded(None)
-        self._made: Mapping[UUID, tuple[object, Tool]] = {}
 
     def find(self, name: str, organization_id: UUID) -> Tool | None:
         """Returns the enabled tool of this name, even if it waits for a review."""
@@ -71,17 +88,17 @@ class ProjectSource:
         stamp = STAMP.row(self.project_id, organization_id)
         if stamp is None:
             return None
-        if self._loaded.stamp != stamp:
-            with self._lock:
-                if self._loaded.stamp != stamp:
-                    self._loaded = self._load(stamp)
-        return self._loaded
+        kept = _kept(self.project_id)
+        if kept.loaded.stamp != stamp:
+            with kept.lock:
+                if kept.loaded.stamp != stamp:
+                    kept.loaded = self._load(stamp, kept)
+        return kept.loaded
 
-    def _load(self, stamp: Sequence[object]) -> _Loaded:
+    def _load(self, stamp: Sequence[object], kept: _Kept) -> _Loaded:
         rows = ProjectTool.objects.filter(project=self.project_id, is_present=True, is_enabled=True)
-        made = {row.pk: (self._key(row, stamp), self._tool(row, stamp)) for row in rows}
-        self._made = made
-        tools = {tool.name: tool for _key, tool in made.values()}
+        kept.made = {row.pk: _made(row, stamp, kept.made.get(row.pk)) for row in rows}
+        tools = {tool.name: tool for _key, tool in kept.made.values()}
         policy = policies.read(self.project_id)
         listed = [
             tool
@@ -91,15 +108,15 @@ class ProjectSource:
         ]
         return _Loaded(stamp, tools, tuple(listed))
 
-    def _tool(self, row: ProjectTool, stamp: Sequence[object]) -> Tool:
-        before = self._made.get(row.pk)
-        if before is not None and before[0] == self._key(row, stamp):
-            return before[1]
-        return tool_of(row, version=int(str(stamp[0])))
 
-    @staticmethod
-    def _key(row: ProjectTool, stamp: Sequence[object]) -> tuple[object, ...]:
-        return row.updated_at, row.is_read, row.needs_review, stamp[0]
+def _made(
+    row: ProjectTool, stamp: Sequence[object], before: tuple[object, Tool] | None
+) -> tuple[object, Tool]:
+    """A row as a tool, which is the one made before if nothing changed."""
+    key = row.updated_at, row.is_read, row.needs_review, stamp[0]
+    if before is not None and before[0] == key:
+        return before
+    return key, tool_of(row, version=int(str(stamp[0])))
 
 
 def tool_of(row: ProjectTool, *, version: int) -> Tool:

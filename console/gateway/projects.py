@@ -1,5 +1,6 @@
 """The pages of projects: the list, one project with its tools, its settings, and the usage."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -79,11 +80,12 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 @of_editable_project
 def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Saves which tools are enabled, which only read, and which changes were reviewed."""
+    reviewed = _reviewed(request)
     changed = projects.set_tools(
         project,
         enabled=_ids(request, "enabled"),
         reads=_ids(request, "reads"),
-        reviewed=_ids(request, "reviewed"),
+        reviewed=reviewed,
         among=_ids(request, "shown"),
         by=user,
         address=replies.address_of(request),
@@ -92,6 +94,9 @@ def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
         messages.success(request, _("Saved. The change takes effect at once."))
     else:
         messages.info(request, _("Nothing changed."))
+    for tool in project.tools.filter(pk__in=reviewed, needs_review=True):
+        again = _("%(tool)s has changed again since this page was shown. Review it once more.")
+        messages.warning(request, again % {"tool": tool.name})
     return redirect("project", project.pk)
 
 
@@ -146,12 +151,22 @@ def _settings(request: HttpRequest, project: Project, form: SettingsForm) -> Htt
     return render(request, "console/gateway/settings.html", context, status=status)
 
 
+def _reviewed(request: HttpRequest) -> dict[UUID, str]:
+    """The ids of the tools that were reviewed, each with the fingerprint of what was shown."""
+    pairs = [value.partition(":") for value in request.POST.getlist("reviewed")]
+    return {one: seen for text, _colon, seen in pairs for one in _uuids([text])}
+
+
 def _ids(request: HttpRequest, name: str) -> list[UUID]:
     """The keys of rows in a form; text that is no key names no row."""
+    return _uuids(request.POST.getlist(name))
+
+
+def _uuids(texts: Iterable[str]) -> list[UUID]:
     found = []
-    for value in request.POST.getlist(name):
+    for text in texts:
         try:
-            found.append(UUID(value))
+            found.append(UUID(text))
         except ValueError:
             continue
     return found

@@ -16,6 +16,8 @@ TIMEOUT_MILLISECONDS = 30_000
 # Expectations have a timeout of their own, else of five seconds.
 expect.set_options(timeout=TIMEOUT_MILLISECONDS)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# Names the folder that screenshots are kept in.
+WANTED_PICTURES = "HALO_TEST_PICTURES"
 ASTRAY = "This page can't be opened this way"
 # Nothing but loopback has an address, and no service of Chromium's own asks for one.
 ALONE = [

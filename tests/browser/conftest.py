@@ -1,5 +1,6 @@
 """Chromium for the tests of one file, and a visitor for each."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from playwright.sync_api import Browser
 
 from tests.browser import callback, chromium
 from tests.browser.callback import Callback
-from tests.browser.chromium import Visitor
+from tests.browser.chromium import WANTED_PICTURES, Visitor
 from tests.drivers.server import Server
 
 
@@ -40,5 +41,8 @@ def program() -> Iterator[Callback]:
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go: a temporary folder, for people to look at."""
+    """Where screenshots go, for people to look at: HALO_TEST_PICTURES or a temporary folder."""
+    if folder := os.environ.get(WANTED_PICTURES):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return Path(folder)
     return tmp_path_factory.mktemp("pictures")

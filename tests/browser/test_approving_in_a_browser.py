@@ -25,7 +25,7 @@ from tests.drivers.server import Server, evaluate
 from tests.drivers.websocket_client import WebSocketClient, address
 from tests.gateway.test_demo_api import ROOT, started
 
-pytestmark = [pytest.mark.browser, pytest.mark.process]
+pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.sqlite]
 
 SLUG = """
 from workspace.models import Membership

@@ -15,8 +15,10 @@ SETTINGS = [
     *sorted((ROOT / "halo_mcp" / "setting_groups").glob("[a-z]*.py")),
 ]
 EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
-# Read by the `run` script, which no server sees.
-OF_THE_SCRIPT = {"HALO_TEST_DAYS_AHEAD", "HALO_TEST_PROCESSES", "HALO_TEST_RENEW_TOOLS"}
+# Read by the `run` script and by tests, which no server sees.
+OF_THE_SCRIPT = {
+    f"HALO_TEST_{name}" for name in ("DAYS_AHEAD", "PICTURES", "PROCESSES", "RENEW_TOOLS")
+}
 
 
 class Variable(NamedTuple):

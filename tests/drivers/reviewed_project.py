@@ -32,6 +32,7 @@ USER: dict[str, Any] = {
         "name": {"type": "string"},
         "amount": {"type": "number"},
         "password": {"type": "string"},
+        "address": {"type": "object"},
     },
     "required": ["name"],
     "additionalProperties": False,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from audit.models import ActionExecution
-from gateway import projects
+from gateway import projects, source
 from gateway.models import ProjectTool
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
@@ -202,3 +202,13 @@ def test_a_tool_that_has_not_changed_is_the_same_object(open_shop: Shop) -> None
     assert after["listItems"] is before["listItems"]
     assert after["getItem"].mutates
     assert not before["getItem"].mutates
+
+
+def test_addresses_of_projects_that_do_not_exist_push_out_no_tools(open_shop: Shop) -> None:
+    organization = open_shop.grant.organization.pk
+    before = shop.ProjectSource(open_shop.project.pk).tools(organization)
+    for number in range(source.MAX_LOADED + 1):
+        assert shop.ProjectSource(f"unknown{number}").tools(organization) == ()
+    after = shop.ProjectSource(open_shop.project.pk).tools(organization)
+    assert before
+    assert [tool is same for tool, same in zip(after, before, strict=True)] == [True] * len(before)

@@ -139,7 +139,9 @@ def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     rows = {row.name: row for row in project.tools.all()}
     assert {name for name, row in rows.items() if row.needs_review} == {"listItems", "getItem"}
     assert sorted(rows) == ["createItem", "deleteItems", "getItem", "listItems"]
-    form = {"shown": [row.pk for row in rows.values()], "reviewed": [rows["listItems"].pk]}
+    seen = f"{rows['listItems'].pk}:{rows['listItems'].fingerprint}"
+    form = {"shown": [row.pk for row in rows.values()], "reviewed": [seen]}
+    assert f'value="{seen}"' in admin.get(f"/projects/{project.pk}").content.decode()
     form |= {"enabled": form["shown"], "reads": [rows["listItems"].pk]}
     admin.post(f"/projects/{project.pk}/tools", form)
     waiting = ProjectTool.objects.filter(needs_review=True)
@@ -151,6 +153,26 @@ def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     back = projects.reimport(project, shop.text(described), grant.user)
     assert {one.change for one in back.changes} == {"returned"}
     assert project.tools.get(name="getItem").needs_review
+
+
+def test_a_review_is_of_the_change_that_was_shown(admin: Http, grant: Grant, site: Site) -> None:
+    project = shop.created(grant, site)
+    seen = {}
+    for path in ("/first", "/second"):
+        described = shop.document()
+        described["paths"][path] = described["paths"].pop("/items/{id}")
+        projects.reimport(project, shop.text(described), grant.user)
+        row = project.tools.get(name="getItem")
+        seen[path] = f"{row.pk}:{row.fingerprint}"
+    for path, waits in {"/first": True, "/second": False}.items():
+        form = {"shown": [row.pk], "enabled": [row.pk], "reviewed": [seen[path]]}
+        page = text_of(admin.post(f"/projects/{project.pk}/tools", form, follow=True))
+        assert ("getItem has changed again since this page was shown" in page) is waits
+        row.refresh_from_db()
+        assert row.needs_review is waits
+    for text in ("", ":", "x:y", f"{row.pk}", f"{row.pk}:\x00"):
+        nonsense = {"shown": [row.pk], "reviewed": [text]}
+        assert admin.post(f"/projects/{project.pk}/tools", nonsense).status_code == 302
 
 
 def test_credentials_are_entered_tested_and_removed_and_never_shown(

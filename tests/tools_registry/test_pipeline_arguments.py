@@ -312,3 +312,47 @@ def test_a_lenient_tool_refuses_the_rest(given: Any, field: str) -> None:
     with pytest.raises(Invalid) as refused:
         validate_arguments(lenient, given)
     assert refused.value.field == field
+
+
+STRUCTURED = {
+    "filter": {"type": "object", "properties": {"size": {"type": "integer"}}},
+    "sizes": {"$ref": "#/$defs/sizes"},
+    "note": {"type": "string"},
+}
+AS_JSON_TEXT = {
+    "object": ({"filter": ' {"size": 1}'}, {"filter": {"size": 1}}),
+    "list-by-reference": ({"sizes": "[1, 2]"}, {"sizes": [1, 2]}),
+    "text-stays-text": ({"note": "[1]", "sizes": "[1]"}, {"note": "[1]", "sizes": [1]}),
+    "once": (
+        {"filter": {"size": 1}, "note": '{"a": 1}'},
+        {"filter": {"size": 1}, "note": '{"a": 1}'},
+    ),
+}
+
+
+def structured() -> Tool:
+    sizes = {"type": "array", "items": {"type": "integer"}}
+    return tool_with(schema(**STRUCTURED) | {"$defs": {"sizes": sizes}})
+
+
+@pytest.mark.parametrize(("given", "run"), AS_JSON_TEXT.values(), ids=AS_JSON_TEXT)
+def test_pitfall_20_a_structured_argument_may_arrive_as_json_text(given: Any, run: Any) -> None:
+    assert validate_arguments(structured(), given) == run
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"size": "1"}',
+        "{size: 1}",
+        "[1]",
+        '{"size": 1, "size": 2}',
+        '"{}"',
+        "[" * 5_000,
+        '{"x": "\\u0000"}',
+    ],
+    ids=["mismatch", "no-json", "list", "repeated-key", "twice", "deep", "nul"],
+)
+def test_pitfall_20_text_that_is_no_such_object_is_refused(text: str) -> None:
+    with pytest.raises(Invalid):
+        validate_arguments(structured(), {"filter": text})

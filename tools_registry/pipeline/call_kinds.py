@@ -5,6 +5,7 @@ The pipeline (`calls.py`) runs every kind in the same way; each row here holds w
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -16,7 +17,8 @@ from django.conf import settings
 from jsonschema_rs import ValidationErrorKind as ErrorKind
 
 from foundation.db.storable import has_unstorable_text
-from mcp_protocol.errors import shown
+from mcp_protocol import strict_json
+from mcp_protocol.errors import ProtocolError, shown
 from mcp_protocol.json_writer import dumps, indented
 from tools_registry.api import (
     Arguments,
@@ -95,13 +97,13 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     Raises Invalid with the field and what is wrong with it.
     """
     if has_unstorable_text(arguments):
-        raise Invalid(
-            "The arguments contain characters that are not allowed.",
-            reason="must not contain NUL or lone surrogate characters",
-        )
+        raise _unstorable()
     schema = tool.argument_schema or tool.input_schema
     given = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
     validator = _validator(tool)
+    if validator.is_valid(given):
+        return given
+    given |= _read_from_text(schema, given)
     if validator.is_valid(given):
         return given
     if _nests_alternatives(schema):
@@ -118,6 +120,33 @@ def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
         if not (value is None or (isinstance(value, str) and not value.strip()))
         or name not in kinds
     }
+
+
+def _read_from_text(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are JSON text of an object or a list where the schema takes no text.
+
+    Some clients send structured arguments like that. They are read once, before the arguments are
+    validated, hashed for an approval or recorded.
+    """
+    definitions = {"$defs": schema.get("$defs", {})}
+    read = {}
+    for name, part in schema.get("properties", {}).items():
+        text = given.get(name)
+        if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
+            continue
+        if not validator_of({**definitions, **part}).is_valid(text):
+            with suppress(ProtocolError):
+                read[name] = strict_json.parse(text.encode())
+    if has_unstorable_text(read):
+        raise _unstorable()
+    return read
+
+
+def _unstorable() -> Invalid:
+    return Invalid(
+        "The arguments contain characters that are not allowed.",
+        reason="must not contain NUL or lone surrogate characters",
+    )
 
 
 def _number(kind: str | None, value: Any) -> Any:

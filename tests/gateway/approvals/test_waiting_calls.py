@@ -79,6 +79,14 @@ def test_n02_an_identical_call_finds_the_request_and_another_files_its_own(
     assert len({row.pk, *(one.pk for one in others)}) == 4
 
 
+def test_pitfall_20_json_text_and_the_object_that_it_means_are_one_request(
+    project: ReviewedProject,
+) -> None:
+    row = project.request(WRITE, name="Ada", address='{"city": "Bern"}')
+    assert project.request(WRITE, name="Ada", address={"city": "Bern"}).pk == row.pk
+    assert row.arguments == {"name": "Ada", "address": {"city": "Bern"}}
+
+
 def test_an_executed_request_answers_the_same_call_for_a_quarter_of_an_hour(
     project: ReviewedProject,
 ) -> None:
