@@ -18,11 +18,13 @@ from django.core.management import call_command
 from django.core.validators import validate_email
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
 from documentation import index
 from foundation import limits, sealing
 from halo_mcp import broker, env
 from oauth.consent import obsolete_scopes
+from people import seeding as people_records
 from workspace import organizations
 from workspace.demo import progress, seeding
 from workspace.models import Organization, User
@@ -100,6 +102,7 @@ def found_demo() -> FirstAdmin | None:
     organization.save(update_fields=["time_zone", "currency"])
     if settings.HALO_DEMO_DATA != "off":
         seeding.plan(organization, settings.HALO_DEMO_DATA)
+        people_records.seed(organization, timezone.localdate())
     return FirstAdmin(admin.email, None if given else password)
 
 

@@ -65,6 +65,11 @@ BEAT: Final[Mapping[str, Mapping[str, Any]]] = {
         "task": "workspace.refresh_older_kpis",
         "schedule": crontab(hour="2", minute="20"),
     },
+    # Every night, because leave years begin on another day in each organization.
+    "carry-over-leave": {
+        "task": "people.carry_over",
+        "schedule": crontab(hour="3", minute="45"),
+    },
     "prune-repeatable-requests": {
         "task": "ingestion.prune_repeatable_requests",
         "schedule": timedelta(hours=1),

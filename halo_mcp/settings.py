@@ -230,6 +230,7 @@ INSTALLED_APPS = [
     "tools_registry",
     "approvals",
     "gateway",
+    "people",
     "ingestion",
     "console",
     "halo_mcp",

@@ -1,5 +1,6 @@
 /* The admin's lists: the full text of a cell that is cut off becomes its title, and a filter that is
-   open is closed by Escape or a click elsewhere. Without script a row's own page has the text. */
+   open is closed by Escape or a click elsewhere. Without script a row's own page has the text.
+   A box in which a row is searched for is named by the label of its field. */
 
 for (const cell of document.querySelectorAll("#result_list :is(td, th)")) {
   if (cell.scrollWidth > cell.clientWidth && !cell.title) cell.title = cell.innerText.trim();
@@ -18,3 +19,18 @@ document.addEventListener("keydown", (event) => {
   close();
   open?.querySelector("summary").focus();
 });
+
+function nameBoxes(root) {
+  for (const box of root.querySelectorAll(".select2-selection")) {
+    const field = box.closest(".select2-container").previousElementSibling;
+    const label = document.querySelector(`label[for="${field.id}"]`);
+    for (const part of [box, box.querySelector(".select2-selection__rendered")]) {
+      part?.removeAttribute("aria-labelledby");
+      part?.setAttribute("aria-label", field.getAttribute("aria-label") || label?.innerText || "");
+    }
+  }
+}
+
+// Django makes the boxes when the document is ready, and in a new row of a table when it is added.
+window.addEventListener("load", () => nameBoxes(document));
+document.addEventListener("formset:added", (event) => setTimeout(() => nameBoxes(event.target)));

@@ -18,6 +18,7 @@ PACKAGES = (
     "tools_registry",
     "approvals",
     "gateway",
+    "people",
     "ingestion",
     "console",
     "retrieval",

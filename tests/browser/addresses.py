@@ -42,6 +42,10 @@ FOR_AN_ADMIN: Final = (
     "/admin/workspace/event/",
     "/admin/workspace/dataimport/",
     "/admin/workspace/dataimport/add/?kind=customers",
+    "/admin/people/person/",
+    "/admin/people/timeoff/",
+    "/admin/people/timeoff/add/",
+    "/admin/people/timeoffsettings/add/",
     "/admin/workspace/knowledgesource/",
     "/admin/workspace/knowledgesource/add/",
 )

@@ -14,6 +14,21 @@ from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCre
 from oauth.grants import tokens
 from oauth.models import Grant
 from oauth.scopes import parse
+from people.models import (
+    CustomField,
+    EmploymentRecord,
+    LedgerEntry,
+    OrgUnit,
+    Person,
+    PersonProfile,
+    PublicHoliday,
+    ReferenceItem,
+    ReferenceKind,
+    TimeOff,
+    TimeOffCategory,
+    TimeOffSettings,
+    WorkingPattern,
+)
 from tests.drivers import grants
 from tests.drivers.grants import Grant as Consent
 from tests.drivers.records import Records
@@ -114,6 +129,7 @@ def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
         agent,
         DataImport.objects.create(organization=place, kind="customers", file_name=f"{name}.csv"),
         *gateway_rows(name, consent),
+        *people_rows(name, place),
     ]
     return {**recorded(name, consent), **{type(row): row for row in rows}}
 
@@ -131,6 +147,39 @@ def gateway_rows(name: str, consent: Consent) -> list[models.Model]:
     )
     usage = MonthlyUsage.objects.create(organization=place, month=timezone.now().date())
     return [project, tool, credential, Plan.objects.create(organization=place), usage]
+
+
+def people_rows(name: str, place: Organization) -> list[models.Model]:
+    """A person of the organization, with a row of every list of HR records."""
+    own, today = {"organization": place}, timezone.localdate()
+    pattern = WorkingPattern.objects.create(**own, label=f"{name} pattern")
+    unit = OrgUnit.objects.create(**own, type="team", name=f"{name} unit")
+    category = TimeOffCategory.objects.create(**own, name=f"{name} leave")
+    person = Person.objects.create(
+        **own, first_name=name, working_pattern=pattern, department=unit, job_title=f"{name} job"
+    )
+    of_person = own | {"person": person}
+    return [
+        *(pattern, unit, category, person),
+        PersonProfile.objects.create(**of_person, city=f"{name} city"),
+        EmploymentRecord.objects.create(**of_person, effective_from=today, job_title=f"{name} job"),
+        ReferenceItem.objects.create(**own, kind=ReferenceKind.WORK_PLACE, label=f"{name} house"),
+        TimeOff.objects.create(
+            **of_person,
+            category=category,
+            start_date=today,
+            end_date=today,
+            amount_days=1,
+            amount_minutes=480,
+            note=f"{name} note",
+        ),
+        LedgerEntry.objects.create(
+            **of_person, category=category, amount_days=1, effective_date=today
+        ),
+        TimeOffSettings.objects.create(organization=place),
+        PublicHoliday.objects.create(**own, date=today, name=f"{name} holiday"),
+        CustomField.objects.create(**own, key="key", label=f"{name} field"),
+    ]
 
 
 def recorded(name: str, consent: Consent) -> dict[type[models.Model], Any]:

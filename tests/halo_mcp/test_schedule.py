@@ -16,6 +16,7 @@ EVERY_DAY_AT = {
     "oauth.remove_obsolete_scopes": "03:20",
     "oauth.prune_spent_credentials": "03:25",
     "tools_registry.prune_asking": "03:40",
+    "people.carry_over": "03:45",
     "console.prune_sessions": "03:55",
     "audit.prune": "04:10",
     "workspace.prune_data": "04:30",

@@ -18,7 +18,7 @@ from workspace.models import Agent, Organization, User
 M = TypeVar("M", bound=Model)
 
 # Which rows of these models a form or a filter may offer, by the lookup to their organization.
-# Rows of other models are offered to platform staff only.
+# Rows of other models are offered by their own column `organization`, else to platform staff only.
 CHOICES: Final[dict[type[Model], str]] = {
     Organization: "pk",
     User: "memberships__organization",
@@ -179,4 +179,6 @@ class ScopedInline(ScopedRows, admin.TabularInline):  # type: ignore[type-arg]
 
 def offered(model: type[Model], reach: Reach) -> QuerySet[Any]:
     """Returns the rows of a model that a form or a filter may offer."""
-    return reach.limit(QuerySet(model), CHOICES.get(model, ""))
+    columns = {field.name for field in model._meta.concrete_fields}
+    own = "organization" if "organization" in columns else ""
+    return reach.limit(QuerySet(model), CHOICES.get(model, own))

@@ -1,0 +1,1 @@
+"""HR records: people, their employment, the organization's units, and time off."""

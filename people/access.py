@@ -1,0 +1,45 @@
+"""Rows of HR records by their ids, within one organization.
+
+An id that is malformed, unknown or another organization's is answered in the same way.
+"""
+
+import re
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from people.models.columns import Record
+
+R = TypeVar("R", bound=Record)
+# Nothing else is looked up: PostgreSQL refuses NUL, and an index has no use for long text.
+ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class NotFound(Exception):
+    """The organization has no such row."""
+
+
+def rows(model: type[R], organization_id: UUID) -> QuerySet[R]:
+    """Returns the rows of an organization."""
+    found: QuerySet[R] = QuerySet(model).filter(organization_id=organization_id)
+    return found
+
+
+def row(model: type[R], organization_id: UUID, key: object, *related: str, **more: Any) -> R:
+    """Returns one row with its `related` rows; `more` are further conditions. Raises NotFound."""
+    if not isinstance(key, str) or not ID.fullmatch(key):
+        raise NotFound
+    found = rows(model, organization_id).filter(pk=key, **more).select_related(*related).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def locked(model: type[R], organization_id: UUID, key: object) -> R:
+    """Returns one row and locks it until the transaction ends. Raises NotFound."""
+    found = row(model, organization_id, key)
+    again = rows(model, organization_id).select_for_update().filter(pk=found.pk).first()
+    if again is None:
+        raise NotFound
+    return again

@@ -1,0 +1,372 @@
+"""HR records in the admin. What has rules is written by the functions that know them."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from people import access, employment, time_off
+from people.changes import Refused
+from people.models import (
+    CustomField,
+    CustomFieldValue,
+    Document,
+    EmploymentRecord,
+    LedgerEntry,
+    OrgUnit,
+    OrgUnitMembership,
+    Person,
+    PersonProfile,
+    PersonRelationship,
+    PublicHoliday,
+    ReferenceItem,
+    TimeOff,
+    TimeOffCategory,
+    TimeOffSettings,
+    WorkingPattern,
+)
+from people.models.columns import Record
+from people.models.people import EMPLOYMENT_FIELDS
+from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, ScopedInline
+
+TIMES: Final = ("created_at", "updated_at")
+NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email", "staff_id")
+OF_PERSON: Final = ("person__first_name", "person__last_name", "=person__id")
+
+
+class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Refuses a row that refers to a row of another organization."""
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        referred = {name: organization_of(value) for name, value in given.items()}
+        own = referred.get("organization") or organization_of(self.instance)
+        own = own or referred.get("person")
+        for name, organization in referred.items():
+            if organization not in {None, own}:
+                self.add_error(name, _("This belongs to another organization."))
+        return given
+
+
+def organization_of(value: object) -> Any:
+    """Returns the organization that a row belongs to; None for anything else."""
+    if isinstance(value, Model) and value._meta.label == "workspace.Organization":
+        return value.pk
+    return getattr(value, "organization_id", None)
+
+
+class RecordAdmin(ScopedAdmin):
+    """A row keeps its organization; each change has a new version."""
+
+    organization_lookup = "organization"
+    form = OneOrganizationForm
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = tuple(super().get_readonly_fields(request, obj))
+        return (*fields, "organization") if obj else fields
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        if change:
+            next_version(obj)
+        super().save_model(request, obj, form, change)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
+        rows = formset.save(commit=False)
+        for row, _fields in formset.changed_objects:
+            next_version(row)
+        for row in rows:
+            if isinstance(row, Record):
+                row.organization_id = form.instance.organization_id
+            row.save()
+        for row in formset.deleted_objects:
+            row.delete()
+        formset.save_m2m()
+
+
+def next_version(row: Model) -> None:
+    """Notes that a row changes."""
+    if isinstance(row, Record):
+        row.version += 1
+        row.updated_at = timezone.now()
+
+
+class PersonRows(ScopedInline):
+    """Rows on the page of a person."""
+
+    fk_name = "person"
+    extra = 0
+    form = OneOrganizationForm
+
+
+class UnitMembershipInline(PersonRows):
+    model = OrgUnitMembership
+    fields = ("unit", "role", "is_primary", "effective_from", "effective_to")
+
+
+class RelationshipInline(PersonRows):
+    model = PersonRelationship
+    autocomplete_fields = ("related_person",)
+    fields = ("type", "related_person", "is_primary", "effective_from", "effective_to")
+
+
+class DocumentInline(PersonRows):
+    model = Document
+    fields = ("name", "category", "content_type", "size_bytes", "url")
+
+
+class CustomValueInline(PersonRows):
+    organization_lookup = "person__organization"
+    model = CustomFieldValue
+    fields = ("field", "value")
+
+
+@admin.register(Person)
+class PersonAdmin(RecordAdmin):
+    list_display = ("display", "job_title", "department", "manager", "work_email", "start_date")
+    list_filter = ("department", "work_place", "work_type", "organization")
+    list_select_related = ("department", "manager")
+    search_fields = ("first_name", "last_name", "preferred_name", "work_email", "=staff_id", "=id")
+    readonly_fields = (*EMPLOYMENT_FIELDS, *TIMES)
+    inlines: ClassVar[Any] = [
+        UnitMembershipInline,
+        RelationshipInline,
+        CustomValueInline,
+        DocumentInline,
+    ]
+
+    @admin.display(description=_("name"), ordering="last_name")
+    def display(self, row: Person) -> str:
+        return row.display_name
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
+        shown: list[Any] = [(None, {"fields": ("organization", *NAMES, "status")})]
+        if obj:
+            description = _("To change this, add an employment record.")
+            fields = {"fields": EMPLOYMENT_FIELDS, "description": description}
+            shown.append((_("Employment"), fields))
+            shown.append((_("Dates"), {"fields": TIMES}))
+        return shown
+
+
+@admin.register(PersonProfile)
+class PersonProfileAdmin(RecordAdmin):
+    list_display = ("person", "organization")
+    list_filter = ("organization",)
+    list_select_related = ("person", "organization")
+    search_fields = OF_PERSON
+    autocomplete_fields = ("person",)
+    fieldsets = (
+        (None, {"fields": ("person", "middle_names", "date_of_birth")}),
+        (
+            _("Contact"),
+            {
+                "fields": (
+                    *("personal_email", "personal_phone_number", "work_phone_number"),
+                    *("address_line_1", "address_line_2", "address_line_3"),
+                    *("city", "region_state", "postal_code", "country_code"),
+                )
+            },
+        ),
+        (_("Pay"), {"fields": ("annual_salary", "bank_account", "tax_id")}),
+        (_("Notes"), {"fields": ("notes",)}),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return (*fields, "person") if obj else fields
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        obj.organization_id = obj.person.organization_id
+        super().save_model(request, obj, form, change)
+
+
+class RefusingAdmin(ScopedAdmin):
+    """An add form that can be refused by a change made since the form was validated."""
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        try:
+            return super().add_view(request, form_url, extra_context)
+        except Refused as refused:
+            messages.error(request, refused.message)
+            return redirect(request.get_full_path())
+
+
+@admin.register(EmploymentRecord)
+class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
+    """The history of employment. A change is added; nothing is overwritten."""
+
+    organization_lookup = "organization"
+    form = OneOrganizationForm
+    list_display = ("person", "effective_from", "job_title", "department", "manager")
+    list_filter = ("effective_from", "organization")
+    list_select_related = ("person", "department", "manager")
+    search_fields = (*OF_PERSON, "job_title")
+    autocomplete_fields = ("person", "manager")
+    fields = ("person", "effective_from", *EMPLOYMENT_FIELDS)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return ScopedAdmin.has_add_permission(self, request)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """With `?person=` the form has the person's present employment."""
+        found: dict[str, Any] = {"effective_from": timezone.localdate()}
+        key = unquote(request.GET.get("person", ""))
+        people = self.limited(request, Person.objects.filter(pk=key.replace("\x00", "")), "add")
+        if person := people.first():
+            found |= {name: getattr(person, name) for name in EMPLOYMENT_FIELDS}
+            found["person"] = person
+        return found
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
+        given = {name: form.cleaned_data[name] for name in EMPLOYMENT_FIELDS}
+        record = employment.change(obj.person, obj.effective_from, **given)
+        obj.pk, obj.organization_id = record.pk, record.organization_id
+
+
+class TimeOffForm(OneOrganizationForm):
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if not self.errors:
+            person = given["person"]
+            try:
+                time_off.check(TimeOff(**given, organization_id=person.organization_id))
+            except Refused as refused:
+                field = refused.field if refused.field in self.fields else None
+                self.add_error(field, refused.message)
+        return given
+
+
+@admin.register(TimeOff)
+class TimeOffAdmin(RefusingAdmin):
+    """Requests are added and decided here; their dates do not change."""
+
+    organization_lookup = "organization"
+    form = TimeOffForm
+    list_display = ("person", "category", "start_date", "end_date", "amount_days", "status")
+    list_filter = ("status", "start_date", "category", "organization")
+    list_select_related = ("person", "category")
+    search_fields = (*OF_PERSON, "=id")
+    autocomplete_fields = ("person",)
+    actions = ("approve", "decline", "cancel")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
+        given = ("person", *time_off.CHANGEABLE, "note")
+        shown = ("amount_days", "amount_minutes", "status", "response_note", "decided_at", *TIMES)
+        return (*given, *shown) if obj else given
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return obj is None and super().has_change_permission(request)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
+        made = time_off.request(**form.cleaned_data)
+        obj.pk, obj.organization_id = made.pk, made.organization_id
+
+    @admin.action(description=_("Approve the selected requests"), permissions=["change"])
+    def approve(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
+        self._decide(request, queryset, time_off.approve)
+
+    @admin.action(description=_("Decline the selected requests"), permissions=["change"])
+    def decline(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
+        self._decide(request, queryset, time_off.decline)
+
+    @admin.action(description=_("Cancel the selected requests"), permissions=["change"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
+        self._decide(request, queryset, time_off.cancel)
+
+    def _decide(
+        self, request: HttpRequest, rows: QuerySet[TimeOff], decide: Callable[..., TimeOff]
+    ) -> None:
+        done = 0
+        for row in self.limited(request, rows, "change"):
+            try:
+                decide(row.organization_id, row.pk)
+                done += 1
+            except (Refused, access.NotFound) as refused:
+                messages.warning(request, f"{row}: {refused}")
+        text = ngettext("%d request was changed.", "%d requests were changed.", done)
+        self.message_user(request, text % done)
+
+
+@admin.register(OrgUnit)
+class OrgUnitAdmin(RecordAdmin):
+    list_display = ("name", "type", "code", "parent", "archived_at")
+    list_filter = ("type", "organization")
+    list_select_related = ("parent",)
+    search_fields = ("name", "code")
+    fields = (
+        *("organization", "type", "name", "code", "description", "parent"),
+        *("active_from", "active_to", "archived_at"),
+    )
+
+
+@admin.register(WorkingPattern)
+class WorkingPatternAdmin(RecordAdmin):
+    list_display = ("label", "weekly", "organization")
+    list_filter = ("organization",)
+    list_select_related = ("organization",)
+    search_fields = ("label",)
+
+    @admin.display(description=_("minutes a week"))
+    def weekly(self, row: WorkingPattern) -> int:
+        return row.weekly_minutes
+
+
+@admin.register(ReferenceItem)
+class ReferenceItemAdmin(RecordAdmin):
+    list_display = ("label", "kind", "position", "is_active")
+    list_filter = ("kind", "is_active", "organization")
+    search_fields = ("label",)
+
+
+@admin.register(TimeOffCategory)
+class TimeOffCategoryAdmin(RecordAdmin):
+    list_display = ("name", "allowance_days", "consumes_balance", "carry_over_days", "is_active")
+    list_filter = ("consumes_balance", "is_active", "organization")
+    search_fields = ("name",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A category that requests name is switched off instead."""
+        is_used = obj is not None and TimeOff.objects.filter(category=obj).exists()
+        return not is_used and super().has_delete_permission(request, obj)
+
+
+@admin.register(LedgerEntry)
+class LedgerEntryAdmin(RecordAdmin):
+    list_display = ("person", "category", "entry_type", "amount_days", "effective_date")
+    list_filter = ("entry_type", "effective_date", "organization")
+    list_select_related = ("person", "category")
+    search_fields = OF_PERSON
+    autocomplete_fields = ("person",)
+
+
+@admin.register(TimeOffSettings)
+class TimeOffSettingsAdmin(RecordAdmin):
+    list_display = ("organization", "reset_month", "reset_day", "country_code")
+    list_filter = ("organization",)
+    list_select_related = ("organization",)
+    search_fields = ("organization__name",)
+
+
+@admin.register(PublicHoliday)
+class PublicHolidayAdmin(RecordAdmin):
+    list_display = ("date", "name", "organization")
+    list_filter = ("date", "organization")
+    list_select_related = ("organization",)
+    search_fields = ("name",)
+
+
+@admin.register(CustomField)
+class CustomFieldAdmin(RecordAdmin):
+    list_display = ("label", "key", "field_type", "sensitivity")
+    list_filter = ("field_type", "sensitivity", "organization")
+    search_fields = ("label", "key")

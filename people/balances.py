@@ -1,0 +1,199 @@
+"""What is left of a person's allowances in a leave year, and what is carried into the next.
+
+An allowance is the category's days, by the part of the year in which the person is employed and by
+the days of their week compared with five. It is rounded to half days.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from people import access, time_off
+from people.models import (
+    EntryType,
+    LedgerEntry,
+    Person,
+    Status,
+    TimeOff,
+    TimeOffCategory,
+    TimeOffSettings,
+)
+from people.models.time_off import BLOCKING
+from people.working_time import HALF, ONE_DAY, week_of
+
+DAYS_OF_FULL_TIME: Final = 5
+ZERO: Final = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveYear:
+    """The first and the last day."""
+
+    starts_on: date
+    ends_on: date
+
+    @property
+    def resets_on(self) -> date:
+        return self.ends_on + ONE_DAY
+
+    @property
+    def length(self) -> int:
+        return (self.ends_on - self.starts_on).days + 1
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryBalance:
+    """The days of one category in a leave year; `ledger` has the sum of each type of entry."""
+
+    category: TimeOffCategory
+    base_allowance: Decimal
+    allowance: Decimal
+    ledger: dict[str, Decimal]
+    entries: Sequence[LedgerEntry]
+    approved: Decimal
+    pending: Decimal
+
+    @property
+    def adjustment(self) -> Decimal:
+        return sum(self.ledger.values(), ZERO)
+
+    @property
+    def remaining(self) -> Decimal:
+        return self.allowance + self.adjustment - self.approved - self.pending
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The categories of a person that are taken from an allowance."""
+
+    person: Person
+    year: LeaveYear
+    categories: Sequence[CategoryBalance]
+
+
+def settings_of(organization_id: UUID) -> TimeOffSettings:
+    """Returns the settings of an organization; the defaults if it has none."""
+    found = TimeOffSettings.objects.filter(organization_id=organization_id).first()
+    return found or TimeOffSettings(organization_id=organization_id)
+
+
+def leave_year(settings: TimeOffSettings, on: date) -> LeaveYear:
+    """Returns the leave year that a day is in."""
+    begins = [
+        date(year, settings.reset_month, settings.reset_day) for year in (on.year, on.year + 1)
+    ]
+    if on < begins[0]:
+        begins = [date(on.year - 1, settings.reset_month, settings.reset_day), begins[0]]
+    return LeaveYear(begins[0], begins[1] - ONE_DAY)
+
+
+def balance(person: Person, on: date) -> Balance:
+    """Returns a person's balance in the leave year of a day."""
+    year = leave_year(settings_of(person.organization_id), on)
+    entries = list(
+        person.ledger.filter(effective_date__range=(year.starts_on, year.ends_on)).order_by(
+            "effective_date", "pk"
+        )
+    )
+    taken = _taken(person, year)
+    categories = access.rows(TimeOffCategory, person.organization_id).filter(consumes_balance=True)
+    return Balance(
+        person, year, [_of_category(person, year, one, entries, taken) for one in categories]
+    )
+
+
+def carry_over_everywhere(on: date) -> int:
+    """Does what `carry_over` does for every organization that has a category to carry over."""
+    carried = TimeOffCategory.objects.filter(carry_over_days__gt=0)
+    organizations = carried.values_list("organization_id", flat=True).distinct()
+    return sum(carry_over(organization, on) for organization in list(organizations))
+
+
+def carry_over(organization_id: UUID, on: date) -> int:
+    """Carries what was left of one leave year into the next, which is that of a day.
+
+    Returns the number of new ledger entries. At most the category's days are carried over, and
+    only once for each person and category. Nothing is known of the year before for people whose
+    records were made in this one.
+    """
+    year = leave_year(settings_of(organization_id), on)
+    last_day = year.starts_on - ONE_DAY
+    carried = access.rows(TimeOffCategory, organization_id).filter(carry_over_days__gt=0)
+    limits = dict(carried.values_list("pk", "carry_over_days"))
+    employed = access.rows(Person, organization_id).exclude(end_date__lt=year.starts_on)
+    known = employed.filter(start_date__lte=last_day, created_at__date__lte=last_day)
+    made = 0
+    for person in known.select_related("working_pattern") if limits else ():
+        before = balance(person, last_day)
+        for one in before.categories:
+            amount = min(one.remaining, limits.get(one.category.pk, ZERO))
+            made += amount > 0 and _carry(person, one.category, year.starts_on, amount)
+    return made
+
+
+def _carry(person: Person, category: TimeOffCategory, day: date, amount: Decimal) -> bool:
+    with transaction.atomic():
+        _row, is_new = LedgerEntry.objects.get_or_create(
+            person=person,
+            category=category,
+            effective_date=day,
+            entry_type=EntryType.CARRY_OVER,
+            defaults={"organization_id": person.organization_id, "amount_days": amount},
+        )
+    return is_new
+
+
+def _taken(person: Person, year: LeaveYear) -> dict[tuple[str, str], Decimal]:
+    """The days by category and status. Requests that reach over the year's ends count in part."""
+    found: QuerySet[TimeOff] = person.time_off.filter(
+        status__in=BLOCKING, start_date__lte=year.ends_on, end_date__gte=year.starts_on
+    )
+    total: dict[tuple[str, str], Decimal] = {}
+    for row in found.select_related("category"):
+        row.person = person
+        is_within = year.starts_on <= row.start_date and row.end_date <= year.ends_on
+        part = (
+            row.amount_days
+            if is_within
+            else time_off.amount(row, year.starts_on, year.ends_on).days
+        )
+        key = row.category_id, row.status
+        total[key] = total.get(key, ZERO) + part
+    return total
+
+
+def _of_category(
+    person: Person,
+    year: LeaveYear,
+    category: TimeOffCategory,
+    entries: Iterable[LedgerEntry],
+    taken: dict[tuple[str, str], Decimal],
+) -> CategoryBalance:
+    own = [entry for entry in entries if entry.category_id == category.pk]
+    ledger = {kind.value: ZERO for kind in EntryType}
+    for entry in own:
+        ledger[entry.entry_type] += entry.amount_days
+    return CategoryBalance(
+        category=category,
+        base_allowance=category.allowance_days,
+        allowance=_allowance(person, year, category.allowance_days),
+        ledger=ledger,
+        entries=own,
+        approved=taken.get((category.pk, Status.APPROVED), ZERO),
+        pending=taken.get((category.pk, Status.PENDING), ZERO),
+    )
+
+
+def _allowance(person: Person, year: LeaveYear, base: Decimal) -> Decimal:
+    first = max(year.starts_on, person.start_date or year.starts_on)
+    last = min(year.ends_on, person.end_date or year.ends_on)
+    employed = max((last - first).days + 1, 0)
+    days_a_week = sum(minutes > 0 for minutes in week_of(person.working_pattern))
+    exact = base * employed / year.length * days_a_week / DAYS_OF_FULL_TIME
+    return (exact / HALF).quantize(Decimal(1), ROUND_HALF_UP) * HALF

@@ -1,0 +1,72 @@
+"""What people are employed as: a change takes effect on a day, and every state is kept."""
+
+from datetime import date
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from people import access, changes
+from people.changes import Refused
+from people.models import EmploymentRecord, Person
+from people.models.people import EMPLOYMENT_FIELDS
+
+
+def change(person: Person, effective_from: date, **values: Any) -> EmploymentRecord:
+    """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today.
+
+    The record of that day has the values of the one before it where none is given. A day that has
+    a record already changes it. Raises Refused.
+    """
+    if effective_from > timezone.localdate():
+        raise Refused(_("The change cannot take effect in the future."), "effective_from")
+    with transaction.atomic():
+        locked = access.locked(Person, person.organization_id, person.pk)
+        _check(locked, values)
+        record = _record(locked, effective_from)
+        changes.apply(record, values)
+        newest = locked.employment_history.order_by("-effective_from").first() or record
+        changes.apply(locked, {name: getattr(newest, name) for name in EMPLOYMENT_FIELDS})
+    person.refresh_from_db()
+    return record
+
+
+def manages(manager: Person, person: Person) -> bool:
+    """Returns whether the first is above the second, by any number of steps."""
+    seen, above = {person.pk}, person.manager
+    while above is not None and above.pk not in seen:
+        if above.pk == manager.pk:
+            return True
+        seen.add(above.pk)
+        above = above.manager
+    return False
+
+
+def _check(person: Person, values: dict[str, Any]) -> None:
+    manager = values.get("manager")
+    if manager is not None and (manager.pk == person.pk or manages(person, manager)):
+        raise Refused(_("A person cannot be managed by somebody below them."), "manager")
+    for name, value in values.items():
+        own = getattr(value, "organization_id", person.organization_id)
+        if own != person.organization_id:
+            raise Refused(_("The value belongs to another organization."), name)
+    start = values.get("start_date", person.start_date)
+    end = values.get("end_date", person.end_date)
+    if start and end and end < start:
+        raise Refused(_("The end date is before the start date."), "end_date")
+
+
+def _record(person: Person, effective_from: date) -> EmploymentRecord:
+    """The record of a day; a new one repeats what was true before that day."""
+    history = person.employment_history
+    before = history.filter(effective_from__lte=effective_from).order_by("-effective_from").first()
+    if before is not None and before.effective_from == effective_from:
+        return before
+    first = before or person
+    return EmploymentRecord.objects.create(
+        person=person,
+        organization_id=person.organization_id,
+        effective_from=effective_from,
+        **{name: getattr(first, name) for name in EMPLOYMENT_FIELDS},
+    )

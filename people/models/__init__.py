@@ -1,0 +1,56 @@
+"""The tables of HR records. Every row belongs to an organization."""
+
+from people.models.documents import (
+    CustomField,
+    CustomFieldValue,
+    Document,
+    FieldType,
+    Sensitivity,
+)
+from people.models.people import (
+    EmploymentRecord,
+    Person,
+    PersonProfile,
+    PersonRelationship,
+    RelationshipType,
+)
+from people.models.reference import ReferenceItem, ReferenceKind, WorkingPattern
+from people.models.time_off import (
+    EntryType,
+    HolidayTreatment,
+    LedgerEntry,
+    PublicHoliday,
+    Status,
+    TimeOff,
+    TimeOffCategory,
+    TimeOffSettings,
+)
+from people.models.units import OrgUnit, OrgUnitMembership, UnitRole, UnitType
+
+__all__ = [
+    "CustomField",
+    "CustomFieldValue",
+    "Document",
+    "EmploymentRecord",
+    "EntryType",
+    "FieldType",
+    "HolidayTreatment",
+    "LedgerEntry",
+    "OrgUnit",
+    "OrgUnitMembership",
+    "Person",
+    "PersonProfile",
+    "PersonRelationship",
+    "PublicHoliday",
+    "ReferenceItem",
+    "ReferenceKind",
+    "RelationshipType",
+    "Sensitivity",
+    "Status",
+    "TimeOff",
+    "TimeOffCategory",
+    "TimeOffSettings",
+    "UnitRole",
+    "UnitType",
+    "WorkingPattern",
+]

@@ -1,0 +1,162 @@
+"""Requests for time off: made, changed, cancelled and decided. Only pending ones change."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from people import access, changes, working_time
+from people.changes import Conflict, Refused
+from people.models import (
+    HolidayTreatment,
+    Person,
+    PublicHoliday,
+    Status,
+    TimeOff,
+    TimeOffCategory,
+)
+from people.models.time_off import BLOCKING
+from people.working_time import Amount
+
+MAX_DAYS: Final = 366
+MAX_NOTE: Final = 512
+CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "is_to_half_day")
+
+
+def request(
+    person: Person,
+    category: TimeOffCategory,
+    start_date: date,
+    end_date: date,
+    *,
+    is_from_half_day: bool = False,
+    is_to_half_day: bool = False,
+    note: str = "",
+) -> TimeOff:
+    """Requests time off: pending if the person has a manager, else approved at once.
+
+    Raises Refused, and Conflict if a pending or approved request has one of the days.
+    """
+    with transaction.atomic():
+        # The lock makes two requests for the same days wait for each other.
+        locked = access.locked(Person, person.organization_id, person.pk)
+        row = TimeOff(
+            organization_id=locked.organization_id,
+            person=locked,
+            category=category,
+            start_date=start_date,
+            end_date=end_date,
+            is_from_half_day=is_from_half_day,
+            is_to_half_day=is_to_half_day,
+            note=note[:MAX_NOTE],
+        )
+        _measure(row)
+        if locked.manager_id is None:
+            row.status, row.decided_at = Status.APPROVED, row.created_at
+        row.save(force_insert=True)
+    return row
+
+
+def change(organization_id: UUID, key: object, **values: Any) -> TimeOff:
+    """Changes some of CHANGEABLE of a pending request. Raises NotFound, Refused and Conflict."""
+    if not values or not values.keys() <= set(CHANGEABLE):
+        raise Refused(_("Give at least one of: %s.") % ", ".join(CHANGEABLE))
+    with transaction.atomic():
+        row = _pending(organization_id, key)
+        new = TimeOff(**_own_values(row) | values)
+        _measure(new)
+        changes.apply(row, _own_values(new))
+    return row
+
+
+def cancel(organization_id: UUID, key: object) -> TimeOff:
+    """Cancels a pending request. Raises NotFound and Conflict."""
+    return _end(organization_id, key, {"status": Status.CANCELLED})
+
+
+def approve(organization_id: UUID, key: object) -> TimeOff:
+    """Approves a pending request. Raises NotFound and Conflict."""
+    return _end(organization_id, key, {"status": Status.APPROVED, "decided_at": timezone.now()})
+
+
+def decline(organization_id: UUID, key: object, note: str = "") -> TimeOff:
+    """Rejects a pending request, with a private note. Raises NotFound and Conflict."""
+    values = {"status": Status.REJECTED, "decided_at": timezone.now()}
+    return _end(organization_id, key, values | {"response_note": note[:MAX_NOTE]})
+
+
+def check(row: TimeOff) -> None:
+    """Raises Refused if this unsaved request could not be made now; gives it its amount."""
+    _measure(row)
+
+
+def holidays(organization_id: UUID, start: date, end: date) -> frozenset[date]:
+    """Returns the public holidays of a period."""
+    found = access.rows(PublicHoliday, organization_id).filter(date__range=(start, end))
+    return frozenset(found.values_list("date", flat=True))
+
+
+def amount(row: TimeOff, start: date, end: date) -> Amount:
+    """Returns the working time that a request takes between two days, both included."""
+    counted = row.category.public_holidays == HolidayTreatment.INCLUDE
+    free = frozenset[date]() if counted else holidays(row.organization_id, start, end)
+    return working_time.amount(
+        working_time.week_of(row.person.working_pattern),
+        free,
+        max(start, row.start_date),
+        min(end, row.end_date),
+        is_from_half_day=row.is_from_half_day and start <= row.start_date,
+        is_to_half_day=row.is_to_half_day and end >= row.end_date,
+    )
+
+
+def _end(organization_id: UUID, key: object, values: Mapping[str, object]) -> TimeOff:
+    with transaction.atomic():
+        row = _pending(organization_id, key)
+        changes.apply(row, values)
+    return row
+
+
+def _pending(organization_id: UUID, key: object) -> TimeOff:
+    """The request, locked together with its person, as everything that may change it locks them."""
+    found = access.row(TimeOff, organization_id, key)
+    access.locked(Person, organization_id, found.person_id)
+    row = access.locked(TimeOff, organization_id, key)
+    if row.status != Status.PENDING:
+        raise Conflict(_("Only a pending request can be changed. This one is %s.") % row.status)
+    return row
+
+
+def _own_values(row: TimeOff) -> dict[str, Any]:
+    names = ("person", *CHANGEABLE, "amount_days", "amount_minutes", "organization", "pk")
+    return {name: getattr(row, name) for name in names}
+
+
+def _measure(row: TimeOff) -> None:
+    """Gives a request its amount. Raises Refused and Conflict if it cannot be made."""
+    person, category = row.person, row.category
+    if row.end_date < row.start_date:
+        raise Refused(_("The last day is before the first day."), "end_date")
+    if (row.end_date - row.start_date).days >= MAX_DAYS:
+        raise Refused(_("A request has at most %d days.") % MAX_DAYS, "end_date")
+    if row.start_date == row.end_date and row.is_from_half_day and row.is_to_half_day:
+        raise Refused(_("A request of one day has one half day at most."), "is_to_half_day")
+    if category.organization_id != person.organization_id or not category.is_active:
+        raise Refused(_("The category does not exist."), "category_id")
+    if person.start_date and row.start_date < person.start_date:
+        raise Refused(_("The person is not employed on the first day."), "start_date")
+    if person.end_date and row.end_date > person.end_date:
+        raise Refused(_("The person is not employed on the last day."), "end_date")
+    taken = amount(row, row.start_date, row.end_date)
+    if not taken.days:
+        raise Refused(_("The person does not work on these days."), "start_date")
+    row.amount_days, row.amount_minutes = taken.days, taken.minutes
+    others = person.time_off.filter(
+        status__in=BLOCKING, start_date__lte=row.end_date, end_date__gte=row.start_date
+    )
+    if others.exclude(pk=row.pk).exists():
+        raise Conflict(_("Another request has some of these days."), "start_date")

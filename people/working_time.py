@@ -1,0 +1,55 @@
+"""How much of a period somebody would have worked: by working pattern, less public holidays."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final
+
+from people.models import WorkingPattern
+
+ONE_DAY: Final = timedelta(days=1)
+# For people without a working pattern: Monday to Friday, eight hours.
+USUAL_WEEK: Final = (480, 480, 480, 480, 480, 0, 0)
+HALF: Final = Decimal("0.5")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Working time; a half day is half of its minutes."""
+
+    days: Decimal
+    minutes: int
+
+
+def week_of(pattern: WorkingPattern | None) -> tuple[int, ...]:
+    """Returns the minutes from Monday to Sunday."""
+    return USUAL_WEEK if pattern is None else pattern.minutes
+
+
+def amount(
+    week: tuple[int, ...],
+    holidays: AbstractSet[date],
+    start: date,
+    end: date,
+    *,
+    is_from_half_day: bool = False,
+    is_to_half_day: bool = False,
+) -> Amount:
+    """Returns the working time from `start` to `end`, both included, with its halves left out."""
+    total, minutes = Decimal(0), 0
+    for day in each_day(start, end):
+        worked = week[day.weekday()]
+        if not worked or day in holidays:
+            continue
+        is_half = (day == start and is_from_half_day) or (day == end and is_to_half_day)
+        total += HALF if is_half else 1
+        minutes += worked // 2 if is_half else worked
+    return Amount(total, minutes)
+
+
+def each_day(start: date, end: date) -> Iterator[date]:
+    """Returns every day from `start` to `end`, both included."""
+    for number in range((end - start).days + 1):
+        yield start + number * ONE_DAY

@@ -1,0 +1,61 @@
+"""An organization with a person, their manager, a category and a working pattern."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from itertools import count
+from typing import Any
+
+import pytest
+
+from people import time_off
+from people.models import Person, PublicHoliday, TimeOff, TimeOffCategory, WorkingPattern
+from workspace.models import Organization
+
+_numbers = count(1)
+
+
+@dataclass
+class Office:
+    """An organization, and rows of it on demand."""
+
+    organization: Organization
+    leave: TimeOffCategory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.leave = self.category("Leave", consumes_balance=True, allowance_days=Decimal(28))
+
+    def person(self, **values: Any) -> Person:
+        return Person.objects.create(
+            organization=self.organization, **{"first_name": "Ada"} | values
+        )
+
+    def category(self, name: str, **values: Any) -> TimeOffCategory:
+        return TimeOffCategory.objects.create(organization=self.organization, name=name, **values)
+
+    def pattern(self, label: str = "Four days", **minutes: int) -> WorkingPattern:
+        return WorkingPattern.objects.create(
+            organization=self.organization, label=label, **{"friday": 0} | minutes
+        )
+
+    def holiday(self, day: date) -> None:
+        PublicHoliday.objects.create(organization=self.organization, date=day, name="Holiday")
+
+    def leave_of(self, person: Person, start: date, end: date, **more: Any) -> TimeOff:
+        return time_off.request(person, more.pop("category", self.leave), start, end, **more)
+
+
+def opened() -> Office:
+    number = next(_numbers)
+    slug = f"office-{number}"
+    return Office(Organization.objects.create(name=slug, slug=slug, widget_key=slug))
+
+
+@pytest.fixture
+def office(db: None) -> Office:  # noqa: ARG001  opens the database
+    return opened()
+
+
+@pytest.fixture
+def other_office(db: None) -> Office:  # noqa: ARG001  opens the database
+    return opened()

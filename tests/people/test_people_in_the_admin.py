@@ -1,0 +1,226 @@
+"""HR records in Django admin: an admin keeps those of their organization, by the same rules."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from people.models import (
+    CustomField,
+    EmploymentRecord,
+    OrgUnit,
+    Person,
+    PersonProfile,
+    Status,
+    TimeOff,
+    TimeOffSettings,
+)
+from tests.people.conftest import Office
+from workspace.models import Membership, Role, User
+
+MONDAY = date(2026, 6, 1)
+NO_ROWS = {"TOTAL_FORMS": "0", "INITIAL_FORMS": "0"}
+INLINES = ("unit_memberships", "relationships", "custom_values", "documents")
+
+
+@pytest.fixture
+def browser(office: Office) -> Client:
+    user = User.objects.create_user("admin@office.example", name="Admin")
+    Membership.objects.create(user=user, organization=office.organization, role=Role.ADMIN)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def page(model: str, name: str, *args: object) -> str:
+    return reverse(f"admin:people_{model}_{name}", args=args)
+
+
+def inlines(**rows: dict[str, object]) -> dict[str, object]:
+    """The forms of the rows below a person, empty where none is given."""
+    return {
+        f"{prefix}-{key}": value
+        for prefix in INLINES
+        for key, value in (rows.get(prefix) or NO_ROWS).items()
+    }
+
+
+def send(browser: Client, address: str, form: dict[str, Any]) -> str:
+    """Sends a form; returns what the page says, or what the page after it does."""
+    answer = browser.post(address, form, follow=True)
+    assert answer.status_code == 200
+    text: str = answer.content.decode()
+    return text
+
+
+def act(browser: Client, action: str, *rows: TimeOff) -> list[str]:
+    """Runs an action of the list of requests; returns what the list says then."""
+    form = {"action": action, "_selected_action": [row.pk for row in rows]}
+    answer = browser.post(page("timeoff", "changelist"), form, follow=True)
+    return [str(message) for message in answer.context["messages"]]
+
+
+def test_a_person_is_added_and_changed(browser: Client, office: Office) -> None:
+    form = {"organization": office.organization.pk, "first_name": "Ada", "last_name": "Lovelace"}
+    send(browser, page("person", "add"), form | inlines())
+    person = Person.objects.get()
+    assert (person.display_name, person.version) == ("Ada Lovelace", 1)
+    unit = OrgUnit.objects.create(organization=office.organization, type="team", name="Engines")
+    field = CustomField.objects.create(organization=office.organization, key="size", label="Size")
+    rows = {
+        "unit_memberships": {
+            "TOTAL_FORMS": "1",
+            "INITIAL_FORMS": "0",
+            "0-unit": unit.pk,
+            "0-role": "member",
+            "0-effective_from": "2026-01-01",
+            "0-person": person.pk,
+        },
+        "custom_values": {
+            "TOTAL_FORMS": "1",
+            "INITIAL_FORMS": "0",
+            "0-field": field.pk,
+            "0-value": "M",
+            "0-person": person.pk,
+        },
+    }
+    send(browser, page("person", "change", person.pk), form | {"staff_id": "S1"} | inlines(**rows))
+    person.refresh_from_db()
+    assert (person.staff_id, person.version) == ("S1", 2)
+    assert person.unit_memberships.get().organization == office.organization
+    assert person.custom_values.get().value == "M"
+
+
+def test_a_second_person_with_the_same_address_is_refused(browser: Client, office: Office) -> None:
+    office.person(work_email="ada@office.example")
+    form = {"organization": office.organization.pk, "work_email": "ada@office.example"}
+    assert "Another person has this work email." in send(
+        browser, page("person", "add"), form | inlines()
+    )
+    assert Person.objects.count() == 1
+
+
+def test_employment_changes_by_a_record(browser: Client, office: Office) -> None:
+    boss, person = office.person(), office.person(job_title="Engineer")
+    address = page("employmentrecord", "add")
+    shown = browser.get(address, {"person": person.pk}).content.decode()
+    assert 'value="Engineer"' in shown
+    assert person.pk in shown
+    form = {"person": person.pk, "effective_from": "2026-02-01", "job_title": "Lead"}
+    send(browser, address, form | {"manager": boss.pk})
+    person.refresh_from_db()
+    assert (person.job_title, person.manager) == ("Lead", boss)
+    record = EmploymentRecord.objects.get()
+    assert record.job_title == "Lead"
+    # A record is not overwritten.
+    assert browser.post(page("employmentrecord", "change", record.pk), form).status_code == 403
+    tomorrow = timezone.localdate() + timedelta(days=1)
+    said = send(browser, address, form | {"effective_from": tomorrow.isoformat()})
+    assert "cannot take effect in the future" in said
+    said = send(browser, address, form | {"person": boss.pk, "manager": person.pk})
+    assert "managed by somebody below them" in said
+    assert EmploymentRecord.objects.get() == record
+
+
+def test_requests_are_added_and_decided(browser: Client, office: Office) -> None:
+    person = office.person(manager=office.person())
+    days = [MONDAY + timedelta(weeks=number) for number in range(4)]
+    for day in days:
+        form = {"person": person.pk, "category": office.leave.pk}
+        form |= {"start_date": day.isoformat(), "end_date": day.isoformat()}
+        send(browser, page("timeoff", "add"), form)
+    one, two, three, four = TimeOff.objects.order_by("start_date")
+    assert act(browser, "approve", one) == ["1 request was changed."]
+    assert act(browser, "decline", two) == ["1 request was changed."]
+    refused, done = act(browser, "cancel", one, three)
+    assert "Only a pending request can be changed. This one is approved." in refused
+    assert done == "1 request was changed."
+    statuses = TimeOff.objects.order_by("start_date").values_list("status", flat=True)
+    assert list(statuses) == [
+        *(Status.APPROVED, Status.REJECTED, Status.CANCELLED, Status.PENDING),
+    ]
+    shown = browser.get(page("timeoff", "change", four.pk))
+    assert shown.status_code == 200
+    assert browser.post(page("timeoff", "change", four.pk), {"note": "x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("form", "reason"),
+    [
+        ({"end_date": "2026-05-29"}, "The last day is before the first day."),
+        ({"start_date": "2026-06-06", "end_date": "2026-06-07"}, "does not work on these days"),
+        ({"start_date": "2026-06-30", "end_date": "2026-07-01"}, "Another request has some"),
+        ({"category": ""}, "This field is required."),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused(
+    browser: Client, office: Office, form: dict[str, str], reason: str
+) -> None:
+    person = office.person()
+    office.leave_of(person, date(2026, 7, 1), date(2026, 7, 3))
+    usual = {"person": person.pk, "category": office.leave.pk}
+    usual |= {"start_date": MONDAY.isoformat(), "end_date": MONDAY.isoformat()}
+    assert reason in send(browser, page("timeoff", "add"), usual | form)
+    assert TimeOff.objects.count() == 1
+
+
+def test_rows_of_another_organization_are_no_choice(
+    browser: Client, office: Office, other_office: Office
+) -> None:
+    theirs, ours = other_office.person(first_name="Zweite"), office.person()
+    when = {"start_date": MONDAY.isoformat(), "end_date": MONDAY.isoformat()}
+    sent: list[tuple[str, dict[str, Any]]] = [
+        ("person", {"organization": other_office.organization.pk, "first_name": "x"} | inlines()),
+        ("employmentrecord", {"person": theirs.pk, "effective_from": "2026-01-01"}),
+        (
+            "employmentrecord",
+            {"person": ours.pk, "effective_from": "2026-01-01", "manager": theirs.pk},
+        ),
+        ("timeoff", {"person": theirs.pk, "category": office.leave.pk} | when),
+        ("timeoff", {"person": ours.pk, "category": other_office.leave.pk} | when),
+        ("personprofile", {"person": theirs.pk, "city": "Berlin"}),
+    ]
+    for model, form in sent:
+        said = send(browser, page(model, "add"), form)
+        assert "Select a valid choice" in said
+        assert "Zweite" not in said
+    shown = browser.get(page("employmentrecord", "add"), {"person": theirs.pk})
+    assert "Zweite" not in shown.content.decode()
+    assert not EmploymentRecord.objects.exists()
+    assert not TimeOff.objects.exists()
+    assert not PersonProfile.objects.exists()
+
+
+def test_staff_cannot_mix_organizations_in_one_row(office: Office, other_office: Office) -> None:
+    staff = Client()
+    staff.force_login(User.objects.create_superuser("staff@halo.example", "long enough 1"))
+    ours, theirs = office.person(), other_office.person()
+    form = {"person": ours.pk, "effective_from": "2026-01-01", "manager": theirs.pk}
+    said = send(staff, page("employmentrecord", "add"), form)
+    assert "This belongs to another organization." in said
+    form = {"person": ours.pk, "category": other_office.leave.pk}
+    form |= {"start_date": MONDAY.isoformat(), "end_date": MONDAY.isoformat()}
+    said = send(staff, page("timeoff", "add"), form)
+    assert "This belongs to another organization." in said
+    assert not TimeOff.objects.exists()
+
+
+def test_the_leave_year_is_set_for_an_organization(browser: Client, office: Office) -> None:
+    form = {"organization": office.organization.pk, "full_time_weekly_minutes": "2400"}
+    wrong = form | {"reset_month": "2", "reset_day": "30"}
+    said = send(browser, page("timeoffsettings", "add"), wrong)
+    assert "The month does not have this day every year." in said
+    send(browser, page("timeoffsettings", "add"), form | {"reset_month": "4", "reset_day": "1"})
+    assert TimeOffSettings.objects.get().reset_month == 4
+
+
+def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> None:
+    unused = office.category("Moving")
+    office.leave_of(office.person(), MONDAY, MONDAY)
+    for category, status in ((office.leave, 403), (unused, 302)):
+        address = page("timeoffcategory", "delete", category.pk)
+        assert browser.post(address, {"post": "yes"}).status_code == status
+    assert TimeOff.objects.get().category == office.leave
