@@ -1,9 +1,10 @@
-"""The page of server keys: an organization's admins create, list and revoke them."""
+"""The pages of keys: an organization's admins create, list and revoke them, for each API."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from http import HTTPStatus
-from typing import Concatenate, Final, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias
 from uuid import UUID
 
 from django import forms
@@ -17,14 +18,69 @@ from django.views.decorators.http import require_http_methods
 
 from oauth import expiry, server_keys
 from oauth.endpoints import replies
+from oauth.principal import KeyKind
 from workspace.administration.access import organizations_administered
 from workspace.models import Organization, User
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 Given = ParamSpec("Given")
 View: TypeAlias = Callable[Concatenate[HttpRequest, Given], HttpResponse]
 Page: TypeAlias = Callable[Concatenate[HttpRequest, User, Given], HttpResponse]
 
 MAX_LISTED: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class KeysPage:
+    """What differs between the pages; `chosen` are the scopes that a new key has if left as is."""
+
+    kinds: tuple[KeyKind, ...]
+    chosen: tuple[str, ...]
+    listed_at: str
+    revoked_at: str
+    title: "StrOrPromise"
+    lede: "StrOrPromise"
+    hint: "StrOrPromise"
+    created: "StrOrPromise"
+    revoking: "StrOrPromise"
+
+
+SDK: Final = KeysPage(
+    server_keys.SDK_KINDS,
+    (server_keys.SDK_WRITE,),
+    "server_keys",
+    "server_key_revoke",
+    gettext_lazy("Server keys"),
+    gettext_lazy(
+        "Your own servers use these keys to send customers, tickets and events to Halo. "
+        "Never put one on a web page."
+    ),
+    gettext_lazy("Where the key is used, such as Billing server."),
+    gettext_lazy("Server key created"),
+    gettext_lazy("Revoke a server key"),
+)
+HR: Final = KeysPage(
+    server_keys.HR_KINDS,
+    ("organisation:read", "people:read", "reference:read", "time_off:read"),
+    "api_keys",
+    "api_key_revoke",
+    gettext_lazy("API keys"),
+    gettext_lazy(
+        "Programs and AI clients use these keys to read and change HR records. "
+        "A key for the sandbox sees made-up people only."
+    ),
+    gettext_lazy("Where the key is used, such as Reporting."),
+    gettext_lazy("API key created"),
+    gettext_lazy("Revoke an API key"),
+)
+
+
+RECORDS: Final = {
+    KeyKind.LIVE: gettext_lazy("Live records"),
+    KeyKind.TEST: gettext_lazy("Sandbox, with made-up people"),
+}
 
 
 class NewKeyForm(forms.Form):
@@ -34,19 +90,25 @@ class NewKeyForm(forms.Form):
         Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
     )
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100)
-    scopes = forms.MultipleChoiceField(
-        label=gettext_lazy("Permissions"), choices=list(server_keys.SCOPES.items())
-    )
+    kind = forms.ChoiceField(label=gettext_lazy("Records"))
+    scopes = forms.MultipleChoiceField(label=gettext_lazy("Permissions"))
     days = forms.TypedChoiceField(
         label=gettext_lazy("Expiry"), choices=list(expiry.LIFETIMES.items()), coerce=int
     )
 
-    def __init__(self, organizations: "list[Organization]", data: object = None) -> None:
+    def __init__(
+        self, page: KeysPage, organizations: "list[Organization]", data: object = None
+    ) -> None:
         super().__init__(data)  # type: ignore[arg-type]  # a QueryDict, or nothing
+        if len(page.kinds) == 1:
+            del self.fields["kind"]
+        else:
+            self.fields["kind"].choices = [(kind, RECORDS[kind]) for kind in page.kinds]  # type: ignore[attr-defined]  # a ChoiceField
+        self.fields["scopes"].choices = list(server_keys.SCOPES[page.kinds[0]].items())  # type: ignore[attr-defined]  # a MultipleChoiceField
         ids = [one.pk for one in organizations]
         chosen = self.fields["organization"]
         chosen.queryset = Organization.objects.filter(pk__in=ids).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
-        self.initial = {"scopes": [server_keys.SDK_WRITE], "days": 365}
+        self.initial = {"scopes": list(page.chosen), "days": 365, "kind": page.kinds[0]}
 
 
 def _for_admins(page: Page[Given]) -> View[Given]:
@@ -70,38 +132,38 @@ def _for_admins(page: Page[Given]) -> View[Given]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_admins
-def index(request: HttpRequest, user: User) -> HttpResponse:
+def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
     """Lists the keys of the organizations that the user administers; POST creates one."""
     if request.method != "POST":
-        return _list(request, user, NewKeyForm(_organizations(user)))
-    form = NewKeyForm(_organizations(user), request.POST)
+        return _list(request, user, page, NewKeyForm(page, _organizations(user)))
+    form = NewKeyForm(page, _organizations(user), request.POST)
     if not form.is_valid():
-        return _list(request, user, form)
-    row = server_keys.unsaved(**form.cleaned_data)
+        return _list(request, user, page, form)
+    row = server_keys.unsaved(**{"kind": page.kinds[0]} | form.cleaned_data)
     key = server_keys.issue(row, user=user, address=replies.address_of(request))
-    return render(request, "console/server_key_shown.html", {"key": key})
+    return render(request, "console/server_key_shown.html", {"key": key, "page": page})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_admins
-def revoke(request: HttpRequest, user: User, key_id: UUID) -> HttpResponse:
+def revoke(request: HttpRequest, user: User, *, page: KeysPage, key_id: UUID) -> HttpResponse:
     """Confirms and revokes a key. Another organization's key is a 404."""
-    rows = server_keys.of_organizations(organizations_administered(user))
+    rows = server_keys.of_organizations(organizations_administered(user), page.kinds)
     row = rows.filter(pk=key_id).first()
     if row is None:
         raise Http404
     if request.method != "POST":
-        return render(request, "console/server_key_revoke.html", {"key": row})
+        return render(request, "console/server_key_revoke.html", {"key": row, "page": page})
     if server_keys.revoke(row, user=user, address=replies.address_of(request)):
         messages.success(request, _("Revoked. Requests with this key are refused."))
     else:
         messages.info(request, _("This key was already revoked."))
-    return redirect("server_keys")
+    return redirect(page.listed_at)
 
 
-def _list(request: HttpRequest, user: User, form: NewKeyForm) -> HttpResponse:
-    rows = server_keys.of_organizations(organizations_administered(user))[:MAX_LISTED]
-    context = {"form": form, "keys": server_keys.listed(rows)}
+def _list(request: HttpRequest, user: User, page: KeysPage, form: NewKeyForm) -> HttpResponse:
+    rows = server_keys.of_organizations(organizations_administered(user), page.kinds)
+    context = {"form": form, "keys": server_keys.listed(rows[:MAX_LISTED]), "page": page}
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     return render(request, "console/server_keys.html", context, status=status)
 

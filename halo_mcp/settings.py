@@ -120,6 +120,7 @@ HALO_RATE_TOKEN = env.rate("HALO_RATE_TOKEN", "30/m")
 HALO_RATE_AUTHORIZE = env.rate("HALO_RATE_AUTHORIZE", "60/m")
 HALO_RATE_SIGNIN = env.rate("HALO_RATE_SIGNIN", "20/m")
 HALO_RATE_SDK = env.rate("HALO_RATE_SDK", "6000/m")
+HALO_RATE_HR_API = env.rate("HALO_RATE_HR_API", "600/m")
 HALO_RATE_IP = env.rate("HALO_RATE_IP", "1200/m")
 HALO_ACCESS_TOKEN_SECONDS = env.integer("HALO_ACCESS_TOKEN_SECONDS", 3600, least=1)
 # A refresh token ends if it is not used for so long, its token family so long after the consent.

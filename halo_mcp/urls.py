@@ -24,6 +24,7 @@ from ingestion.views import openapi
 from oauth.endpoints import authorize, consent, metadata, registration, token_endpoint
 from oauth.endpoints.page_limits import limited
 from oauth.scopes import PROJECT_ID
+from people.api.routes import PATTERNS as HR_API
 
 
 class ProjectConverter:
@@ -78,6 +79,7 @@ urlpatterns = [
     # --- Servers and pages of organizations ---
     *(path(SDK + where, view) for where, view in ROUTES.items()),
     path(f"{SDK}openapi.json", openapi, name="sdk_openapi"),
+    *HR_API,
     # --- People ---
     path("", views.home, name="home"),
     path("docs", RedirectView.as_view(url="/docs/", query_string=True)),
@@ -119,8 +121,20 @@ urlpatterns = [
     path("requests/<uuid:request_id>", requests.one, name="approval_request"),
     path("requests/<uuid:request_id>/approve", requests.approve, name="approval_request_approve"),
     path("requests/<uuid:request_id>/reject", requests.reject, name="approval_request_reject"),
-    path("server-keys", server_keys.index, name="server_keys"),
-    path("server-keys/<uuid:key_id>/revoke", server_keys.revoke, name="server_key_revoke"),
+    path("server-keys", server_keys.index, {"page": server_keys.SDK}, name="server_keys"),
+    path(
+        "server-keys/<uuid:key_id>/revoke",
+        server_keys.revoke,
+        {"page": server_keys.SDK},
+        name="server_key_revoke",
+    ),
+    path("api-keys", server_keys.index, {"page": server_keys.HR}, name="api_keys"),
+    path(
+        "api-keys/<uuid:key_id>/revoke",
+        server_keys.revoke,
+        {"page": server_keys.HR},
+        name="api_key_revoke",
+    ),
     path("projects-tokens", project_tokens.index, name="project_tokens"),
     path(
         "projects-tokens/<uuid:token_id>/revoke", project_tokens.revoke, name="project_token_revoke"

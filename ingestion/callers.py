@@ -16,7 +16,7 @@ from foundation.limits import Bucket, Limit
 from ingestion.errors import Forbidden, RateLimited, Unauthorized
 from oauth import identity_tokens, server_keys
 from oauth.identity_tokens import Identity, InvalidToken
-from oauth.principal import Unauthenticated
+from oauth.principal import KeyKind, Unauthenticated
 from workspace import flags, organizations
 from workspace.models import Organization
 
@@ -38,7 +38,7 @@ class Secrets:
 
     @property
     def is_server(self) -> bool:
-        return self.bearer.startswith(server_keys.PREFIX)
+        return self.bearer.startswith(server_keys.PREFIXES[KeyKind.SDK])
 
     @property
     def key(self) -> str:

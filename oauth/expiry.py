@@ -13,6 +13,8 @@ LIFETIMES: Final = {
     365: _("One year"),
     0: _("No expiry"),
 }
+# In days: what a date can hold, and nobody needs more.
+MAX_DAYS: Final = 3650
 # How exact `last_used_at` is.
 USE_SECONDS: Final = 600
 # How many of its last characters identify a secret in a list.

@@ -19,6 +19,7 @@ from oauth2_provider.models import (
 )
 
 from foundation.ids import uuid7
+from oauth.principal import KeyKind
 from workspace.models import Membership, Organization
 
 
@@ -256,7 +257,7 @@ class RefreshToken(AbstractRefreshToken):
 
 
 class ServerKey(models.Model):
-    """A key with which an organization's own servers call the SDK API: its SHA-256.
+    """A key with which an organization's own programs call an API: its SHA-256.
 
     `oauth.server_keys` creates, verifies and revokes keys.
     """
@@ -264,10 +265,14 @@ class ServerKey(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="server_keys")
     name = models.CharField(_("name"), max_length=100)
+    # A default of the database: an older process may still create keys.
+    kind = models.CharField(
+        _("API"), max_length=10, choices=KeyKind.choices, default=KeyKind.SDK, db_default="sdk"
+    )
     checksum = models.CharField(max_length=64, unique=True, editable=False)
     # The last characters of the secret, by which people recognize a key.
     ending = models.CharField(_("ends with"), max_length=4, editable=False)
-    scope = models.CharField(_("scope"), max_length=200)
+    scope = models.CharField(_("scope"), max_length=500)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

@@ -5,10 +5,21 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
 from oauth.scopes import ScopeSet
 
 # The prefix of access tokens, and `Principal.credential` for them.
 ACCESS_TOKEN: Final = "halo_at_"  # noqa: S105  a prefix
+
+
+class KeyKind(models.TextChoices):
+    """Which API a server key is for."""
+
+    SDK = "sdk", _("SDK API")
+    LIVE = "live", _("HR API")
+    TEST = "test", _("HR API, sandbox")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from oauth import expiry, server_keys
 from oauth.endpoints import replies
 from oauth.models import ServerKey
+from oauth.principal import KeyKind
 from workspace.administration.scoped import ScopedAdmin
 from workspace.models import User
 
@@ -22,9 +23,10 @@ SHOWN = ("ending", "scope", "created_by", "created_at", "expires_at", "last_used
 class ServerKeyForm(forms.ModelForm):  # type: ignore[type-arg]
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("Permissions"),
-        choices=list(server_keys.SCOPES.items()),
+        choices=[*server_keys.SDK_SCOPES.items(), *server_keys.HR_SCOPES.items()],
         initial=[server_keys.SDK_WRITE],
         widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("The permissions of one API."),
     )
     days = forms.TypedChoiceField(
         label=gettext_lazy("Expiry"),
@@ -35,14 +37,25 @@ class ServerKeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = ServerKey
-        fields = ("organization", "name")
+        fields = ("organization", "name", "kind")
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        offered = server_keys.SCOPES[KeyKind(given.get("kind", KeyKind.SDK))]
+        if others := [one for one in given.get("scopes", ()) if one not in offered]:
+            text = _("Not a permission of this API: %s.") % ", ".join(others)
+            self.add_error("scopes", text)
+        return given
 
 
 class ServerKeyAdmin(ScopedAdmin):
     organization_lookup = "organization"
     form = ServerKeyForm
-    list_display = ("name", "organization", *SHOWN)
-    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "organization", "created_at")
+    list_display = ("name", "organization", "kind", *SHOWN)
+    list_filter = (
+        ("revoked_at", admin.EmptyFieldListFilter),
+        *("kind", "organization", "created_at"),
+    )
     list_select_related = ("organization", "created_by")
     search_fields = ("name", "=ending", "=id")
     actions = ("revoke",)
@@ -58,10 +71,10 @@ class ServerKeyAdmin(ScopedAdmin):
         return bool(self.reach(request, "change"))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
-        return ("organization", "name", *(SHOWN if obj else ("scopes", "days")))
+        return ("organization", "name", "kind", *(SHOWN if obj else ("scopes", "days")))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
-        return ("organization", "name", *SHOWN) if obj else ()
+        return ("organization", "name", "kind", *SHOWN) if obj else ()
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
@@ -73,7 +86,9 @@ class ServerKeyAdmin(ScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
         """Completes the row; `response_add` saves it, together with its secret."""
         given = form.cleaned_data
-        made = server_keys.unsaved(obj.organization, obj.name, given["scopes"], given["days"])
+        made = server_keys.unsaved(
+            obj.organization, obj.name, given["scopes"], given["days"], obj.kind
+        )
         obj.scope, obj.expires_at = made.scope, made.expires_at
 
     def response_add(

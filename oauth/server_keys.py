@@ -1,15 +1,17 @@
-"""Keys with which an organization's own servers call the SDK API.
+"""Keys with which an organization's own programs call the SDK API and the HR API.
 
 A key is created once and shown once; its SHA-256 is stored. It has no user: it acts for the
-organization within its scopes. Source: docs/operate/server-keys.md.
+organization within its scopes. Its prefix says which API it is for. Sources:
+docs/operate/server-keys.md, docs/operate/api-keys.md.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -20,19 +22,57 @@ from foundation.db.statements import Statement
 from oauth import expiry
 from oauth.credentials import SECRET
 from oauth.models import ServerKey
-from oauth.principal import Unauthenticated
+from oauth.principal import KeyKind, Unauthenticated
 from workspace.models import Organization, User
 
-PREFIX: Final = "halo_sk_"
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+PREFIXES: Final = {
+    KeyKind.SDK: "halo_sk_",
+    KeyKind.LIVE: "hhr_live_",
+    KeyKind.TEST: "hhr_test_",
+}
+SDK_KINDS: Final = (KeyKind.SDK,)
+HR_KINDS: Final = (KeyKind.LIVE, KeyKind.TEST)
 SDK_WRITE: Final = "sdk:write"
 USERS_UPDATE: Final = "users:update"
-SCOPES: Final = {
+SDK_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
     SDK_WRITE: _("Send customers, companies, tickets, events and transcripts"),
     USERS_UPDATE: _("Update customers in bulk"),
 }
+HR_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
+    "organisation:read": _("Read the organization and its locations"),
+    "people:read": _("Read people, their employment and their units"),
+    "people:personal:read": _("Read private profiles, with home addresses"),
+    "people:avatar:read": _("Read pictures of people"),
+    "people:write": _("Change people and their employment"),
+    "custom_fields:read": _("Read custom fields"),
+    "custom_fields:write": _("Change custom fields"),
+    "reference:read": _("Read lists such as work places and time-off categories"),
+    "org_units:read": _("Read organization units"),
+    "org_units:write": _("Change organization units"),
+    "working_patterns:read": _("Read working patterns"),
+    "working_patterns:write": _("Change working patterns"),
+    "time_off:read": _("Read time off, balances and public holidays"),
+    "time_off:write": _("Request, change, cancel and decide time off"),
+    "time_off:balance:write": _("Change balances of time off"),
+    "time_off:config:write": _("Change categories and settings of time off"),
+    "documents:read": _("Read descriptions of documents"),
+    "provider_mappings:read": _("Read ids in other systems"),
+    "payroll_exports:read": _("Read payroll exports"),
+    "webhooks:manage": _("Manage webhooks"),
+    "mcp:write": _("Prepare and commit changes over MCP"),
+}
+SCOPES: Final = {
+    KeyKind.SDK: SDK_SCOPES,
+    KeyKind.LIVE: HR_SCOPES,
+    KeyKind.TEST: HR_SCOPES,
+}
 
 FIND: Final = Statement("""
-SELECT k.id, k.organization_id, k.scope, k.last_used_at IS NULL OR k.last_used_at < %s
+SELECT k.id, k.organization_id, k.kind, k.name, k.scope,
+       k.last_used_at IS NULL OR k.last_used_at < %s
   FROM oauth_serverkey k
   JOIN workspace_organization o ON o.id = k.organization_id
  WHERE k.checksum = %s AND k.revoked_at IS NULL AND o.suspended_at IS NULL
@@ -42,10 +82,12 @@ SELECT k.id, k.organization_id, k.scope, k.last_used_at IS NULL OR k.last_used_a
 
 @dataclass(frozen=True, slots=True)
 class KeyPrincipal:
-    """The key of a request: whose data it may write, and within which scopes."""
+    """The key of a request: for which organization it acts, and within which scopes."""
 
     key_id: UUID
     organization_id: UUID
+    kind: KeyKind
+    name: str
     scopes: Sequence[str]
 
 
@@ -69,22 +111,30 @@ class Listed:
 
     @property
     def titles(self) -> list[str]:
-        return [str(SCOPES[one]) for one in self.row.scope.split()]
+        titles = SCOPES[KeyKind(self.row.kind)]
+        return [str(titles[one]) for one in self.row.scope.split()]
 
 
-def unsaved(organization: Organization, name: str, scopes: Collection[str], days: int) -> ServerKey:
+def unsaved(
+    organization: Organization,
+    name: str,
+    scopes: Collection[str],
+    days: int,
+    kind: str = KeyKind.SDK,
+) -> ServerKey:
     """Returns the row of a key without its secret, valid for so many days; 0 is for ever."""
     return ServerKey(
         organization=organization,
         name=name,
-        scope=" ".join(one for one in SCOPES if one in scopes),
+        kind=kind,
+        scope=" ".join(one for one in SCOPES[KeyKind(kind)] if one in scopes),
         expires_at=expiry.after(days),
     )
 
 
-def issue(row: ServerKey, *, user: User, address: str) -> NewKey:
-    """Gives a row that is not saved yet its secret, and saves it."""
-    secret = ids.opaque(PREFIX)
+def issue(row: ServerKey, *, user: User | None, address: str) -> NewKey:
+    """Gives a row that is not saved yet its secret, and saves it; no user is the command line."""
+    secret = ids.opaque(PREFIXES[KeyKind(row.kind)])
     row.checksum, row.ending = ids.sha256_hex(secret), secret[-expiry.ENDING :]
     row.created_by = user
     row.save(force_insert=True)
@@ -92,7 +142,7 @@ def issue(row: ServerKey, *, user: User, address: str) -> NewKey:
     return NewKey(row, secret)
 
 
-def revoke(row: ServerKey, *, user: User, address: str) -> bool:
+def revoke(row: ServerKey, *, user: User | None, address: str) -> bool:
     """Ends a key with the next request; returns whether it was not revoked before."""
     active = ServerKey.objects.filter(pk=row.pk, revoked_at__isnull=True)
     if not active.update(revoked_at=timezone.now()):
@@ -101,40 +151,53 @@ def revoke(row: ServerKey, *, user: User, address: str) -> bool:
     return True
 
 
-def of_organizations(organization_ids: Iterable[UUID]) -> QuerySet[ServerKey]:
+def of_organizations(
+    organization_ids: Iterable[UUID], kinds: Collection[KeyKind] = SDK_KINDS
+) -> QuerySet[ServerKey]:
     """Returns the keys of these organizations, the newest first."""
-    rows = ServerKey.objects.filter(organization__in=list(organization_ids))
+    rows = ServerKey.objects.filter(organization__in=list(organization_ids), kind__in=kinds)
     return rows.select_related("organization", "created_by").order_by("-pk")
+
+
+def find(key_id: str, kinds: Collection[KeyKind]) -> ServerKey | None:
+    """Returns the key of an id, or None."""
+    try:
+        return ServerKey.objects.filter(pk=key_id, kind__in=kinds).first()
+    except ValidationError:
+        return None
 
 
 def listed(rows: Iterable[ServerKey]) -> list[Listed]:
     return [Listed(row, expiry.status(row)) for row in rows]
 
 
-def authenticate(secret: str) -> KeyPrincipal:
-    """Returns the principal of a key.
+def authenticate(secret: str, kinds: Collection[KeyKind] = SDK_KINDS) -> KeyPrincipal:
+    """Returns the principal of a key of one of these kinds.
 
     Raises Unauthenticated, without the reason: unknown, expired and revoked keys look alike.
     """
-    if not (secret.startswith(PREFIX) and SECRET.fullmatch(secret, len(PREFIX))):
+    prefix = next((PREFIXES[kind] for kind in kinds if secret.startswith(PREFIXES[kind])), None)
+    if prefix is None or not SECRET.fullmatch(secret, len(prefix)):
         raise Unauthenticated("invalid_token")
     now = datetime.now(UTC)
     row = FIND.row(now - timedelta(seconds=expiry.USE_SECONDS), ids.sha256_hex(secret), now)
     if row is None:
         raise Unauthenticated("invalid_token")
-    key_id, organization_id, scope, is_use_due = row
-    found = KeyPrincipal(ids.from_row(key_id), ids.from_row(organization_id), scope.split())
+    key_id, organization_id, kind, name, scope, is_use_due = row
+    found = KeyPrincipal(
+        ids.from_row(key_id), ids.from_row(organization_id), KeyKind(kind), name, scope.split()
+    )
     if is_use_due:
         ServerKey.objects.filter(pk=found.key_id).update(last_used_at=now)
     return found
 
 
-def _record(kind: str, row: ServerKey, user: User, address: str) -> None:
+def _record(kind: str, row: ServerKey, user: User | None, address: str) -> None:
     record.security_event(
         kind,
         address=address,
         subject=str(row.pk),
         organization_id=str(row.organization_id),
-        user_id=str(user.pk),
+        user_id=str(user.pk) if user else "",
         detail=f"{row.name} ({row.scope})",
     )

@@ -70,11 +70,17 @@ class CategoryBalance:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The categories of a person that are taken from an allowance."""
+    """A person's categories that are taken from an allowance, and the days of the others."""
 
     person: Person
     year: LeaveYear
     categories: Sequence[CategoryBalance]
+    sick_days: Decimal = ZERO
+    other_days: Decimal = ZERO
+
+    def total(self, name: str) -> Decimal:
+        """Returns the sum of a figure of all categories."""
+        return sum((getattr(one, name) for one in self.categories), ZERO)
 
 
 def settings_of(organization_id: UUID) -> TimeOffSettings:
@@ -102,9 +108,29 @@ def balance(person: Person, on: date) -> Balance:
         )
     )
     taken = _taken(person, year)
-    categories = access.rows(TimeOffCategory, person.organization_id).filter(consumes_balance=True)
+    categories = list(access.rows(TimeOffCategory, person.organization_id))
+    others = {one.pk: one.is_sickness for one in categories if not one.consumes_balance}
+    without = {
+        is_sickness: sum(
+            (
+                days
+                for (key, status), days in taken.items()
+                if status == Status.APPROVED and others.get(key) is is_sickness
+            ),
+            ZERO,
+        )
+        for is_sickness in (True, False)
+    }
     return Balance(
-        person, year, [_of_category(person, year, one, entries, taken) for one in categories]
+        person,
+        year,
+        [
+            _of_category(person, year, one, entries, taken)
+            for one in categories
+            if one.consumes_balance
+        ],
+        sick_days=without[True],
+        other_days=without[False],
     )
 
 

@@ -1,8 +1,8 @@
 """Requests for time off: made, changed, cancelled and decided. Only pending ones change."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -25,6 +25,13 @@ from people.working_time import Amount
 MAX_DAYS: Final = 366
 MAX_NOTE: Final = 512
 CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "is_to_half_day")
+
+# Sees the locked row before it changes, and raises to stop the change.
+Precondition: TypeAlias = Callable[[TimeOff], None]
+
+
+def always(_row: TimeOff) -> None:
+    """The precondition that every row meets."""
 
 
 def request(
@@ -61,32 +68,38 @@ def request(
     return row
 
 
-def change(organization_id: UUID, key: object, **values: Any) -> TimeOff:
+def change(
+    organization_id: UUID, key: object, *, precondition: Precondition = always, **values: Any
+) -> TimeOff:
     """Changes some of CHANGEABLE of a pending request. Raises NotFound, Refused and Conflict."""
     if not values or not values.keys() <= set(CHANGEABLE):
         raise Refused(_("Give at least one of: %s.") % ", ".join(CHANGEABLE))
     with transaction.atomic():
-        row = _pending(organization_id, key)
+        row = _pending(organization_id, key, precondition)
         new = TimeOff(**_own_values(row) | values)
         _measure(new)
         changes.apply(row, _own_values(new))
     return row
 
 
-def cancel(organization_id: UUID, key: object) -> TimeOff:
+def cancel(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
     """Cancels a pending request. Raises NotFound and Conflict."""
-    return _end(organization_id, key, {"status": Status.CANCELLED})
+    return _end(organization_id, key, precondition, {"status": Status.CANCELLED})
 
 
-def approve(organization_id: UUID, key: object) -> TimeOff:
+def approve(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
     """Approves a pending request. Raises NotFound and Conflict."""
-    return _end(organization_id, key, {"status": Status.APPROVED, "decided_at": timezone.now()})
+    values = {"status": Status.APPROVED, "decided_at": timezone.now()}
+    return _end(organization_id, key, precondition, values)
 
 
-def decline(organization_id: UUID, key: object, note: str = "") -> TimeOff:
+def decline(
+    organization_id: UUID, key: object, note: str = "", *, precondition: Precondition = always
+) -> TimeOff:
     """Rejects a pending request, with a private note. Raises NotFound and Conflict."""
     values = {"status": Status.REJECTED, "decided_at": timezone.now()}
-    return _end(organization_id, key, values | {"response_note": note[:MAX_NOTE]})
+    values |= {"response_note": note[:MAX_NOTE]}
+    return _end(organization_id, key, precondition, values)
 
 
 def check(row: TimeOff) -> None:
@@ -114,18 +127,21 @@ def amount(row: TimeOff, start: date, end: date) -> Amount:
     )
 
 
-def _end(organization_id: UUID, key: object, values: Mapping[str, object]) -> TimeOff:
+def _end(
+    organization_id: UUID, key: object, precondition: Precondition, values: Mapping[str, Any]
+) -> TimeOff:
     with transaction.atomic():
-        row = _pending(organization_id, key)
+        row = _pending(organization_id, key, precondition)
         changes.apply(row, values)
     return row
 
 
-def _pending(organization_id: UUID, key: object) -> TimeOff:
+def _pending(organization_id: UUID, key: object, precondition: Precondition) -> TimeOff:
     """The request, locked together with its person, as everything that may change it locks them."""
     found = access.row(TimeOff, organization_id, key)
     access.locked(Person, organization_id, found.person_id)
     row = access.locked(TimeOff, organization_id, key)
+    precondition(row)
     if row.status != Status.PENDING:
         raise Conflict(_("Only a pending request can be changed. This one is %s.") % row.status)
     return row

@@ -19,7 +19,7 @@ from foundation.limits.in_postgresql import PostgresqlStore
 from foundation.limits.in_redis import RedisStore
 from foundation.limits.outage import Outage
 from foundation.limits.refusals import Refusals
-from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict
+from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict, refusal
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
@@ -87,6 +87,17 @@ def give_back(buckets: Sequence[Bucket]) -> None:
     if outage.is_known():
         raise LimitStoreDown("The limit store failed a moment ago.")
     _store().give_back(_merged(buckets))
+
+
+def reading(bucket: Bucket) -> Verdict | None:
+    """Returns the state of a bucket without charging it; None while the store does not answer."""
+    # No window has room for more than the whole limit, so nothing is charged.
+    probe = replace(bucket, cost=bucket.limit.count + 1)
+    try:
+        found = None if outage.is_known() else _store().take([probe])
+    except LimitStoreDown:
+        found = None
+    return None if found is None else refusal(found.states([bucket])[0])
 
 
 def still_refused(bucket: Bucket) -> Verdict | None:

@@ -31,6 +31,7 @@ function nameBoxes(root) {
   }
 }
 
-// Django makes the boxes when the document is ready, and in a new row of a table when it is added.
-window.addEventListener("load", () => nameBoxes(document));
+// Django makes the boxes when the document is ready, by a callback that is registered before this
+// one, and in a new row of a table when it is added.
+window.django?.jQuery?.(() => nameBoxes(document));
 document.addEventListener("formset:added", (event) => setTimeout(() => nameBoxes(event.target)));

@@ -7,6 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from people.api.operations import ALL as OPERATIONS
+
 ADMIN = "admin/"
 PATHS = {
     # MCP clients
@@ -43,6 +45,12 @@ PATHS = {
     "api/sdk/events",
     "api/sdk/chat/transcripts",
     "api/sdk/openapi.json",
+    # The HR API, whose contract names each address
+    *(
+        "w/<slug:workspace>/api/v1/" + one.path.replace("{", "<str:").replace("}", ">")
+        for one in OPERATIONS
+    ),
+    "w/<slug:workspace>/api/v1/openapi.json",
     # People
     "",
     "ask",
@@ -59,6 +67,8 @@ PATHS = {
     "requests/<uuid:request_id>/reject",
     "server-keys",
     "server-keys/<uuid:key_id>/revoke",
+    "api-keys",
+    "api-keys/<uuid:key_id>/revoke",
     "projects",
     "projects/new",
     "projects/imports/<uuid:draft_id>",

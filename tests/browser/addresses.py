@@ -25,6 +25,7 @@ FOR_AN_ADMIN: Final = (
     "/admin/oauth/serverkey/add/",
     "/projects-tokens",
     "/server-keys",
+    "/api-keys",
     "/admin/approvals/approvalrequest/",
     "/admin/tools_registry/integrationmode/",
     "/admin/tools_registry/integrationmode/switches/",

@@ -21,6 +21,7 @@ PAGE, ADMIN = "/server-keys", "/admin/oauth/serverkey/"
 
 def entered(grant: Grant, **changes: Any) -> dict[str, Any]:
     form = {"organization": grant.organization.pk, "name": "Billing", "scopes": ["sdk:write"]}
+    form |= {"kind": "sdk"}
     return form | {"days": "30"} | changes
 
 

@@ -15,6 +15,7 @@ APPS = (
     "console",
     "approvals",
     "gateway",
+    "people",
     "ingestion",
     "tools_registry",
     "oauth",

@@ -50,6 +50,7 @@ QUESTIONS = [
     ("identity token claims", "install-the-widget"),
     ("API for events and tickets of customers", "sdk-api"),
     ("create an MCP token for a project", "gateway"),
+    ("read people and time off over the HR API", "hr-api"),
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from people import time_off
 from people.models import Person, PublicHoliday, TimeOff, TimeOffCategory, WorkingPattern
+from tests.people.api.program import Program
 from workspace.models import Organization
 
 _numbers = count(1)
@@ -59,3 +60,9 @@ def office(db: None) -> Office:  # noqa: ARG001  opens the database
 @pytest.fixture
 def other_office(db: None) -> Office:  # noqa: ARG001  opens the database
     return opened()
+
+
+@pytest.fixture
+def program(office: Office) -> Program:
+    """A program that calls the HR API of the office with all scopes."""
+    return Program(office.organization)

@@ -103,6 +103,13 @@ class User(AbstractBaseUser, PermissionsMixin):
         return f"{password_hash}.{self.session_generation}"
 
 
+class OrganizationManager(models.Manager["Organization"]):
+    """Organizations that people work with; sandboxes are found by their organization only."""
+
+    def get_queryset(self) -> "models.QuerySet[Organization]":
+        return super().get_queryset().filter(sandbox_of=None)
+
+
 class Organization(models.Model):
     """A tenant: everything that is not a person or a client belongs to exactly one."""
 
@@ -147,6 +154,14 @@ class Organization(models.Model):
     calls_per_minute = caps.field(
         _("Calls of tools over MCP, of all its connections together. Empty: no cap of its own.")
     )
+
+    # Set for the sandbox of another organization: it has made-up HR records and no members.
+    sandbox_of = models.OneToOneField(
+        "self", models.CASCADE, related_name="sandbox", null=True, editable=False
+    )
+
+    objects = OrganizationManager()
+    with_sandboxes: models.Manager["Organization"] = models.Manager()
 
     class Meta:
         verbose_name = _("organization")

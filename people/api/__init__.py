@@ -1,0 +1,1 @@
+"""The public HR API: operations, what they answer, and the views that serve them."""

@@ -1,0 +1,83 @@
+"""Who calls the HR API: the key of the request, and the organization whose records it sees."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from audit import record
+from foundation import ids, limits, peer
+from foundation.limits import Bucket
+from oauth import server_keys
+from oauth.principal import KeyKind, Unauthenticated
+from oauth.server_keys import KeyPrincipal
+from people import sandboxes
+from people.api.errors import ApiError, rate_limited
+from workspace.models import Organization
+
+BEARER: Final = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="hr-api"'}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCaller:
+    """The key of a request; `records_of` is the organization or its sandbox."""
+
+    key: KeyPrincipal
+    records_of: UUID
+
+
+def secret_of(request: HttpRequest) -> str:
+    """Returns the bearer of a request, empty if it has none."""
+    presented = BEARER.fullmatch(request.headers.get("Authorization", "").strip(" \t"))
+    return presented[1] if presented else ""
+
+
+def bucket_of(secret: str) -> Bucket:
+    """Returns the bucket that requests with this key are counted in."""
+    return Bucket(f"hr:{ids.sha256_hex(secret)}", settings.HALO_RATE_HR_API)
+
+
+def charge(secret: str, address: str) -> None:
+    """Charges a request to its address and its key. Raises ApiError."""
+    buckets = [Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)]
+    if secret:
+        buckets.append(bucket_of(secret))
+    verdict = limits.charge_or_share(buckets, _record_outage)
+    if verdict is not None:
+        raise rate_limited(verdict)
+
+
+def authenticated(secret: str, workspace: str, address: str) -> ApiCaller:
+    """Returns the caller of a key at the address of a workspace. Raises ApiError.
+
+    A key of another organization is refused as an unknown one.
+    """
+    try:
+        key = server_keys.authenticate(secret, server_keys.HR_KINDS)
+    except Unauthenticated:
+        key = None
+    if key is None or not _is_of(key, workspace):
+        record.security_event(
+            "api_key_rejected", address=address, detail="unknown key" if secret else "no key"
+        )
+        raise unknown()
+    is_test = key.kind == KeyKind.TEST
+    records_of = sandboxes.of(key.organization_id) if is_test else key.organization_id
+    return ApiCaller(key, records_of)
+
+
+def unknown() -> ApiError:
+    message = "Send a valid API key of this workspace as bearer."
+    return ApiError("authentication_required", message, headers=CHALLENGE)
+
+
+def _is_of(key: KeyPrincipal, workspace: str) -> bool:
+    return Organization.objects.filter(pk=key.organization_id, slug=workspace).exists()
+
+
+def _record_outage() -> None:
+    record.security_event("limits_unavailable", address=peer.UNKNOWN)

@@ -1,0 +1,69 @@
+"""What an operation of the HR API is, as data: the views, the contract and MCP read it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from rest_framework.serializers import Serializer
+
+from oauth.server_keys import KeyPrincipal
+
+READ: Final = "GET"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an operation, checked: `organization_id` is that of the records it sees.
+
+    `if_match` is the entity tag that a change requires, empty for other operations.
+    """
+
+    organization_id: UUID
+    key: KeyPrincipal
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    if_match: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an operation answers: the body, and how many records of people are in it."""
+
+    body: Mapping[str, Any]
+    etag: str = ""
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation: how it is addressed, what it takes, which scope it needs, and what runs.
+
+    `path` is below /api/v1/. `query` and `request` check parameters and body. `response` is the
+    shape of one resource; `lists` says that the answer has a list of them, and `pages` that it has
+    a cursor. An operation `on_version` changes a record and requires its entity tag.
+    """
+
+    id: str
+    path: str
+    scope: str
+    summary: str
+    run: Callable[[Call], Answer]
+    response: type[Serializer]
+    example: Mapping[str, Any]
+    method: str = READ
+    query: type[Serializer] | None = None
+    request: type[Serializer] | None = None
+    lists: bool = False
+    pages: bool = False
+    on_version: bool = False
+    also: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+    @property
+    def is_read(self) -> bool:
+        return self.method == READ
+
+
+Operations = Sequence[Operation]

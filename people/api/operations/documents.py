@@ -1,0 +1,61 @@
+"""Descriptions of documents."""
+
+from typing import Final
+
+from people import access
+from people.api import answers, shapes
+from people.api.operation import Answer, Call, Operation
+from people.api.paging import Order
+from people.api.queries import DocumentsQuery
+from people.models import Document
+
+
+def documents(call: Call) -> Answer:
+    query = call.query
+    rows = access.rows(Document, call.organization_id).select_related("category")
+    if since := query.get("updated_since"):
+        rows = rows.filter(updated_at__gte=since)
+    if "person_id" in query:
+        rows = rows.filter(person_id=query["person_id"])
+    order = Order("created_at", is_descending=True)
+    return answers.paged(shapes.Document, rows, query, order, is_personal=True)
+
+
+def document(call: Call) -> Answer:
+    row = access.row(Document, call.organization_id, call.path["document_id"], "category")
+    return answers.one(shapes.Document, row, rows=1)
+
+
+EXAMPLE: Final = {
+    "id": "doc_6m",
+    "name": "contract.pdf",
+    "person_id": "2b7v0c9x4k1m",
+    "category": "Contract",
+    "content_type": "application/pdf",
+    "size_bytes": 48213,
+    "created_at": "2026-01-05T09:00:00Z",
+    "updated_at": "2026-01-05T09:00:00Z",
+}
+OPERATIONS: Final = (
+    Operation(
+        id="listDocuments",
+        path="documents",
+        scope="documents:read",
+        summary="List the descriptions of documents, the newest first.",
+        run=documents,
+        response=shapes.Document,
+        query=DocumentsQuery,
+        lists=True,
+        pages=True,
+        example=EXAMPLE,
+    ),
+    Operation(
+        id="getDocument",
+        path="documents/{document_id}",
+        scope="documents:read",
+        summary="Read the description of one document.",
+        run=document,
+        response=shapes.Document,
+        example=EXAMPLE,
+    ),
+)

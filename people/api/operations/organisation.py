@@ -1,0 +1,186 @@
+"""The key itself, the organization, its locations, units and working patterns."""
+
+from typing import Final
+
+from oauth.principal import KeyKind
+from people import access
+from people.api import answers, shapes
+from people.api.operation import Answer, Call, Operation
+from people.api.paging import Order
+from people.api.queries import PageQuery, UnitsQuery
+from people.models import OrgUnit, ReferenceItem, ReferenceKind, TimeOffSettings, WorkingPattern
+from workspace.models import Organization
+
+
+def principal(call: Call) -> Answer:
+    """What the key is; it needs no scope."""
+    key, is_test = call.key, call.key.kind == KeyKind.TEST
+    data = {
+        "organisation": {"id": str(call.organization_id)},
+        "api_key": {"key_id": str(key.key_id), "scopes": list(key.scopes)},
+        "environment": {"type": "sandbox" if is_test else "live", "sandbox": is_test},
+        "actor": {"type": "api_key", "key_id": str(key.key_id)},
+    }
+    return Answer({"data": data})
+
+
+def organisation(call: Call) -> Answer:
+    row = Organization.with_sandboxes.get(pk=call.organization_id)
+    settings = TimeOffSettings.objects.filter(organization=row).first()
+    data = {
+        "id": str(row.pk),
+        "name": row.name,
+        "subdomain": row.slug,
+        "country": settings.country_code if settings and settings.country_code else None,
+        "plan": "pro",
+        "logo_url": None,
+        "primary_color_light": None,
+        "primary_color_dark": None,
+        "created_at": row.created_at,
+        "updated_at": row.created_at,
+    }
+    return answers.one(shapes.Organisation, data)
+
+
+def locations(call: Call) -> Answer:
+    rows = access.rows(ReferenceItem, call.organization_id).filter(kind=ReferenceKind.WORK_PLACE)
+    return answers.paged(shapes.Location, rows, call.query, Order("label"))
+
+
+def units(call: Call) -> Answer:
+    rows = access.rows(OrgUnit, call.organization_id).select_related("parent")
+    if unit_type := call.query.get("type"):
+        rows = rows.filter(type=unit_type)
+    return answers.paged(shapes.OrgUnit, rows, call.query, Order("name"))
+
+
+def unit(call: Call) -> Answer:
+    row = access.row(OrgUnit, call.organization_id, call.path["org_unit_id"], "parent")
+    return answers.one(shapes.OrgUnit, row)
+
+
+def patterns(call: Call) -> Answer:
+    rows = access.rows(WorkingPattern, call.organization_id)
+    return answers.paged(shapes.WorkingPattern, rows, call.query, Order("label"))
+
+
+def pattern(call: Call) -> Answer:
+    row = access.row(WorkingPattern, call.organization_id, call.path["working_pattern_id"])
+    return answers.one(shapes.WorkingPattern, row)
+
+
+UNIT_EXAMPLE: Final = {
+    "id": "org_unit_2b7v0c",
+    "type": "department",
+    "name": "Engineering",
+    "code": None,
+    "description": None,
+    "parent": None,
+    "active_from": None,
+    "active_to": None,
+    "is_archived": False,
+    "archived_at": None,
+    "created_at": "2026-01-05T09:00:00Z",
+    "updated_at": "2026-01-05T09:00:00Z",
+}
+PATTERN_EXAMPLE: Final = {
+    "id": "working_pattern_9x",
+    "label": "Full time",
+    **dict.fromkeys(("monday", "tuesday", "wednesday", "thursday", "friday"), 480),
+    **dict.fromkeys(("saturday", "sunday"), 0),
+    "weekly_minutes": 2400,
+    "updated_at": "2026-01-05T09:00:00Z",
+}
+OPERATIONS: Final = (
+    Operation(
+        id="getApiPrincipal",
+        path="me",
+        scope="",
+        summary="Read what the key of the request is and may do.",
+        run=principal,
+        response=shapes.Principal,
+        example={
+            "organisation": {"id": "0199b1f0-0000-7000-8000-000000000000"},
+            "api_key": {
+                "key_id": "0199b1f0-0000-7000-8000-000000000001",
+                "scopes": ["people:read"],
+            },
+            "environment": {"type": "live", "sandbox": False},
+            "actor": {"type": "api_key", "key_id": "0199b1f0-0000-7000-8000-000000000001"},
+        },
+    ),
+    Operation(
+        id="getOrganisation",
+        path="organisation",
+        scope="organisation:read",
+        summary="Read the organization.",
+        run=organisation,
+        response=shapes.Organisation,
+        example={
+            "id": "0199b1f0-0000-7000-8000-000000000000",
+            "name": "Acme",
+            "subdomain": "acme",
+            "country": "DE",
+            "plan": "pro",
+            "logo_url": None,
+            "primary_color_light": None,
+            "primary_color_dark": None,
+            "created_at": "2026-01-05T09:00:00Z",
+            "updated_at": "2026-01-05T09:00:00Z",
+        },
+    ),
+    Operation(
+        id="listOrganisationLocations",
+        path="organisation/locations",
+        scope="organisation:read",
+        summary="List the work places of the organization.",
+        run=locations,
+        response=shapes.Location,
+        query=PageQuery,
+        lists=True,
+        pages=True,
+        example={"id": "wp_4k", "name": "Berlin", "is_active": True},
+    ),
+    Operation(
+        id="listOrgUnits",
+        path="org-units",
+        scope="org_units:read",
+        summary="List departments, teams and other units.",
+        run=units,
+        response=shapes.OrgUnit,
+        query=UnitsQuery,
+        lists=True,
+        pages=True,
+        example=UNIT_EXAMPLE,
+    ),
+    Operation(
+        id="getOrgUnit",
+        path="org-units/{org_unit_id}",
+        scope="org_units:read",
+        summary="Read one unit.",
+        run=unit,
+        response=shapes.OrgUnit,
+        example=UNIT_EXAMPLE,
+    ),
+    Operation(
+        id="listWorkingPatterns",
+        path="working-patterns",
+        scope="working_patterns:read",
+        summary="List working patterns.",
+        run=patterns,
+        response=shapes.WorkingPattern,
+        query=PageQuery,
+        lists=True,
+        pages=True,
+        example=PATTERN_EXAMPLE,
+    ),
+    Operation(
+        id="getWorkingPattern",
+        path="working-patterns/{working_pattern_id}",
+        scope="working_patterns:read",
+        summary="Read one working pattern.",
+        run=pattern,
+        response=shapes.WorkingPattern,
+        example=PATTERN_EXAMPLE,
+    ),
+)

@@ -1,0 +1,255 @@
+"""People, what they are employed as, their units, their private profile and custom fields."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from people import access, balances
+from people.api import answers, shapes
+from people.api.operation import Answer, Call, Operation
+from people.api.paging import Order
+from people.api.queries import PageQuery, PeopleQuery
+from people.models import (
+    CustomFieldValue,
+    EmploymentRecord,
+    OrgUnitMembership,
+    Person,
+    PersonProfile,
+    PersonRelationship,
+)
+
+EMPLOYED_AS: Final = ("department", "manager", "work_place", "work_type", "working_pattern")
+NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email")
+
+
+def full_time(organization_id: UUID) -> Mapping[str, Any]:
+    """What the shapes of employment need to know of the organization."""
+    return {"full_time": balances.settings_of(organization_id).full_time_weekly_minutes}
+
+
+def _found(call: Call) -> QuerySet[Person]:
+    query = call.query
+    rows = access.rows(Person, call.organization_id).select_related(*EMPLOYED_AS, "status")
+    for word in query.get("search", "").split():
+        rows = rows.filter(
+            Q(*(Q(**{f"{name}__icontains": word}) for name in NAMES), _connector=Q.OR)
+        )
+    if since := query.get("updated_since"):
+        rows = rows.filter(updated_at__gte=since)
+    for name in ("department_id", "manager_id"):
+        if name in query:
+            rows = rows.filter(**{name: query[name]})
+    return rows
+
+
+def people(call: Call) -> Answer:
+    context = full_time(call.organization_id)
+    order = Order("last_name")
+    rows = _found(call)
+    return answers.paged(shapes.Person, rows, call.query, order, is_personal=True, context=context)
+
+
+def person(call: Call) -> Answer:
+    row = _person(call, *EMPLOYED_AS, "status")
+    context = full_time(call.organization_id)
+    return answers.one(shapes.Person, row, rows=1, context=context)
+
+
+def employment(call: Call) -> Answer:
+    row = _person(call, *EMPLOYED_AS)
+    context = full_time(call.organization_id)
+    return answers.one(shapes.Employment, row, rows=1, context=context)
+
+
+def employment_history(call: Call) -> Answer:
+    rows = _person(call).employment_history.select_related(*EMPLOYED_AS)
+    return answers.paged(
+        shapes.EmploymentRecord,
+        rows,
+        call.query,
+        Order("effective_from", is_descending=True),
+        is_personal=True,
+        context=full_time(call.organization_id),
+    )
+
+
+def employment_record(call: Call) -> Answer:
+    owner = _person(call)
+    row = access.row(
+        EmploymentRecord, call.organization_id, call.path["history_id"], *EMPLOYED_AS, person=owner
+    )
+    context = full_time(call.organization_id)
+    return answers.one(shapes.EmploymentRecord, row, rows=1, context=context)
+
+
+def org_links(call: Call) -> Answer:
+    row = _person(call)
+    links = Person.objects.filter(pk=row.pk).prefetch_related(
+        Prefetch("unit_memberships", OrgUnitMembership.objects.select_related("unit")),
+        Prefetch("relationships", PersonRelationship.objects.select_related("related_person")),
+    )
+    context = {"today": timezone.localdate()}
+    return answers.one(shapes.OrgLinks, links.get(), rows=1, context=context)
+
+
+def personal_profile(call: Call) -> Answer:
+    owner = _person(call)
+    row = PersonProfile.objects.filter(person=owner).first() or PersonProfile(
+        person=owner, updated_at=owner.updated_at
+    )
+    return answers.one(shapes.PersonalProfile, row, rows=1)
+
+
+def custom_fields(call: Call) -> Answer:
+    rows = CustomFieldValue.objects.filter(person=_person(call)).select_related("field")
+    return answers.many(shapes.CustomValue, rows.order_by("field__label"))
+
+
+def _person(call: Call, *related: str) -> Person:
+    return access.row(Person, call.organization_id, call.path["person_id"], *related)
+
+
+EMPLOYED: Final = {
+    "job_title": "Engineer",
+    "manager": {"id": "8fq2c4m7vx1k", "display_name": "Grace Hopper"},
+    "work_place": {"id": "wp_4k", "label": "Berlin"},
+    "work_type": {"id": "wt_7d", "label": "Permanent"},
+    "working_pattern": {"id": "working_pattern_9x", "label": "Full time"},
+    "contracted_weekly_minutes": 2400,
+    "full_time_weekly_minutes": 2400,
+    "fte": 1.0,
+    "start_date": "2024-03-01",
+    "end_date": None,
+    "updated_at": "2026-01-05T09:00:00Z",
+}
+PERSON_EXAMPLE: Final = {
+    "id": "2b7v0c9x4k1m",
+    "work_email": "ada@acme.example",
+    "first_name": "Ada",
+    "preferred_name": None,
+    "last_name": "Lovelace",
+    "display_name": "Ada Lovelace",
+    "staff_id": "S0001",
+    "department": {"id": "org_unit_2b7v0c", "name": "Engineering"},
+    "status": "Active",
+    "created_at": "2026-01-05T09:00:00Z",
+    **EMPLOYED,
+}
+EMPLOYMENT_EXAMPLE: Final = {
+    "person_id": "2b7v0c9x4k1m",
+    "timeline_version": 3,
+    "department": {"id": "org_unit_2b7v0c", "label": "Engineering"},
+    **EMPLOYED,
+}
+HISTORY_EXAMPLE: Final = {
+    **EMPLOYMENT_EXAMPLE,
+    "id": "eh_5p",
+    "effective_from": "2024-03-01",
+    "created_at": "2026-01-05T09:00:00Z",
+}
+LINKS_EXAMPLE: Final = {"person_id": "2b7v0c9x4k1m", "memberships": [], "relationships": []}
+PROFILE_EXAMPLE: Final = {
+    "middle_names": None,
+    "date_of_birth": "1990-12-10",
+    "personal_email": "ada@home.example",
+    "personal_phone_number": None,
+    "work_phone_number": None,
+    "home_address": {
+        "address_line_1": "1 Example Street",
+        **dict.fromkeys(("address_line_2", "address_line_3", "region_state")),
+        "city": "Berlin",
+        "postal_code": "10115",
+        "country": "DE",
+    },
+    "updated_at": "2026-01-05T09:00:00Z",
+}
+OPERATIONS: Final = (
+    Operation(
+        id="listPeople",
+        path="people",
+        scope="people:read",
+        summary="List or search people.",
+        run=people,
+        response=shapes.Person,
+        query=PeopleQuery,
+        lists=True,
+        pages=True,
+        example=PERSON_EXAMPLE,
+    ),
+    Operation(
+        id="getPerson",
+        path="people/{person_id}",
+        scope="people:read",
+        summary="Read one person.",
+        run=person,
+        response=shapes.Person,
+        example=PERSON_EXAMPLE,
+    ),
+    Operation(
+        id="getPersonEmployment",
+        path="people/{person_id}/employment",
+        scope="people:read",
+        summary="Read what a person is employed as.",
+        run=employment,
+        response=shapes.Employment,
+        example=EMPLOYMENT_EXAMPLE,
+    ),
+    Operation(
+        id="listPersonEmploymentHistory",
+        path="people/{person_id}/employment/history",
+        scope="people:read",
+        summary="List what a person was employed as, the latest first.",
+        run=employment_history,
+        response=shapes.EmploymentRecord,
+        query=PageQuery,
+        lists=True,
+        pages=True,
+        example=HISTORY_EXAMPLE,
+    ),
+    Operation(
+        id="getPersonEmploymentHistory",
+        path="people/{person_id}/employment/history/{history_id}",
+        scope="people:read",
+        summary="Read one record of a person's employment.",
+        run=employment_record,
+        response=shapes.EmploymentRecord,
+        example=HISTORY_EXAMPLE,
+    ),
+    Operation(
+        id="getPersonOrgLinks",
+        path="people/{person_id}/org-links",
+        scope="people:read",
+        summary="Read the units and the relationships of a person.",
+        run=org_links,
+        response=shapes.OrgLinks,
+        example=LINKS_EXAMPLE,
+    ),
+    Operation(
+        id="getPersonPersonalProfile",
+        path="people/{person_id}/personal-profile",
+        scope="people:personal:read",
+        summary="Read the private profile of a person.",
+        run=personal_profile,
+        response=shapes.PersonalProfile,
+        example=PROFILE_EXAMPLE,
+    ),
+    Operation(
+        id="listPersonCustomFields",
+        path="people/{person_id}/custom-fields",
+        scope="custom_fields:read",
+        summary="List the custom fields of a person.",
+        run=custom_fields,
+        response=shapes.CustomValue,
+        lists=True,
+        example={
+            "key": "shirt_size",
+            "label": "Shirt size",
+            "field_type": "text",
+            "sensitivity": "operational",
+            "value": "M",
+        },
+    ),
+)

@@ -1,0 +1,129 @@
+"""Lists that records refer to."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from people import access
+from people.api import answers, shapes, time_off_shapes
+from people.api.fields import Shape
+from people.api.operation import Answer, Call, Operation
+from people.models import ReferenceItem, ReferenceKind, Status, TimeOffCategory
+
+
+class TimeOffStatus(Shape):
+    id = serializers.CharField()
+    label = serializers.CharField()
+
+
+def items(kind: ReferenceKind, call: Call) -> Answer:
+    rows = access.rows(ReferenceItem, call.organization_id).filter(kind=kind, is_active=True)
+    return answers.many(shapes.Labelled, rows)
+
+
+def time_off_statuses(_call: Call) -> Answer:
+    rows = [{"id": f"tos_{one.value}", "label": str(one.label)} for one in Status]
+    return answers.many(TimeOffStatus, rows)
+
+
+def categories(call: Call) -> Answer:
+    return answers.many(
+        time_off_shapes.Category, access.rows(TimeOffCategory, call.organization_id)
+    )
+
+
+def category(call: Call) -> Answer:
+    row = access.row(TimeOffCategory, call.organization_id, call.path["category_id"])
+    return answers.one(time_off_shapes.Category, row)
+
+
+CATEGORY_EXAMPLE: Final = {
+    "id": "toc_3h",
+    "name": "Annual leave",
+    "allowance_days": 28.0,
+    "is_discretionary": False,
+    "carry_over": 5.0,
+    "is_active": True,
+    "order": 0,
+    "updated_at": "2026-01-05T09:00:00Z",
+}
+
+
+def _list(
+    name: str,
+    path: str,
+    summary: str,
+    run: Callable[[Call], Answer],
+    *,
+    example: Mapping[str, Any],
+    response: type[Shape] = shapes.Labelled,
+) -> Operation:
+    return Operation(
+        id=name,
+        path=f"reference/{path}",
+        scope="reference:read",
+        summary=summary,
+        run=run,
+        response=response,
+        lists=True,
+        example=example,
+    )
+
+
+OPERATIONS: Final = (
+    _list(
+        "listReferenceStatuses",
+        "statuses",
+        "List the statuses of people.",
+        partial(items, ReferenceKind.PROFILE_STATUS),
+        example={"id": "sts_2f", "label": "Active"},
+    ),
+    _list(
+        "listReferenceWorkTypes",
+        "work-types",
+        "List the types of work.",
+        partial(items, ReferenceKind.WORK_TYPE),
+        example={"id": "wt_7d", "label": "Permanent"},
+    ),
+    _list(
+        "listReferenceWorkPlaces",
+        "work-places",
+        "List the work places.",
+        partial(items, ReferenceKind.WORK_PLACE),
+        example={"id": "wp_4k", "label": "Berlin"},
+    ),
+    _list(
+        "listReferenceDocumentTypes",
+        "document-types",
+        "List the types of documents.",
+        partial(items, ReferenceKind.DOCUMENT_TYPE),
+        example={"id": "dty_1a", "label": "Contract"},
+    ),
+    _list(
+        "listReferenceTimeOffStatuses",
+        "time-off-statuses",
+        "List the statuses of time off.",
+        time_off_statuses,
+        response=TimeOffStatus,
+        example={"id": "tos_pending", "label": "Pending"},
+    ),
+    _list(
+        "listReferenceTimeOffCategories",
+        "time-off-categories",
+        "List the categories of time off.",
+        categories,
+        response=time_off_shapes.Category,
+        example=CATEGORY_EXAMPLE,
+    ),
+    Operation(
+        id="getTimeOffCategory",
+        path="reference/time-off-categories/{category_id}",
+        scope="reference:read",
+        summary="Read one category of time off.",
+        run=category,
+        response=time_off_shapes.Category,
+        example=CATEGORY_EXAMPLE,
+    ),
+)

@@ -1,0 +1,381 @@
+"""Time off: requests and their decisions, who is out, balances, ledger, settings, holidays."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from people import access, balances, time_off
+from people.api import answers, etags, time_off_shapes
+from people.api.errors import invalid
+from people.api.fields import Body, Day, Key, YesNo
+from people.api.operation import Answer, Call, Operation
+from people.api.paging import Order
+from people.api.queries import DayQuery, PageQuery, TimeOffQuery, WhoIsOutQuery, YearQuery
+from people.api.time_off_shapes import STATUSES
+from people.models import Person, PublicHoliday, Status, TimeOff, TimeOffCategory
+
+BY_START: Final = Order("start_date", is_descending=True)
+
+
+class NewTimeOff(Body):
+    person_id = Key()
+    category_id = Key()
+    start_date = Day()
+    end_date = Day()
+    is_from_half_day = YesNo(default=False)
+    is_to_half_day = YesNo(default=False)
+
+
+class TimeOffChange(Body):
+    category_id = Key(required=False)
+    start_date = Day(required=False)
+    end_date = Day(required=False)
+    is_from_half_day = YesNo(required=False)
+    is_to_half_day = YesNo(required=False)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if not given:
+            raise serializers.ValidationError("Send at least one field.")
+        return given
+
+
+class Nothing(Body):
+    """An empty body."""
+
+
+class Declining(Body):
+    response_note = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=time_off.MAX_NOTE,
+        help_text="Private; no answer has it.",
+    )
+
+
+def listed(call: Call) -> Answer:
+    query = call.query
+    rows = access.rows(TimeOff, call.organization_id).select_related("category")
+    conditions: dict[str, Callable[[Any], dict[str, Any]]] = {
+        "person_id": lambda value: {"person_id": value},
+        "status": lambda value: {"status": STATUSES[value]},
+        "type": lambda value: {"category__name": value},
+        "from": lambda value: {"end_date__gte": value},
+        "to": lambda value: {"start_date__lte": value},
+        "updated_since": lambda value: {"updated_at__gte": value},
+    }
+    for name, condition in conditions.items():
+        if name in query:
+            rows = rows.filter(**condition(query[name]))
+    return answers.paged(time_off_shapes.TimeOff, rows, query, BY_START, is_personal=True)
+
+
+def one(call: Call) -> Answer:
+    row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
+    return answers.one(time_off_shapes.TimeOff, row, rows=1)
+
+
+def who_is_out(call: Call) -> Answer:
+    rows = access.rows(TimeOff, call.organization_id).filter(
+        status=Status.APPROVED,
+        end_date__gte=call.query["from"],
+        start_date__lte=call.query["to"],
+    )
+    rows = rows.select_related("category")
+    return answers.paged(
+        time_off_shapes.TimeOff, rows, call.query, Order("start_date"), is_personal=True
+    )
+
+
+def balance(call: Call) -> Answer:
+    row = access.row(Person, call.organization_id, call.path["person_id"], "working_pattern")
+    found = balances.balance(row, call.query.get("on") or timezone.localdate())
+    return Answer({"data": time_off_shapes.Balance(found).data}, rows=1)
+
+
+def ledger(call: Call) -> Answer:
+    owner = access.row(Person, call.organization_id, call.path["person_id"])
+    order = Order("effective_date", is_descending=True)
+    shape = time_off_shapes.Ledger
+    return answers.paged(shape, owner.ledger.all(), call.query, order, is_personal=True)
+
+
+def settings(call: Call) -> Answer:
+    return answers.one(time_off_shapes.Settings, balances.settings_of(call.organization_id))
+
+
+def holidays(call: Call) -> Answer:
+    year = call.query.get("year", timezone.localdate().year)
+    rows = access.rows(PublicHoliday, call.organization_id).filter(date__year=year)
+    return answers.many(time_off_shapes.Holiday, rows)
+
+
+def create(call: Call) -> Answer:
+    given = dict(call.body)
+    owner = _referred(Person, call, given.pop("person_id"), "person_id")
+    category = _referred(TimeOffCategory, call, given.pop("category_id"), "category_id")
+    return answers.one(time_off_shapes.TimeOff, time_off.request(owner, category, **given), rows=1)
+
+
+def update(call: Call) -> Answer:
+    given = dict(call.body)
+    if "category_id" in given:
+        found = _referred(TimeOffCategory, call, given.pop("category_id"), "category_id")
+        given["category"] = found
+    row = time_off.change(
+        call.organization_id,
+        call.path["time_off_id"],
+        precondition=_is_unchanged(call),
+        **given,
+    )
+    return answers.one(time_off_shapes.TimeOff, row, rows=1)
+
+
+def cancel(call: Call) -> Answer:
+    row = time_off.cancel(
+        call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
+    )
+    return answers.one(time_off_shapes.TimeOff, row, rows=1, also={"cancelled": True})
+
+
+def approve(call: Call) -> Answer:
+    row = time_off.approve(
+        call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
+    )
+    return answers.one(time_off_shapes.TimeOff, row, rows=1, also={"decision": "approved"})
+
+
+def decline(call: Call) -> Answer:
+    row = time_off.decline(
+        call.organization_id,
+        call.path["time_off_id"],
+        call.body.get("response_note", ""),
+        precondition=_is_unchanged(call),
+    )
+    return answers.one(time_off_shapes.TimeOff, row, rows=1, also={"decision": "declined"})
+
+
+def _is_unchanged(call: Call) -> Callable[[TimeOff], None]:
+    """The precondition that the caller has seen the present version."""
+
+    def check(row: TimeOff) -> None:
+        etags.require(call.if_match, answers.one(time_off_shapes.TimeOff, row).etag)
+
+    return check
+
+
+def _referred(model: Any, call: Call, key: str, name: str) -> Any:
+    """The row that a body names. Raises ApiError that names the field."""
+    try:
+        return access.row(model, call.organization_id, key)
+    except access.NotFound:
+        raise invalid(name, "There is no such record.") from None
+
+
+EXAMPLE: Final = {
+    "id": "time_off_8s",
+    "person_id": "2b7v0c9x4k1m",
+    "category_id": "toc_3h",
+    "type": "Annual leave",
+    "start_date": "2026-12-07",
+    "end_date": "2026-12-11",
+    "length": 5.0,
+    "duration_unit": "days",
+    "duration_minutes": 2400,
+    "balance_unit": "days",
+    "balance_amount": 5.0,
+    "public_holiday_treatment": "exclude",
+    "is_from_half_day": False,
+    "is_to_half_day": False,
+    "status_code": "pending",
+    "status": "Pending",
+    "created_at": "2026-11-25T09:00:00Z",
+    "updated_at": "2026-11-25T09:00:00Z",
+}
+BALANCE_EXAMPLE: Final = {
+    "person_id": "2b7v0c9x4k1m",
+    "leave_year": {
+        "starts_on": "2026-01-01",
+        "ends_on": "2026-12-31",
+        "resets_on": "2027-01-01",
+    },
+    "totals": {
+        "unit": "days",
+        "base_allowance": 28.0,
+        "allowance": 28.0,
+        "ledger_adjustment": 2.0,
+        "approved": 12.0,
+        "pending": 5.0,
+        "remaining": 13.0,
+    },
+    "categories": [],
+    "sick_days_taken": 3.0,
+    "other_leave_taken": 0.0,
+    "calculated_at": "2026-11-25T09:00:00Z",
+}
+LEDGER_EXAMPLE: Final = {
+    "id": "tol_2w",
+    "person_id": "2b7v0c9x4k1m",
+    "category_id": "toc_3h",
+    "entry_type": "carry_over",
+    "unit": "days",
+    "amount": 2.0,
+    "effective_date": "2026-01-01",
+    "created_at": "2026-01-01T03:45:00Z",
+    "updated_at": "2026-01-01T03:45:00Z",
+}
+
+
+def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Operation:
+    """An operation that ends a pending request."""
+    return Operation(
+        id=name,
+        method="POST",
+        path=f"time-off/{{time_off_id}}/{path}",
+        scope="time_off:write",
+        summary=summary,
+        run=run,
+        response=time_off_shapes.TimeOff,
+        on_version=True,
+        example=EXAMPLE,
+        **{"request": Nothing} | more,
+    )
+
+
+OPERATIONS: Final = (
+    Operation(
+        id="listTimeOff",
+        path="time-off",
+        scope="time_off:read",
+        summary="List time off, the latest first.",
+        run=listed,
+        response=time_off_shapes.TimeOff,
+        query=TimeOffQuery,
+        lists=True,
+        pages=True,
+        example=EXAMPLE,
+    ),
+    Operation(
+        id="createTimeOff",
+        method="POST",
+        path="time-off",
+        scope="time_off:write",
+        summary="Request time off: pending if the person has a manager, else approved.",
+        run=create,
+        response=time_off_shapes.TimeOff,
+        request=NewTimeOff,
+        status=201,
+        example=EXAMPLE,
+    ),
+    Operation(
+        id="listWhoIsOut",
+        path="time-off/who-is-out",
+        scope="time_off:read",
+        summary="List approved time off between two days.",
+        run=who_is_out,
+        response=time_off_shapes.TimeOff,
+        query=WhoIsOutQuery,
+        lists=True,
+        pages=True,
+        example=EXAMPLE,
+    ),
+    Operation(
+        id="getTimeOffSettings",
+        path="time-off/settings",
+        scope="time_off:read",
+        summary="Read when the leave year begins.",
+        run=settings,
+        response=time_off_shapes.Settings,
+        example={
+            "reset_month": 0,
+            "reset_day": 1,
+            "show_national_holidays": True,
+            "use_individual_country_holidays": False,
+            "country": "DE",
+            "updated_at": "2026-01-05T09:00:00Z",
+        },
+    ),
+    Operation(
+        id="listPublicHolidays",
+        path="time-off/public-holidays",
+        scope="time_off:read",
+        summary="List the public holidays of a year.",
+        run=holidays,
+        response=time_off_shapes.Holiday,
+        query=YearQuery,
+        lists=True,
+        example={
+            "id": "hol_1c",
+            "name": "New Year",
+            "date": "2026-01-01",
+            "type": "public",
+            "description": None,
+        },
+    ),
+    Operation(
+        id="getTimeOff",
+        path="time-off/{time_off_id}",
+        scope="time_off:read",
+        summary="Read one request for time off.",
+        run=one,
+        response=time_off_shapes.TimeOff,
+        example=EXAMPLE,
+    ),
+    Operation(
+        id="updateTimeOff",
+        method="PATCH",
+        path="time-off/{time_off_id}",
+        scope="time_off:write",
+        summary="Change a pending request.",
+        run=update,
+        response=time_off_shapes.TimeOff,
+        request=TimeOffChange,
+        on_version=True,
+        example=EXAMPLE,
+    ),
+    _decision(
+        "cancelTimeOff",
+        "cancel",
+        "Cancel a pending request.",
+        cancel,
+        also={"cancelled": serializers.BooleanField()},
+    ),
+    _decision(
+        "approveTimeOff",
+        "approve",
+        "Approve a pending request.",
+        approve,
+        also={"decision": serializers.ChoiceField(["approved"])},
+    ),
+    _decision(
+        "declineTimeOff",
+        "decline",
+        "Decline a pending request.",
+        decline,
+        request=Declining,
+        also={"decision": serializers.ChoiceField(["declined"])},
+    ),
+    Operation(
+        id="getPersonTimeOffBalance",
+        path="people/{person_id}/time-off-balance",
+        scope="time_off:read",
+        summary="Read what is left of a person's allowances in a leave year.",
+        run=balance,
+        response=time_off_shapes.Balance,
+        query=DayQuery,
+        example=BALANCE_EXAMPLE,
+    ),
+    Operation(
+        id="listPersonLeaveBalanceLedger",
+        path="people/{person_id}/leave-balance-ledger",
+        scope="time_off:read",
+        summary="List the changes of a person's allowances, the latest first.",
+        run=ledger,
+        response=time_off_shapes.Ledger,
+        query=PageQuery,
+        lists=True,
+        pages=True,
+        example=LEDGER_EXAMPLE,
+    ),
+)

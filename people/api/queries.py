@@ -1,0 +1,87 @@
+"""The query parameters of lists."""
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from people.api.fields import Body, Day, Key
+from people.api.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
+from people.api.time_off_shapes import STATUSES
+
+MAX_OUT_DAYS = 92
+
+
+class PageQuery(Body):
+    limit = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_LIMIT,
+        help_text=f"Resources in a page; {DEFAULT_LIMIT} if it is left out.",
+    )
+    cursor = serializers.CharField(
+        required=False, max_length=MAX_CURSOR, help_text="next_cursor of the page before."
+    )
+
+
+class ChangesQuery(PageQuery):
+    updated_since = serializers.DateTimeField(
+        required=False, default_timezone=timezone.get_default_timezone(), help_text="ISO 8601."
+    )
+    sort = serializers.ChoiceField(
+        ["updated_at_desc"], required=False, help_text="The last changed first."
+    )
+
+
+class PeopleQuery(ChangesQuery):
+    search = serializers.CharField(
+        required=False, min_length=2, max_length=120, help_text="A part of a name or work email."
+    )
+    department_id = Key(required=False)
+    manager_id = Key(required=False)
+
+
+class TimeOffQuery(ChangesQuery):
+    person_id = Key(required=False)
+    status = serializers.ChoiceField(list(STATUSES), required=False)
+    type = serializers.CharField(required=False, max_length=64, help_text="Name of the category.")
+
+    def get_fields(self) -> dict[str, Any]:
+        # `from` is no name in Python.
+        fields: dict[str, Any] = super().get_fields()
+        return fields | {
+            "from": Day(required=False, help_text="Absences that end on this day or later."),
+            "to": Day(required=False, help_text="Absences that begin on this day or earlier."),
+        }
+
+
+class WhoIsOutQuery(PageQuery):
+    def get_fields(self) -> dict[str, Any]:
+        days = {"from": Day(help_text="First day."), "to": Day(help_text="Last day.")}
+        fields: dict[str, Any] = super().get_fields()
+        return fields | days
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        days = (given["to"] - given["from"]).days
+        if not 0 <= days < MAX_OUT_DAYS:
+            text = f"Send a day from `from` on, {MAX_OUT_DAYS} days at most."
+            raise serializers.ValidationError({"to": [text]})
+        return given
+
+
+class YearQuery(Body):
+    year = serializers.IntegerField(
+        required=False, min_value=1970, max_value=2999, help_text="This year if it is left out."
+    )
+
+
+class DayQuery(Body):
+    on = Day(required=False, help_text="A day of the leave year; today if it is left out.")
+
+
+class UnitsQuery(PageQuery):
+    type = serializers.CharField(required=False, max_length=20)
+
+
+class DocumentsQuery(ChangesQuery):
+    person_id = Key(required=False)

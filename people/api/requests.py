@@ -1,0 +1,97 @@
+"""One request of the HR API: checks, the operation, and the headers of the answer."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rest_framework.request import Request
+from rest_framework.serializers import Serializer
+
+from foundation import ids
+from ingestion import idempotency
+from people.api import etags
+from people.api.callers import ApiCaller
+from people.api.errors import ApiError, Detail
+from people.api.operation import Call, Operation
+
+# Printable ASCII.
+IDEMPOTENCY_KEY: Final = re.compile(r"[ -~]{8,255}")
+
+
+def answer(
+    operation: Operation, caller: ApiCaller, request: Request, path: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Runs an operation; returns its `body`, `etag` and `rows`. Raises what errors.py knows.
+
+    A request with the Idempotency-Key of an earlier one gets the answer of that one.
+    """
+    if operation.scope and operation.scope not in caller.key.scopes:
+        raise ApiError("permission_denied", f"The key needs the scope {operation.scope}.")
+    query = _checked(operation.query, _single(request))
+    body = _checked(operation.request, {} if operation.is_read else request.data)
+    call = Call(
+        organization_id=caller.records_of,
+        key=caller.key,
+        path=path,
+        query=query,
+        body=body,
+        if_match=_if_match(operation, request),
+    )
+    if operation.is_read:
+        return _run(operation, call)
+    header = request.headers.get(idempotency.HEADER, "")
+    _check_key(header)
+    sent = [operation.id, request.path, call.if_match, request.data]
+    key = f"hr:{caller.key.key_id}:{ids.sha256_hex(header)}"
+    return idempotency.once(caller.key.organization_id, key, sent, lambda: _run(operation, call))
+
+
+def is_known(request: Request, etag: str) -> bool:
+    """Returns whether the caller has this version already (If-None-Match)."""
+    return bool(etag) and etags.names(request.headers.get("If-None-Match", ""), etag)
+
+
+def _run(operation: Operation, call: Call) -> Mapping[str, Any]:
+    found = operation.run(call)
+    return {"body": found.body, "etag": found.etag, "rows": found.rows}
+
+
+def _single(request: Request) -> dict[str, str]:
+    """The query parameters; one that is repeated is an error."""
+    repeated = [name for name, values in request.query_params.lists() if len(values) > 1]
+    if repeated:
+        details = [Detail(name, "Send this once.") for name in repeated]
+        raise ApiError("invalid_request", "A parameter is repeated.", details)
+    found: dict[str, str] = request.query_params.dict()
+    return found
+
+
+def _checked(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
+    """The values of a query or a body. Raises ApiError and ValidationError."""
+    if shape is None:
+        if given:
+            details = [Detail(name[:80], "There is no such field.") for name in list(given)[:20]]
+            raise ApiError("invalid_request", "This address takes no parameters.", details)
+        return {}
+    serializer = shape(data=given)
+    serializer.is_valid(raise_exception=True)
+    found: Mapping[str, Any] = serializer.validated_data
+    return found
+
+
+def _if_match(operation: Operation, request: Request) -> str:
+    if not operation.on_version:
+        return ""
+    given: str = request.headers.get("If-Match", "")
+    if not given:
+        message = "Send the ETag of the record as If-Match."
+        raise ApiError("precondition_required", message)
+    return given
+
+
+def _check_key(header: str) -> None:
+    if not header:
+        raise ApiError("idempotency_required", f"Send a new {idempotency.HEADER}.")
+    if not IDEMPOTENCY_KEY.fullmatch(header):
+        issue = "Send 8 to 255 printable ASCII characters."
+        raise ApiError("invalid_request", issue, [Detail(idempotency.HEADER, issue)])

@@ -1,0 +1,178 @@
+"""The resources of time off: requests, balances, ledger, categories, settings, holidays."""
+
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from people import balances, models
+from people.api.fields import Days, NullText, Shape
+
+# The labels that the API has for the statuses of its filters.
+STATUSES = {"approved": "approved", "declined": "rejected", "pending_approval": "pending"}
+
+
+class TimeOff(Shape):
+    id = serializers.CharField(source="pk")
+    person_id = serializers.CharField()
+    category_id = serializers.CharField()
+    type = serializers.CharField(source="category.name", help_text="The name of the category.")
+    start_date = serializers.DateField()
+    end_date = serializers.DateField()
+    length = Days(source="amount_days", help_text="Working days.")
+    duration_unit = serializers.SerializerMethodField()
+    duration_minutes = serializers.IntegerField(source="amount_minutes")
+    balance_unit = serializers.SerializerMethodField()
+    balance_amount = serializers.SerializerMethodField()
+    public_holiday_treatment = serializers.CharField(source="category.public_holidays")
+    is_from_half_day = serializers.BooleanField()
+    is_to_half_day = serializers.BooleanField()
+    status_code = serializers.CharField(source="status")
+    status = serializers.CharField(source="get_status_display")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def get_duration_unit(self, _row: models.TimeOff) -> str:
+        return "days"
+
+    def get_balance_unit(self, _row: models.TimeOff) -> str:
+        return "days"
+
+    def get_balance_amount(self, row: models.TimeOff) -> float:
+        """What is taken from the allowance."""
+        return float(row.amount_days) if row.category.consumes_balance else 0.0
+
+
+class Category(Shape):
+    id = serializers.CharField(source="pk")
+    name = serializers.CharField()
+    allowance_days = Days()
+    is_discretionary = serializers.BooleanField()
+    carry_over = Days(source="carry_over_days")
+    is_active = serializers.BooleanField()
+    order = serializers.IntegerField(source="position")
+    updated_at = serializers.DateTimeField()
+
+
+class Holiday(Shape):
+    id = serializers.CharField(source="pk")
+    name = serializers.CharField()
+    date = serializers.DateField()
+    type = serializers.SerializerMethodField()
+    description = NullText()
+
+    def get_type(self, _row: Any) -> str:
+        return "public"
+
+
+class Settings(Shape):
+    reset_month = serializers.SerializerMethodField(help_text="From 0 for January.")
+    reset_day = serializers.IntegerField()
+    show_national_holidays = serializers.BooleanField()
+    use_individual_country_holidays = serializers.SerializerMethodField()
+    country = NullText(source="country_code")
+    updated_at = serializers.DateTimeField()
+
+    def get_reset_month(self, row: Any) -> int:
+        return int(row.reset_month) - 1
+
+    def get_use_individual_country_holidays(self, _row: Any) -> bool:
+        return False
+
+
+class Ledger(Shape):
+    id = serializers.CharField(source="pk")
+    person_id = serializers.CharField()
+    category_id = serializers.CharField()
+    entry_type = serializers.ChoiceField(models.EntryType.choices)
+    unit = serializers.SerializerMethodField()
+    amount = Days(source="amount_days")
+    effective_date = serializers.DateField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def get_unit(self, _row: Any) -> str:
+        return "days"
+
+
+class LeaveYear(Shape):
+    starts_on = serializers.DateField()
+    ends_on = serializers.DateField()
+    resets_on = serializers.DateField()
+
+
+class LedgerSums(Shape):
+    allowance_grants = Days(source="allowance_grant")
+    carry_over = Days()
+    manual_adjustments = Days(source="manual_adjustment")
+    corrections = Days(source="correction")
+    expired = Days()
+    net = serializers.SerializerMethodField()
+
+    def get_net(self, sums: Any) -> float:
+        return float(sum(sums.values()))
+
+
+class CategoryBalance(Shape):
+    category_id = serializers.CharField(source="category.pk")
+    name = serializers.CharField(source="category.name")
+    unit = serializers.SerializerMethodField()
+    base_allowance = Days()
+    allowance = Days()
+    ledger = LedgerSums()
+    approved = Days()
+    pending = Days()
+    remaining = Days()
+    consumes_balance = serializers.BooleanField(source="category.consumes_balance")
+
+    def get_unit(self, _row: Any) -> str:
+        return "days"
+
+
+class BalanceTotals(Shape):
+    """The sums of all categories."""
+
+    unit = serializers.SerializerMethodField()
+    base_allowance = serializers.SerializerMethodField()
+    allowance = serializers.SerializerMethodField()
+    ledger_adjustment = serializers.SerializerMethodField()
+    approved = serializers.SerializerMethodField()
+    pending = serializers.SerializerMethodField()
+    remaining = serializers.SerializerMethodField()
+
+    def get_unit(self, _row: balances.Balance) -> str:
+        return "days"
+
+    def get_base_allowance(self, row: balances.Balance) -> float:
+        return float(row.total("base_allowance"))
+
+    def get_allowance(self, row: balances.Balance) -> float:
+        return float(row.total("allowance"))
+
+    def get_ledger_adjustment(self, row: balances.Balance) -> float:
+        return float(row.total("adjustment"))
+
+    def get_approved(self, row: balances.Balance) -> float:
+        return float(row.total("approved"))
+
+    def get_pending(self, row: balances.Balance) -> float:
+        return float(row.total("pending"))
+
+    def get_remaining(self, row: balances.Balance) -> float:
+        return float(row.total("remaining"))
+
+
+class Balance(Shape):
+    """What is left of a person's allowances in one leave year."""
+
+    person_id = serializers.CharField(source="person.pk")
+    leave_year = LeaveYear(source="year")
+    totals = BalanceTotals(source="*")
+    categories = CategoryBalance(many=True)
+    sick_days_taken = Days(source="sick_days")
+    other_leave_taken = Days(source="other_days", help_text="Without an allowance.")
+    calculated_at = serializers.SerializerMethodField()
+
+    def get_calculated_at(self, _row: balances.Balance) -> datetime:
+        return timezone.now()

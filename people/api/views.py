@@ -1,0 +1,151 @@
+"""The addresses of the HR API. Each view serves the operations of one path."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, TypeAlias
+
+from django.http import HttpRequest, HttpResponse
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from audit import record
+from audit.outcomes import ActorKind, Outcome
+from audit.record import Actor, Execution
+from foundation import ids, limits
+from ingestion.parsing import JsonOnly, StrictJson
+from oauth.endpoints import replies
+from people.api import callers, errors, requests
+from people.api.callers import ApiCaller
+from people.api.errors import ApiError
+from people.api.operation import Operation
+
+# What declares an operation in the contract; a view knows nothing of the document.
+Decorate: TypeAlias = Callable[[Operation], Callable[[Callable[..., Response]], Any]]
+
+SURFACE: Final = "people"
+OVER_LIMIT: Final = 429
+OUTCOMES: Final[Mapping[int, Outcome]] = {
+    400: Outcome.VALIDATION_FAILED,
+    404: Outcome.NOT_FOUND,
+    429: Outcome.RATE_LIMITED,
+    500: Outcome.TOOL_ERROR,
+}
+
+
+class HrView(APIView):
+    """Answers the operations of one path in JSON; cookies are never read."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    renderer_classes = (JSONRenderer,)
+    parser_classes = (StrictJson,)
+    content_negotiation_class = JsonOnly
+    metadata_class = None
+    operations: ClassVar[Mapping[str, Operation]] = {}
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        self.request_id = ids.uuid7_hex()
+        self.caller: ApiCaller | None = None
+        self.began = time.perf_counter()
+        self.secret = callers.secret_of(request)
+        self.address = replies.address_of(request)
+        return super().initialize_request(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        callers.charge(self.secret, self.address)
+        self.caller = callers.authenticated(self.secret, kwargs["workspace"], self.address)
+
+    def answer(self, request: Request, operation: Operation, path: Mapping[str, str]) -> Response:
+        caller = self.caller
+        if caller is None:
+            raise callers.unknown()
+        found = requests.answer(operation, caller, request, path)
+        headers = {"ETag": found["etag"]} if found["etag"] else {}
+        self._record(caller, operation, path, Outcome.SUCCESS, rows=found["rows"])
+        if operation.is_read and requests.is_known(request, found["etag"]):
+            return Response(status=304, headers=headers)
+        return Response(found["body"], operation.status, headers=headers)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        problem = errors.of(exc, self.request_id)
+        operation = self.operations.get(str(self.request.method))
+        path = {name: text for name, text in self.kwargs.items() if name != "workspace"}
+        if self.caller is not None and operation is not None:
+            outcome = OUTCOMES.get(problem.status, Outcome.REFUSED)
+            self._record(self.caller, operation, path, outcome, problem=problem)
+        body = problem.body(self.request_id)
+        response = Response(body, problem.status, headers=dict(problem.headers))
+        response.exception = True
+        return response
+
+    def finalize_response(
+        self, request: Request, response: HttpResponse, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        found: HttpResponse = super().finalize_response(request, response, *args, **kwargs)
+        found["X-Request-ID"] = self.request_id
+        found["Cache-Control"] = "private, no-store"
+        if self.caller is not None or found.status_code == OVER_LIMIT:
+            _put_limits(found, self.secret)
+        return found
+
+    def _record(
+        self,
+        caller: ApiCaller,
+        operation: Operation,
+        path: Mapping[str, str],
+        outcome: Outcome,
+        *,
+        problem: ApiError | None = None,
+        rows: int | None = None,
+    ) -> None:
+        """Writes the audit row, without the body and the values of the query."""
+        key = caller.key
+        actor = Actor(
+            kind=ActorKind.API_KEY,
+            organization_id=str(key.organization_id),
+            client_id=str(key.key_id),
+            client_name=key.name,
+            token_id=str(key.key_id),
+        )
+        call = Execution(
+            actor_kind=ActorKind.API_KEY,
+            address=self.address,
+            surface=SURFACE,
+            method=f"{operation.method} /api/v1/{operation.path}",
+            tool=operation.id,
+            arguments={**path, "parameters": sorted(self.request.query_params)[:20]},
+            request_id=self.request_id,
+            outcome=outcome,
+            reason=problem.code if problem else "",
+            duration_us=int((time.perf_counter() - self.began) * 1_000_000),
+            row_count=rows,
+        )
+        record.execution(actor, call)
+
+
+def _put_limits(response: HttpResponse, secret: str) -> None:
+    state = limits.reading(callers.bucket_of(secret)) if secret else None
+    if state is not None:
+        response["RateLimit-Limit"] = str(state.limit)
+        response["RateLimit-Remaining"] = str(state.remaining)
+        response["RateLimit-Reset"] = str(max(0, state.reset_at - math.ceil(time.time())))
+
+
+def view_of(operations: Mapping[str, Operation], decorate: Decorate) -> type[HrView]:
+    """Returns the view of a path, with a method for each of its operations."""
+    handlers = {
+        method.lower(): decorate(operation)(_handler(operation))
+        for method, operation in operations.items()
+    }
+    return type("HrPathView", (HrView,), {"operations": operations, **handlers})
+
+
+def _handler(operation: Operation) -> Callable[..., Response]:
+    def handle(view: HrView, request: Request, workspace: str, **path: str) -> Response:  # noqa: ARG001  read by `initial`
+        return view.answer(request, operation, path)
+
+    return handle

@@ -1,0 +1,212 @@
+"""Changing time off over the HR API: once for each key, and only the version that was seen."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from ingestion import idempotency
+from ingestion.models import RepeatableRequest
+from people.models import Person, Status, TimeOff
+from tests.people.api.program import Program, Reply
+from tests.people.conftest import Office, opened
+
+MONDAY, FRIDAY = "2026-06-01", "2026-06-05"
+ONE_KEY = {"Idempotency_Key": "the same key"}
+
+
+@pytest.fixture
+def person(office: Office) -> Person:
+    return office.person(manager=office.person(first_name="Boss"))
+
+
+def wanted(office: Office, person: Person, **changes: Any) -> dict[str, Any]:
+    asked = {"person_id": person.pk, "category_id": office.leave.pk}
+    return asked | {"start_date": MONDAY, "end_date": FRIDAY} | changes
+
+
+@pytest.fixture
+def waiting(office: Office, person: Person, program: Program) -> Reply:
+    """A pending request, as creating it was answered."""
+    reply = program.post("time-off", wanted(office, person))
+    assert reply.status == 201
+    return reply
+
+
+def at(reply: Reply) -> str:
+    return f"time-off/{reply.data['id']}"
+
+
+def test_a_request_is_pending_until_it_is_decided(waiting: Reply, program: Program) -> None:
+    assert (waiting.data["status_code"], waiting.data["length"]) == ("pending", 5.0)
+    read = program.get(at(waiting))
+    assert (read.data, read.etag) == (waiting.data, waiting.etag)
+    approved = program.post(f"{at(waiting)}/approve", If_Match=waiting.etag)
+    assert (approved.body["decision"], approved.data["status_code"]) == ("approved", "approved")
+    assert program.get(at(waiting)).etag == approved.etag != waiting.etag
+    again = program.post(f"{at(waiting)}/approve", If_Match=approved.etag)
+    assert again.code == "409 conflict"
+
+
+def test_without_a_manager_a_request_is_approved(office: Office, program: Program) -> None:
+    body = wanted(office, office.person(), is_from_half_day=True)
+    found = program.post("time-off", body).data
+    assert (found["status_code"], found["length"]) == ("approved", 4.5)
+
+
+def test_a_pending_request_is_changed_and_cancelled(
+    office: Office, waiting: Reply, program: Program
+) -> None:
+    other = office.category("Moving")
+    body = {"end_date": "2026-06-02", "category_id": other.pk}
+    changed = program.patch(at(waiting), body, If_Match=waiting.etag)
+    assert (changed.data["length"], changed.data["type"]) == (2.0, "Moving")
+    ended = program.post(f"{at(waiting)}/cancel", {}, If_Match=changed.etag)
+    assert (ended.body["cancelled"], ended.data["status_code"]) == (True, "cancelled")
+
+
+def test_the_note_of_a_decision_is_in_no_answer(waiting: Reply, program: Program) -> None:
+    body = {"response_note": "CANARY"}
+    declined = program.post(f"{at(waiting)}/decline", body, If_Match=waiting.etag)
+    assert declined.body["decision"] == "declined"
+    assert "CANARY" not in declined.response.content.decode()
+    assert "CANARY" not in program.get(at(waiting)).response.content.decode()
+    assert TimeOff.objects.get().response_note == "CANARY"
+
+
+def test_a_version_that_has_changed_meanwhile_is_not_overwritten(
+    waiting: Reply, program: Program
+) -> None:
+    program.patch(at(waiting), {"end_date": "2026-06-04"}, If_Match=waiting.etag)
+    late = program.post(f"{at(waiting)}/cancel", If_Match=waiting.etag)
+    assert late.code == "412 precondition_failed"
+    assert late.etag == program.get(at(waiting)).etag
+    assert TimeOff.objects.get().status == Status.PENDING
+    for unusable in ("*", f"W/{late.etag}", f"{late.etag}, {late.etag}", "x"):
+        refused = program.post(f"{at(waiting)}/cancel", If_Match=unusable)
+        assert refused.code == "412 precondition_failed"
+    assert program.post(f"{at(waiting)}/cancel").code == "428 precondition_required"
+
+
+def test_a_repeated_request_gets_the_first_answer(
+    office: Office, person: Person, program: Program
+) -> None:
+    first, again = (program.post("time-off", wanted(office, person), **ONE_KEY) for _ in "12")
+    assert (again.status, again.body, again.etag) == (201, first.body, first.etag)
+    assert TimeOff.objects.count() == 1
+    other = program.post("time-off", wanted(office, person, end_date=MONDAY), **ONE_KEY)
+    assert other.code == "409 idempotency_conflict"
+    # Another program's key is another one.
+    overlapping = Program(office.organization).post("time-off", wanted(office, person), **ONE_KEY)
+    assert overlapping.code == "409 conflict"
+
+
+def test_a_refused_request_may_be_corrected_under_another_key_only(
+    office: Office, person: Person, program: Program
+) -> None:
+    wrong = program.post("time-off", wanted(office, person, end_date="2026-05-01"), **ONE_KEY)
+    assert (wrong.code, wrong.fields) == ("400 invalid_request", ["end_date"])
+    assert not RepeatableRequest.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["short", "x" * 256, "täglich-eins", ""])
+def test_a_change_needs_a_key(office: Office, person: Person, program: Program, key: str) -> None:
+    reply = program.post("time-off", wanted(office, person), Idempotency_Key=key)
+    assert reply.status == 400
+    assert reply.error["code"] == ("invalid_request" if key else "idempotency_required")
+    assert not TimeOff.objects.exists()
+
+
+def test_a_key_is_kept_for_a_day(office: Office, person: Person, program: Program) -> None:
+    program.post("time-off", wanted(office, person), **ONE_KEY)
+    yesterday = timezone.now() - timedelta(days=1, seconds=1)
+    RepeatableRequest.objects.update(created_at=yesterday)
+    assert idempotency.prune() == 1
+
+
+WRONG: dict[str, tuple[Any, list[str]]] = {
+    "nothing": ({}, ["category_id", "end_date", "person_id", "start_date"]),
+    "list": ([], [""]),
+    "unknown": ({"salary": 1}, ["salary"]),
+    "number": ({"person_id": 5}, ["person_id"]),
+    "date": ({"start_date": "01.06.2026"}, ["start_date"]),
+    "moment": ({"start_date": "2026-06-01T00:00:00Z"}, ["start_date"]),
+    "half": ({"is_from_half_day": "yes"}, ["is_from_half_day"]),
+    "person": ({"person_id": "2b7v0c9x4k1m"}, ["person_id"]),
+    "category": ({"category_id": "../x"}, ["category_id"]),
+    "nul": ({"category_id": "a\0"}, ["category_id"]),
+}
+
+
+@pytest.mark.parametrize(("changes", "fields"), WRONG.values(), ids=WRONG)
+def test_a_wrong_body_is_refused_by_its_fields(
+    office: Office, person: Person, program: Program, changes: Any, fields: list[str]
+) -> None:
+    whole = isinstance(changes, list) or not changes
+    body = changes if whole else wanted(office, person) | changes
+    reply = program.post("time-off", body)
+    assert reply.code == "400 invalid_request"
+    assert sorted(reply.fields) == fields
+    assert not TimeOff.objects.exists()
+
+
+def test_text_that_is_no_json_is_refused(program: Program) -> None:
+    for body in ("{", '{"a": 1, "a": 2}', "NaN", b"\xff"):
+        reply = program.post("time-off", body)
+        assert reply.code == "400 invalid_request"
+    large = program.post("time-off", "[" + "0," * 3_000_000 + "0]")
+    assert large.code == "413 payload_too_large"
+    form = {"Idempotency-Key": "request-form", "Content-Type": "text/csv"}
+    typed = program.send("POST", "time-off", "a,b", form)
+    assert typed.code == "415 unsupported_media_type"
+
+
+def test_only_known_methods_are_accepted(program: Program) -> None:
+    assert program.send("DELETE", "time-off").code == "405 method_not_allowed"
+    assert program.send("PUT", "people").code == "405 method_not_allowed"
+    assert program.send("OPTIONS", "people").code == "405 method_not_allowed"
+    assert program.patch("time-off", {}).code == "405 method_not_allowed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_requests_with_one_key_at_once_create_one_record() -> None:
+    office = opened()
+    person = office.person(manager=office.person())
+    program = Program(office.organization)
+
+    def ask(_number: int) -> Reply:
+        try:
+            return program.post("time-off", wanted(office, person), **ONE_KEY)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        replies = list(pool.map(ask, range(4)))
+    assert TimeOff.objects.count() == 1
+    created = [one for one in replies if one.status == 201]
+    assert created
+    assert len({one.data["id"] for one in created}) == 1
+    assert {one.status for one in replies} <= {201, 503}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_changes_of_one_version_at_once_change_it_once() -> None:
+    office = opened()
+    person = office.person(manager=office.person())
+    program = Program(office.organization)
+    waiting = program.post("time-off", wanted(office, person))
+    days = [date(2026, 6, number).isoformat() for number in (1, 2, 3, 4)]
+
+    def change(day: str) -> Reply:
+        try:
+            return program.patch(at(waiting), {"end_date": day}, If_Match=waiting.etag)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        statuses = sorted(reply.status for reply in pool.map(change, days))
+    assert statuses.count(200) == 1
+    assert set(statuses) <= {200, 412, 503}
