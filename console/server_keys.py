@@ -1,7 +1,7 @@
 """The pages of keys: an organization's admins create, list and revoke them, for each API."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias
@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from oauth import expiry, server_keys
+from oauth import addresses, expiry, server_keys
 from oauth.endpoints import replies
 from oauth.principal import KeyKind
 from workspace.administration.access import organizations_administered
@@ -34,7 +34,10 @@ MAX_LISTED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class KeysPage:
-    """What differs between the pages; `chosen` are the scopes that a new key has if left as is."""
+    """What differs between the pages; `chosen` are the scopes that a new key has if left as is.
+
+    `addresses` are the paths at which a key is used, by their names.
+    """
 
     kinds: tuple[KeyKind, ...]
     chosen: tuple[str, ...]
@@ -45,6 +48,7 @@ class KeysPage:
     hint: "StrOrPromise"
     created: "StrOrPromise"
     revoking: "StrOrPromise"
+    addresses: Mapping["StrOrPromise", str] = field(default_factory=dict)
 
 
 SDK: Final = KeysPage(
@@ -74,6 +78,10 @@ HR: Final = KeysPage(
     gettext_lazy("Where the key is used, such as Reporting."),
     gettext_lazy("API key created"),
     gettext_lazy("Revoke an API key"),
+    {
+        gettext_lazy("HR endpoint for AI clients"): "/w/{workspace}/api/mcp",
+        gettext_lazy("HR API"): "/w/{workspace}/api/v1",
+    },
 )
 
 
@@ -141,7 +149,12 @@ def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
         return _list(request, user, page, form)
     row = server_keys.unsaved(**{"kind": page.kinds[0]} | form.cleaned_data)
     key = server_keys.issue(row, user=user, address=replies.address_of(request))
-    return render(request, "console/server_key_shown.html", {"key": key, "page": page})
+    used_at = {
+        name: addresses.url(path.format(workspace=row.organization.slug))
+        for name, path in page.addresses.items()
+    }
+    context = {"key": key, "page": page, "addresses": used_at}
+    return render(request, "console/server_key_shown.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -12,6 +12,7 @@ from gateway.requests import details
 from gateway.resources import GatewayProjects
 from halo_mcp.surfaces import SURFACES
 from oauth import ports
+from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 from tools_registry.pipeline import approval_port, surface
 from tools_registry.pipeline.scope_explainer import GateExplainer
@@ -29,4 +30,5 @@ def bind() -> None:
     for each in SURFACES.values():
         surface.mount(each)
     surface.mount(calling.SURFACE)
+    surface.mount(people.SURFACE)
     surface.mount_family(FAMILY, gateway.named)

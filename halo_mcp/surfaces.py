@@ -10,6 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from gateway import surface as gateway
 from oauth import addresses
+from people.mcp import surface as people
 from tools_registry.endpoint import wsgi_view
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
 from tools_registry.endpoint.websocket.handshake import Address
@@ -29,7 +30,7 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
     """Returns the surface at a path for the value of a Host header, or None.
 
     One that is mounted for the host comes before one that is mounted for every host, and the
-    projects of the gateway come last.
+    projects of the gateway and the workspaces of the HR endpoint come last.
     """
     if path.endswith("/"):
         path = addresses.without_slash(path)
@@ -37,7 +38,7 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
         if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):
             return surface
     everywhere = mounts.get(("", path))
-    return everywhere if everywhere is not None else gateway.at(path)
+    return everywhere or gateway.at(path) or people.at(path)
 
 
 def of_socket(address: Address) -> McpSurface | None:

@@ -25,6 +25,8 @@ from oauth.endpoints import authorize, consent, metadata, registration, token_en
 from oauth.endpoints.page_limits import limited
 from oauth.scopes import PROJECT_ID
 from people.api.routes import PATTERNS as HR_API
+from people.api.routes import WORKSPACE
+from people.mcp import documents as hr_documents
 
 
 class ProjectConverter:
@@ -75,6 +77,11 @@ urlpatterns = [
     path("oauth/revoke", token_endpoint.revoke),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{PROJECT}", metadata.project_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp/{PROJECT}", metadata.project_resource),
+    # --- The HR endpoint of a workspace ---
+    path(f"{WORKSPACE}api/mcp", surfaces.view, name="hr_mcp"),
+    path(f"{WELL_KNOWN}/oauth-protected-resource/{WORKSPACE}api/mcp", hr_documents.metadata),
+    path(f"{WORKSPACE}api/mcp/{WELL_KNOWN}/oauth-protected-resource", hr_documents.metadata),
+    path(f"{WORKSPACE}auth.md", hr_documents.access, name="hr_access"),
     re_path(rf"^{WELL_KNOWN}/(.*)$", metadata.not_found),
     # --- Servers and pages of organizations ---
     *(path(SDK + where, view) for where, view in ROUTES.items()),

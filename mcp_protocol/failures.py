@@ -105,6 +105,12 @@ def failed_call(
     return call_result([text_block(text)], revision, is_error=True)
 
 
+def refused_call(reason: str, message: str, revision: Revision) -> JsonObject:
+    """Returns a refusal as the result of a tool, for what the caller can correct."""
+    text = indented({"message": message, "reason": reason})
+    return call_result([text_block(text)], revision, is_error=True)
+
+
 def failed_request(
     kind: str,
     message: str,

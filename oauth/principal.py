@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from audit.outcomes import ActorKind
 from oauth.scopes import ScopeSet
 
 # The prefix of access tokens, and `Principal.credential` for them.
@@ -30,12 +31,14 @@ class Principal:
     without a kind it cannot be checked again. `authorization_id` is what the credential was issued
     under, which outlives it: the grant of an access token, else the credential itself. `as_of` is
     when this was read, in seconds of the monotonic clock.
+
+    An API key has no user: its `user_id` and `user_email` are empty.
     """
 
     token_id: UUID
     authorization_id: UUID
     organization_id: UUID
-    user_id: UUID
+    user_id: UUID | str
     user_email: str
     client_id: str
     client_name: str
@@ -44,6 +47,7 @@ class Principal:
     # The call limit of all connections of the organization together; None for no cap.
     calls_per_minute: int | None = None
     credential: str = ""
+    actor_kind: ActorKind = ActorKind.MCP_CLIENT
     as_of: float = field(default_factory=time.monotonic, compare=False)
 
 

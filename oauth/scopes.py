@@ -4,7 +4,7 @@ Source: the scopes document, "The scope grammar"; in plain words in docs/scopes.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
@@ -29,7 +29,7 @@ _GRAMMAR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One recognised scope, split at its colons; created by `parse` and `for_action` only."""
+    """One recognised scope, split at its colons; created by functions of this module only."""
 
     parts: tuple[str, ...]
 
@@ -175,6 +175,11 @@ def for_project(project_id: str, tool: str = "*") -> Scope:
     if scope is None:
         raise ValueError(f"no scope can name {project_id!r} {tool!r}")
     return scope
+
+
+def of_key(names: Iterable[str]) -> ScopeSet:
+    """Returns the scopes of an API key. OAuth does not know them: they are compared by text."""
+    return ScopeSet(tuple(Scope(tuple(name.split(":"))) for name in names))
 
 
 def scope_allows_destructive(_scopes: ScopeSet) -> bool:

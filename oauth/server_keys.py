@@ -8,6 +8,7 @@ docs/operate/server-keys.md, docs/operate/api-keys.md.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -17,12 +18,14 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from audit import record
+from audit.outcomes import ActorKind
 from foundation import ids
 from foundation.db.statements import Statement
-from oauth import expiry
-from oauth.credentials import SECRET
+from oauth import expiry, scopes
+from oauth.credentials import SECRET, Verifier
 from oauth.models import ServerKey
-from oauth.principal import KeyKind, Unauthenticated
+from oauth.principal import KeyKind, Principal, Unauthenticated
+from workspace import flags
 from workspace.models import Organization, User
 
 if TYPE_CHECKING:
@@ -70,25 +73,34 @@ SCOPES: Final = {
     KeyKind.TEST: HR_SCOPES,
 }
 
-FIND: Final = Statement("""
-SELECT k.id, k.organization_id, k.kind, k.name, k.scope,
+SELECT: Final = """
+SELECT k.id, k.organization_id, k.kind, k.name, k.scope, o.slug, f.enabled, o.calls_per_minute,
        k.last_used_at IS NULL OR k.last_used_at < %s
   FROM oauth_serverkey k
   JOIN workspace_organization o ON o.id = k.organization_id
- WHERE k.checksum = %s AND k.revoked_at IS NULL AND o.suspended_at IS NULL
+  LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
+ WHERE k.revoked_at IS NULL AND o.suspended_at IS NULL
    AND (k.expires_at IS NULL OR k.expires_at > %s)
-""")
+   AND """
+AUTHENTICATE: Final = Statement(SELECT + "k.checksum = %s")
+STILL: Final = Statement(SELECT + "k.id = %s")
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPrincipal:
-    """The key of a request: for which organization it acts, and within which scopes."""
+    """The key of a request: for which organization it acts, and within which scopes.
+
+    `workspace` is the short name of the organization.
+    """
 
     key_id: UUID
     organization_id: UUID
+    workspace: str
     kind: KeyKind
     name: str
     scopes: Sequence[str]
+    mcp_server_on: bool
+    calls_per_minute: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +191,66 @@ def authenticate(secret: str, kinds: Collection[KeyKind] = SDK_KINDS) -> KeyPrin
     prefix = next((PREFIXES[kind] for kind in kinds if secret.startswith(PREFIXES[kind])), None)
     if prefix is None or not SECRET.fullmatch(secret, len(prefix)):
         raise Unauthenticated("invalid_token")
+    found = _found(AUTHENTICATE, ids.sha256_hex(secret))
+    if found.kind not in kinds:
+        raise Unauthenticated("invalid_token")
+    return found
+
+
+def active(key_id: UUID) -> KeyPrincipal:
+    """Returns the principal of a key that was verified before. Raises Unauthenticated."""
+    return _found(STILL, key_id)
+
+
+def verifier(kind: KeyKind, workspace: str | None) -> Verifier:
+    """The verifier of keys at the address of a workspace; without one, of any workspace."""
+    recheck = partial(_principal, STILL, kind, workspace)
+    return Verifier(partial(_principal, AUTHENTICATE, kind, workspace), recheck, recheck)
+
+
+def _found(statement: Statement, key: str | UUID) -> KeyPrincipal:
+    """The key of a SHA-256 or an id, as the statement asks."""
     now = datetime.now(UTC)
-    row = FIND.row(now - timedelta(seconds=expiry.USE_SECONDS), ids.sha256_hex(secret), now)
+    due = now - timedelta(seconds=expiry.USE_SECONDS)
+    row = statement.row(due, flags.MCP_SERVER, now, key)
     if row is None:
         raise Unauthenticated("invalid_token")
-    key_id, organization_id, kind, name, scope, is_use_due = row
+    key_id, organization_id, kind, name, scope, workspace, enabled, most, is_use_due = row
     found = KeyPrincipal(
-        ids.from_row(key_id), ids.from_row(organization_id), KeyKind(kind), name, scope.split()
+        key_id=ids.from_row(key_id),
+        organization_id=ids.from_row(organization_id),
+        workspace=workspace,
+        kind=KeyKind(kind),
+        name=name,
+        scopes=scope.split(),
+        mcp_server_on=flags.DEFAULTS[flags.MCP_SERVER] if enabled is None else bool(enabled),
+        calls_per_minute=most,
     )
     if is_use_due:
         ServerKey.objects.filter(pk=found.key_id).update(last_used_at=now)
     return found
+
+
+def _principal(
+    statement: Statement, kind: KeyKind, workspace: str | None, key: str | UUID
+) -> Principal:
+    found = _found(statement, key)
+    if found.kind != kind or workspace not in {None, found.workspace}:
+        raise Unauthenticated("invalid_token")
+    return Principal(
+        token_id=found.key_id,
+        authorization_id=found.key_id,
+        organization_id=found.organization_id,
+        user_id="",
+        user_email="",
+        client_id=str(found.key_id),
+        client_name=found.name,
+        scope=scopes.of_key(found.scopes),
+        mcp_server_on=found.mcp_server_on,
+        calls_per_minute=found.calls_per_minute,
+        credential=PREFIXES[kind],
+        actor_kind=ActorKind.API_KEY,
+    )
 
 
 def _record(kind: str, row: ServerKey, user: User | None, address: str) -> None:

@@ -9,7 +9,9 @@ from django.contrib.admin.utils import unquote
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -149,11 +151,16 @@ class PersonAdmin(RecordAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
         shown: list[Any] = [(None, {"fields": ("organization", *NAMES, "status")})]
         if obj:
-            description = _("To change this, add an employment record.")
-            fields = {"fields": EMPLOYMENT_FIELDS, "description": description}
+            fields = {"fields": EMPLOYMENT_FIELDS, "description": _how_to_change(obj)}
             shown.append((_("Employment"), fields))
             shown.append((_("Dates"), {"fields": TIMES}))
         return shown
+
+
+def _how_to_change(person: Person) -> str:
+    """What the page of a person says above their employment."""
+    address = f"{reverse('admin:people_employmentrecord_add')}?person={person.pk}"
+    return format_html('<a href="{}">{}</a>', address, _("Add an employment record to change this"))
 
 
 @admin.register(PersonProfile)

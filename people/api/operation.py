@@ -42,7 +42,9 @@ class Operation:
 
     `path` is below /api/v1/. `query` and `request` check parameters and body. `response` is the
     shape of one resource; `lists` says that the answer has a list of them, and `pages` that it has
-    a cursor. An operation `on_version` changes a record and requires its entity tag.
+    a cursor. An operation `on_version` changes a record and requires its entity tag. `projection`
+    are the fields of one resource that may be answered over MCP, by their paths; nothing else is,
+    and without any the operation is not available there.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Operation:
     on_version: bool = False
     also: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
+    projection: tuple[str, ...] = ()
 
     @property
     def is_read(self) -> bool:

@@ -45,6 +45,11 @@ PATHS = {
     "api/sdk/events",
     "api/sdk/chat/transcripts",
     "api/sdk/openapi.json",
+    # The HR endpoint of a workspace
+    "w/<slug:workspace>/api/mcp",
+    "w/<slug:workspace>/api/mcp/.well-known/oauth-protected-resource",
+    ".well-known/oauth-protected-resource/w/<slug:workspace>/api/mcp",
+    "w/<slug:workspace>/auth.md",
     # The HR API, whose contract names each address
     *(
         "w/<slug:workspace>/api/v1/" + one.path.replace("{", "<str:").replace("}", ">")

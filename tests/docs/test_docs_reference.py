@@ -12,6 +12,7 @@ from mcp_protocol import errors, methods
 from mcp_protocol.revisions import REVISIONS
 from oauth.grants import codes, pairs
 from oauth.scopes import ScopeSet, parse
+from people.api import errors as hr_errors
 from tests.docs.doc_pages import ROOT, page, section, table, words
 from tests.drivers.data_tools import TOOLS
 from tools_registry import registry
@@ -209,5 +210,5 @@ def test_the_audit_page_lists_every_reason() -> None:
     reviewed = {"approval_required", "policy_denied", "quota_exceeded", "document_changed"}
     questions = {"input_required", "missing_capability"}
     ours = _kinds(ToolFailure) | set(calls.FAILURES) | refused | limits | questions | reviewed
-    ours |= {row.unknown for row in rows}
+    ours |= {row.unknown for row in rows} | set(hr_errors.STATUSES) - {"authentication_required"}
     assert listed - {"rpc_", "rpc_32601"} == ours

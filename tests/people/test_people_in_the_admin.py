@@ -106,6 +106,10 @@ def test_a_second_person_with_the_same_address_is_refused(browser: Client, offic
 def test_employment_changes_by_a_record(browser: Client, office: Office) -> None:
     boss, person = office.person(), office.person(job_title="Engineer")
     address = page("employmentrecord", "add")
+    assert (
+        f"{address}?person={person.pk}"
+        in browser.get(page("person", "change", person.pk)).content.decode()
+    )
     shown = browser.get(address, {"person": person.pk}).content.decode()
     assert 'value="Engineer"' in shown
     assert person.pk in shown

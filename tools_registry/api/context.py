@@ -115,12 +115,14 @@ class ToolContext:
     """On whose behalf a tool runs, and how it speaks to the caller meanwhile.
 
     `visible_tools()` are the tools that this caller could call now. `call_id` is this call's alone,
-    the same at each step of it: a key for what must not be done twice.
+    the same at each step of it: a key for what must not be done twice. A call with an API key has
+    no user; `credential_id` is the key's.
     """
 
     organization_id: str
     user_id: str
     public_url: str
+    credential_id: str = ""
     workspace: Workspace = field(repr=False)
     customer: Customer | None = None
     call_id: str = ""

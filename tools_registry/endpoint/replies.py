@@ -88,10 +88,12 @@ def _prompt_result(prompt: Any, outcome: Succeeded, revision: Revision) -> JsonO
 
 def _refusal(
     invocation: Invocation, outcome: Refused, revision: Revision, surface: McpSurface, host: str
-) -> ProtocolError:
+) -> Reply:
     if outcome.verdict is not None:
         return rates.refusal(outcome.verdict, revision, surface.codes)
     decision, challenge = outcome.decision, ""
+    if decision.layer in surface.refused_as_results and invocation.kind.method == "tools/call":
+        return failures.refused_call(decision.reason, decision.message, revision)
     # Only a scope can be requested again, so only its refusal has a challenge and a 403.
     if decision.scope:
         scope = _to_request(invocation, decision.scope, revision)

@@ -37,6 +37,8 @@ class Challenges(Protocol):
 class McpSurface(Surface):
     """What MCP over HTTP needs to know of an endpoint besides.
 
+    Refusals of a layer in `refused_as_results` are results of tools with `isError`.
+
     `limits` names the setting with the rate limit of each group of methods. `descriptor` is the
     body of a GET, which is refused without one, and `bare_initialize` the answer to `initialize`
     without params.
@@ -49,6 +51,7 @@ class McpSurface(Surface):
     instructions: str
     descriptor: Callable[[], JsonObject] | None
     bare_initialize: Callable[[], JsonObject]
+    refused_as_results: frozenset[str] = frozenset()
 
 
 def _server() -> Server:

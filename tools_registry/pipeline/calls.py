@@ -20,7 +20,6 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection
 
 from audit import outcomes, record
-from audit.outcomes import ActorKind
 from audit.record import Execution
 from mcp_protocol import client_capabilities, input_requests
 from mcp_protocol.json_writer import dumps
@@ -338,7 +337,7 @@ def _execution(
     """What the audit row says of a call, and of its outcome if it is over."""
     actor, customer = invocation.actor, invocation.customer
     call = Execution(
-        actor_kind=ActorKind.MCP_CLIENT if actor is None else actor.kind,
+        actor_kind=invocation.principal.actor_kind if actor is None else actor.kind,
         address=invocation.address if actor is None else actor.address,
         surface=invocation.surface.name,
         method=invocation.kind.method,

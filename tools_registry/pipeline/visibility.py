@@ -58,6 +58,7 @@ def context(
     return ToolContext(
         organization_id=ids.text(who.organization_id),
         user_id=ids.text(who.user_id),
+        credential_id=ids.text(who.token_id),
         public_url=settings.HALO_PUBLIC_URL,
         workspace=ORGANIZATION_FACTS,
         channel=channel or Silence(),

@@ -108,6 +108,10 @@ OPERATIONS: Final = (
             "environment": {"type": "live", "sandbox": False},
             "actor": {"type": "api_key", "key_id": "0199b1f0-0000-7000-8000-000000000001"},
         },
+        projection=(
+            *("organisation.id", "api_key.key_id", "api_key.scopes"),
+            *("environment.type", "environment.sandbox", "actor.type", "actor.key_id"),
+        ),
     ),
     Operation(
         id="getOrganisation",

@@ -166,6 +166,14 @@ PROFILE_EXAMPLE: Final = {
     },
     "updated_at": "2026-01-05T09:00:00Z",
 }
+# Over MCP a person is who they are at work: no staff id, and hours as a part of full time only.
+PERSON_PROJECTION: Final = (
+    *("id", "display_name", "first_name", "preferred_name", "last_name", "work_email"),
+    *("job_title", "department.id", "department.name", "manager.id", "manager.display_name"),
+    *("work_place.id", "work_place.label", "work_type.id", "work_type.label"),
+    *("working_pattern.id", "working_pattern.label", "fte", "status"),
+    *("start_date", "end_date", "updated_at"),
+)
 OPERATIONS: Final = (
     Operation(
         id="listPeople",
@@ -178,6 +186,7 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=PERSON_EXAMPLE,
+        projection=PERSON_PROJECTION,
     ),
     Operation(
         id="getPerson",

@@ -52,11 +52,12 @@ class Command(BaseCommand):
         )
         secret = server_keys.issue(row, user=None, address=ADDRESS).secret
         root = addresses.url(f"/w/{organization.slug}/api")
-        found = {"key": secret, "api_url": f"{root}/v1"}
+        found = {"key": secret, "mcp_url": f"{root}/mcp", "api_url": f"{root}/v1"}
         if options["json"]:
             self.stdout.write(json.dumps(found))
             return
         self.stdout.write(f"API key (shown once): {found['key']}")
+        self.stdout.write(f"HR endpoint for MCP:  {found['mcp_url']}")
         self.stdout.write(f"HR API:               {found['api_url']}")
 
     def _list(self, options: dict[str, Any]) -> None:

@@ -46,6 +46,7 @@ def test_a_key_is_made_on_the_page_shown_once_and_revoked(office: Office, admin:
     row = ServerKey.objects.get()
     text = shown.content.decode()
     secret = text[text.index("hhr_live_") :][:52]
+    assert f"/w/{office.organization.slug}/api/mcp" in text
     assert row.checksum == ids.sha256_hex(secret)
     assert (row.kind, row.scope, row.created_by) == ("live", "people:read", User.objects.get())
     program = with_secret(office, secret)
@@ -241,6 +242,7 @@ def test_the_command_makes_lists_and_revokes_keys(office: Office) -> None:
     slug = office.organization.slug
     made = json.loads(run("create", "--workspace", slug, "--scopes", "people:read", "--json"))
     assert made["api_url"].endswith(f"/w/{slug}/api/v1")
+    assert made["mcp_url"].endswith(f"/w/{slug}/api/mcp")
     program = with_secret(office, made["key"])
     ServerKey.objects.filter(pk=program.row.pk).delete()
     assert program.get("people").status == 200

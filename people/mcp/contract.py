@@ -1,0 +1,101 @@
+"""Schemas of tools from the contract of the HR API, and the fingerprint of what MCP offers."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import orjson
+
+from people.api import routes
+from people.api.operation import Operation
+from people.api.operations import ALL
+from people.mcp import projections
+from tools_registry.api import Tool
+
+EXPOSED: Final = {one.id: one for one in ALL if one.projection}
+# What only a document says, and no instance is checked by.
+NOT_CHECKED: Final = frozenset({"readOnly", "description", "examples"})
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return routes.document()
+
+
+def resource(operation: Operation) -> dict[str, Any]:
+    """Returns the schema of one projected resource."""
+    content = _described(operation)["responses"][str(operation.status)]["content"]
+    data = _whole(content["application/json"]["schema"])["properties"]["data"]
+    described = data["items"] if operation.lists else data
+    return projections.schema(described, projections.fields(operation.projection))
+
+
+def answer(operation: Operation) -> dict[str, Any]:
+    """Returns the schema of a projected answer."""
+    one = resource(operation)
+    properties: dict[str, Any] = {
+        "data": {"type": "array", "items": one} if operation.lists else one
+    }
+    if operation.pages:
+        properties["pagination"] = {
+            "type": "object",
+            "properties": {
+                "next_cursor": {"type": ["string", "null"]},
+                "has_more": {"type": "boolean"},
+                "limit": {"type": "integer"},
+            },
+            "required": ["next_cursor", "has_more", "limit"],
+        }
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def parameters(operation: Operation, names: Iterable[str]) -> dict[str, Any]:
+    """Returns the schemas of some query parameters, by name."""
+    described = {one["name"]: one for one in _described(operation)["parameters"]}
+    return {
+        name: {**described[name]["schema"], "description": described[name].get("description", "")}
+        for name in names
+    }
+
+
+def fingerprint(tools: Iterable[Tool]) -> str:
+    """Returns 16 digits that change with any tool, schema, scope or projection, and else never."""
+    offered = [
+        [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema]
+        for tool in sorted(tools, key=lambda one: one.name)
+    ]
+    operations = [
+        [one.id, one.method, one.path, one.scope, one.projection, resource(one)]
+        for one in EXPOSED.values()
+    ]
+    packed = orjson.dumps([offered, operations], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(packed).hexdigest()[:16]
+
+
+def _described(operation: Operation) -> Mapping[str, Any]:
+    path = _document()["paths"][f"/{routes.PREFIX}{operation.path}"]
+    found: Mapping[str, Any] = path[operation.method.lower()]
+    return found
+
+
+def _whole(described: Any) -> Any:
+    """The schema with what it refers to in its place: clients follow no reference."""
+    if isinstance(described, list):
+        return [_whole(one) for one in described]
+    if not isinstance(described, dict):
+        return described
+    if "$ref" in described:
+        name = described["$ref"].rpartition("/")[2]
+        return _whole(_document()["components"]["schemas"][name])
+    if len(described.get("allOf", ())) == 1:
+        return _whole(described["allOf"][0])
+    return {
+        name: _properties(inner) if name == "properties" else _whole(inner)
+        for name, inner in described.items()
+        if name not in NOT_CHECKED
+    }
+
+
+def _properties(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _whole(inner) for name, inner in described.items()}

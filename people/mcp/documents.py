@@ -1,0 +1,66 @@
+"""Public documents of a workspace's endpoint: its metadata, and how to get access.
+
+Both are the same whether the workspace exists or not, and made from the same facts.
+"""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from oauth import addresses
+from oauth.endpoints import replies
+from people.mcp import contract, surface
+
+CACHED = {"Cache-Control": "public, max-age=300", "Vary": "Host"}
+
+
+def scopes_supported() -> list[str]:
+    """Returns the scopes of the operations that are available over MCP."""
+    return sorted({one.scope for one in contract.EXPOSED.values() if one.scope})
+
+
+@replies.accepts("GET", "HEAD")
+def metadata(request: HttpRequest, workspace: str) -> HttpResponse:
+    """Returns the metadata of the resource (RFC 9728); without an issuer, keys are the only way."""
+    document: dict[str, Any] = {
+        "resource": _resource(request, workspace),
+        "authorization_servers": [],
+        "scopes_supported": scopes_supported(),
+        "bearer_methods_supported": ["header"],
+        "resource_name": surface.SERVER.title,
+        "resource_documentation": addresses.url(f"/w/{workspace}/auth.md"),
+    }
+    return JsonResponse(document, headers=CACHED)
+
+
+@replies.accepts("GET", "HEAD")
+def access(request: HttpRequest, workspace: str) -> HttpResponse:
+    """Returns how programs and people get access, for both to read."""
+    resource = _resource(request, workspace)
+    described = addresses.metadata_as_reached(request.get_host(), surface.path_of(workspace))
+    scopes = "\n".join(f"- `{scope}`" for scope in scopes_supported())
+    text = f"""# Access to HollyHR
+
+- Access mode: API keys as bearer. OAuth is not configured.
+- MCP endpoint: {resource}
+- Protected resource metadata: {described}
+- REST API: {addresses.url(f"/w/{workspace}/api/v1")}
+
+An admin of the organization makes an API key at {addresses.url("/api-keys")} and
+chooses its scopes. Send it as `Authorization: Bearer hhr_live_...`; a key that begins
+with `hhr_test_` sees a sandbox.
+
+## Scopes of the MCP endpoint
+
+{scopes}
+
+## Changes
+
+Nothing can be changed over MCP. Answers have the fields that were reviewed for AI clients only:
+never home addresses, pay, bank or tax data, reasons of absences, or links.
+"""
+    return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=CACHED)
+
+
+def _resource(request: HttpRequest, workspace: str) -> str:
+    return addresses.resource_as_reached(request.get_host(), surface.path_of(workspace))

@@ -1,0 +1,29 @@
+"""The tools of the HR endpoint as a source; they are the same for every workspace."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from people.mcp import tools
+from tools_registry.api import Prompt, Resource, ResourceTemplate, Tool
+
+
+class HrTools:
+    """What every workspace offers."""
+
+    def find(self, name: str, organization_id: UUID) -> Tool | None:  # noqa: ARG002  the port's
+        return next((tool for tool in tools.all_tools() if tool.name == name), None)
+
+    def tools(self, organization_id: UUID) -> Sequence[Tool]:  # noqa: ARG002  the port's
+        return tools.all_tools()
+
+    def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
+        return None
+
+    def resources(self, organization_id: UUID) -> Sequence[Resource]:  # noqa: ARG002  the port's
+        return ()
+
+    def templates(self, organization_id: UUID) -> Sequence[ResourceTemplate]:  # noqa: ARG002  the port's
+        return ()
+
+    def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
+        return ()

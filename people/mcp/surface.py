@@ -1,0 +1,127 @@
+"""The MCP surface of HR records: one value for all workspaces, and a copy for each address.
+
+A workspace is an audience: its copy accepts its own keys and names its own metadata. Whether the
+workspace exists is not looked up, so that a caller without a valid key learns nothing.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from mcp_protocol import errors
+from mcp_protocol.capabilities import ONLY_TOOLS, Server, capabilities
+from mcp_protocol.revisions import Revision
+from mcp_protocol.strict_json import JsonObject
+from oauth import addresses, server_keys
+from oauth.credentials import Verifiers
+from oauth.scopes import ScopeSet
+from people.mcp.source import HrTools
+from tools_registry.api import Guarded
+from tools_registry.endpoint.surface import McpSurface
+from tools_registry.pipeline import gate
+from tools_registry.pipeline.gate import Decision, Switches
+from tools_registry.registry import Catalogue
+
+NAME: Final = "people"
+SLUG: Final = r"[-a-zA-Z0-9_]{1,63}"
+PATH: Final = re.compile(rf"/w/({SLUG})/api/mcp/?")
+# Names are taken from paths of strangers too.
+MAX_CACHED: Final = 1_024
+# What a client may request first, as the document prints it.
+HINT: Final = "organisation:read people:read reference:read time_off:read"
+INSTRUCTIONS: Final = (
+    "HR records of one organization. Start with whoami. The organization is that of the API key: "
+    "no tool takes a tenant. Home addresses, pay, documents and reasons of absences are never "
+    "answered; do not ask people for them."
+)
+SERVER: Final = Server(
+    name="hollyhr",
+    title="HollyHR",
+    description="HR records of one organization, projected for AI clients.",
+    offers=ONLY_TOOLS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenges:
+    """The challenges of a workspace, in the form that its document prints."""
+
+    path: str
+
+    def unauthorized(self, error: str | None = None, *, host: str) -> str:  # noqa: ARG002  the port's
+        return self._challenge(HINT, host)
+
+    def insufficient_scope(self, scope: str, *, host: str) -> str:
+        return self._challenge(scope, host)
+
+    def _challenge(self, scope: str, host: str) -> str:
+        metadata = addresses.metadata_as_reached(host, self.path)
+        return f'Bearer resource_metadata="{metadata}", scope="{scope}"'
+
+
+def path_of(workspace: str) -> str:
+    return f"/w/{workspace}/api/mcp"
+
+
+def at(path: str) -> McpSurface | None:
+    """Returns the surface at a path, or None."""
+    match = PATH.fullmatch(path)
+    return of(match[1]) if match else None
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def of(workspace: str) -> McpSurface:
+    """Returns the surface of a workspace; the same object each time."""
+    return replace(SURFACE, credentials=_keys(workspace), challenges=Challenges(path_of(workspace)))
+
+
+def _keys(workspace: str | None) -> Verifiers:
+    return {
+        server_keys.PREFIXES[kind]: server_keys.verifier(kind, workspace)
+        for kind in server_keys.HR_KINDS
+    }
+
+
+def _scope(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision | None:
+    if not tool.scope or tool.scope in map(str, scope):
+        return None
+    message = f"The API key needs the scope {tool.scope}. Ask an admin for a key that has it."
+    return Decision(
+        allowed=False,
+        reason="permission_denied",
+        layer="scope",
+        message=message,
+        scope=tool.scope,
+    )
+
+
+def _bare_initialize() -> JsonObject:
+    revision = Revision.V2025_11_25
+    return {
+        "protocolVersion": revision.value,
+        "capabilities": capabilities(SERVER, revision),
+        "serverInfo": {"name": SERVER.name, "version": SERVER.version},
+    }
+
+
+# Calls are found by the name of this one; it accepts the keys of every workspace.
+SURFACE: Final = McpSurface(
+    name=NAME,
+    credentials=_keys(None),
+    catalogue=Catalogue(lambda: (HrTools(),)),
+    layers={"flag": gate.LAYERS["flag"], "scope": _scope},
+    approvable=frozenset(),
+    limits={
+        "tools_list": "HALO_RATE_TOOLS_LIST",
+        "tools_call": "HALO_RATE_TOOLS_CALL",
+        "other": "HALO_RATE_OTHER",
+    },
+    codes=errors.HALO,
+    challenges=Challenges(path_of("")),
+    server=lambda: SERVER,
+    instructions=INSTRUCTIONS,
+    descriptor=None,
+    bare_initialize=_bare_initialize,
+    refused_as_results=frozenset({"scope"}),
+)
