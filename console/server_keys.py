@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
@@ -19,6 +21,7 @@ from django.views.decorators.http import require_http_methods
 from oauth import addresses, expiry, server_keys
 from oauth.endpoints import replies
 from oauth.principal import KeyKind
+from people.mcp import budget
 from workspace.administration.access import organizations_administered
 from workspace.models import Organization, User
 
@@ -83,6 +86,16 @@ HR: Final = KeysPage(
         gettext_lazy("HR API"): "/w/{workspace}/api/v1",
     },
 )
+
+
+@dataclass(frozen=True, slots=True)
+class DataUse:
+    """Records of people that left over MCP in 24 hours, with the name of the key of each hour."""
+
+    organization: Organization
+    total: int
+    limit: int
+    hours: list[tuple[str, budget.Hour]]
 
 
 RECORDS: Final = {
@@ -177,8 +190,20 @@ def revoke(request: HttpRequest, user: User, *, page: KeysPage, key_id: UUID) ->
 def _list(request: HttpRequest, user: User, page: KeysPage, form: NewKeyForm) -> HttpResponse:
     rows = server_keys.of_organizations(organizations_administered(user), page.kinds)
     context = {"form": form, "keys": server_keys.listed(rows[:MAX_LISTED]), "page": page}
+    if page is HR:
+        context["uses"] = [_use(one) for one in _organizations(user)]
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     return render(request, "console/server_keys.html", context, status=status)
+
+
+def _use(organization: Organization) -> DataUse:
+    """What an organization's AI clients were answered in the last 24 hours."""
+    hours = budget.by_hour(organization.pk, timezone.now() - budget.WINDOW)
+    keys = server_keys.of_organizations([organization.pk], server_keys.HR_KINDS)
+    names = dict(keys.values_list("pk", "name"))
+    listed = [(names.get(one.key_id, ""), one) for one in hours]
+    total = sum(one.rows for one in hours)
+    return DataUse(organization, total, settings.HALO_HR_DAILY_ROWS, listed)
 
 
 def _organizations(user: User) -> "list[Organization]":

@@ -70,6 +70,10 @@ BEAT: Final[Mapping[str, Mapping[str, Any]]] = {
         "task": "people.carry_over",
         "schedule": crontab(hour="3", minute="45"),
     },
+    "prune-use-of-personal-data": {
+        "task": "people.prune_data_use",
+        "schedule": crontab(hour="3", minute="50"),
+    },
     "prune-repeatable-requests": {
         "task": "ingestion.prune_repeatable_requests",
         "schedule": timedelta(hours=1),

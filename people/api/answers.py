@@ -15,19 +15,18 @@ def one(
     shape: type[Serializer],
     row: Any,
     *,
-    rows: int = 0,
     context: Mapping[str, Any] | None = None,
     also: Mapping[str, Any] | None = None,
 ) -> Answer:
-    """Returns one resource with its entity tag; `rows` counts records of people."""
+    """Returns one resource with its entity tag."""
     body = shape(row, context=dict(context or {})).data
-    return Answer({"data": body, **(also or {})}, etags.of(body, getattr(row, "version", 1)), rows)
+    return Answer({"data": body, **(also or {})}, etags.of(body, getattr(row, "version", 1)))
 
 
 def many(
     shape: type[Serializer], rows: Iterable[Any], *, context: Mapping[str, Any] | None = None
 ) -> Answer:
-    """Returns a list without pages, of what is no record of a person."""
+    """Returns a list without pages."""
     return Answer({"data": shape(rows, many=True, context=dict(context or {})).data})
 
 
@@ -37,11 +36,9 @@ def paged(
     query: Mapping[str, Any],
     order: Order,
     *,
-    is_personal: bool = False,
     context: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Returns the page that a query asks for."""
     found = paging.page(rows, query, order)
     body = shape(found.rows, many=True, context=dict(context or {})).data
-    counted = len(found.rows) if is_personal else 0
-    return Answer({"data": body, "pagination": found.pagination}, rows=counted)
+    return Answer({"data": body, "pagination": found.pagination})

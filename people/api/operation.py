@@ -29,11 +29,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an operation answers: the body, and how many records of people are in it."""
+    """What an operation answers, with the entity tag of a resource."""
 
     body: Mapping[str, Any]
     etag: str = ""
-    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,9 @@ class Operation:
     shape of one resource; `lists` says that the answer has a list of them, and `pages` that it has
     a cursor. An operation `on_version` changes a record and requires its entity tag. `projection`
     are the fields of one resource that may be answered over MCP, by their paths; nothing else is,
-    and without any the operation is not available there.
+    and without any the operation is not available there. `name=Text` answers the text in place of
+    the value. `hidden` are parameters that are not available over MCP, because they would tell what
+    the projection leaves out. Resources of a `personal` operation are records of people.
     """
 
     id: str
@@ -63,10 +64,18 @@ class Operation:
     also: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     projection: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    personal: bool = False
 
     @property
     def is_read(self) -> bool:
         return self.method == READ
+
+    def rows(self, body: Mapping[str, Any]) -> int:
+        """Returns how many records of people an answer has."""
+        if not self.personal:
+            return 0
+        return len(body["data"]) if self.lists else 1
 
 
 Operations = Sequence[Operation]

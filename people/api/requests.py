@@ -53,7 +53,7 @@ def is_known(request: Request, etag: str) -> bool:
 
 def _run(operation: Operation, call: Call) -> Mapping[str, Any]:
     found = operation.run(call)
-    return {"body": found.body, "etag": found.etag, "rows": found.rows}
+    return {"body": found.body, "etag": found.etag, "rows": operation.rows(found.body)}
 
 
 def _single(request: Request) -> dict[str, str]:

@@ -25,18 +25,13 @@ def _document() -> Mapping[str, Any]:
 
 def resource(operation: Operation) -> dict[str, Any]:
     """Returns the schema of one projected resource."""
-    content = _described(operation)["responses"][str(operation.status)]["content"]
-    data = _whole(content["application/json"]["schema"])["properties"]["data"]
-    described = data["items"] if operation.lists else data
-    return projections.schema(described, projections.fields(operation.projection))
+    found: dict[str, Any] = _projected(operation)
+    return found["items"] if operation.lists else found
 
 
 def answer(operation: Operation) -> dict[str, Any]:
     """Returns the schema of a projected answer."""
-    one = resource(operation)
-    properties: dict[str, Any] = {
-        "data": {"type": "array", "items": one} if operation.lists else one
-    }
+    properties: dict[str, Any] = {"data": _projected(operation)}
     if operation.pages:
         properties["pagination"] = {
             "type": "object",
@@ -50,12 +45,45 @@ def answer(operation: Operation) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+def _projected(operation: Operation) -> dict[str, Any]:
+    content = _described(operation)["responses"][str(operation.status)]["content"]
+    data = _whole(content["application/json"]["schema"])["properties"]["data"]
+    return projections.schema(data, projections.fields(operation.projection))
+
+
+def summary(operation: Operation) -> dict[str, str]:
+    """Returns what an operation is, in a line."""
+    return {
+        "operation_id": operation.id,
+        "method": operation.method,
+        "path": f"/{operation.path}",
+        "scope": operation.scope,
+        "summary": operation.summary,
+    }
+
+
 def parameters(operation: Operation, names: Iterable[str]) -> dict[str, Any]:
     """Returns the schemas of some query parameters, by name."""
-    described = {one["name"]: one for one in _described(operation)["parameters"]}
+    described = query_parameters(operation)
+    return {name: described[name] for name in names}
+
+
+def query_parameters(operation: Operation) -> dict[str, Any]:
+    """Returns the schemas of the query parameters that are available over MCP, by name."""
+    found = _parameters(operation, "query")
+    return {name: schema for name, schema in found.items() if name not in operation.hidden}
+
+
+def path_parameters(operation: Operation) -> dict[str, Any]:
+    """Returns the schemas of the parameters of the path, by name."""
+    return _parameters(operation, "path")
+
+
+def _parameters(operation: Operation, place: str) -> dict[str, Any]:
     return {
-        name: {**described[name]["schema"], "description": described[name].get("description", "")}
-        for name in names
+        one["name"]: {**one["schema"], "description": one.get("description", "")}
+        for one in _described(operation).get("parameters", ())
+        if one["in"] == place
     }
 
 

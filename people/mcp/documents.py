@@ -57,7 +57,8 @@ with `hhr_test_` sees a sandbox.
 ## Changes
 
 Nothing can be changed over MCP. Answers have the fields that were reviewed for AI clients only:
-never home addresses, pay, bank or tax data, reasons of absences, or links.
+never home addresses, pay, bank or tax data, reasons of absences, or links. Records of
+people have a budget for 24 hours.
 """
     return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=CACHED)
 

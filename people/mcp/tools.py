@@ -1,82 +1,142 @@
-"""The tools of the HR endpoint: each runs operations of the HR API and projects their answers."""
+"""The tools of the HR endpoint: contract-aware ones, and those for common work."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import cache
 from typing import Any, Final
-from uuid import UUID
 
-from rest_framework.exceptions import ValidationError
+from django.utils import timezone
 
-from oauth import server_keys
-from oauth.principal import Unauthenticated
-from people import changes
-from people.access import NotFound
-from people.api import callers, errors
-from people.api.errors import ApiError
-from people.api.operation import Call, Operation
-from people.api.paging import DEFAULT_LIMIT
-from people.mcp import contract, projections
-from tools_registry.api import Arguments, Facts, Invalid, Tool, ToolContext, ToolFailure
-from tools_registry.api import NotFound as NoSuchRecord
+from people.mcp import contract, running
+from people.mcp.contract import EXPOSED
+from people.mcp.running import OperationCall
+from tools_registry.api import Arguments, Facts, Invalid, NotFound, Run, Tool, ToolContext
 
-SEARCHED = ("search", "limit", "cursor")
-
-
-class Refused(ToolFailure):
-    """An operation refused the call for what no correction of arguments changes."""
-
-    kind = "refused"
-
-
-class KeyEnded(ToolFailure):
-    """The key of the call was revoked, or has expired, while the call ran."""
-
-    kind = "token_ended"
-
-
-FAILURES: Final[Mapping[str, type[ToolFailure]]] = {
-    "invalid_request": Invalid,
-    "not_found": NoSuchRecord,
+SEARCHED: Final = ("search", "limit", "cursor")
+LISTED: Final = ("person_id", "status", "from", "to", "limit", "cursor", "updated_since", "sort")
+# What a person has ahead of them, in get_person_context.
+AHEAD: Final = timedelta(days=90)
+MAX_AHEAD: Final = 10
+KEY: Final = {"type": "string", "minLength": 1, "maxLength": 64}
+TEXT: Final = {"type": "string"}
+OF_A_PERSON: Final[Mapping[str, Any]] = {
+    "properties": {"person_id": KEY},
+    "required": ("person_id",),
+}
+DESCRIBED: Final = dict.fromkeys(("operation_id", "method", "path", "scope", "summary"), TEXT)
+# What call_api_operation passes on.
+ARGUMENTS: Final = {
+    "type": "object",
+    "properties": {
+        "pathParams": {"type": "object", "additionalProperties": KEY},
+        "query": {
+            "type": "object",
+            "additionalProperties": {"type": ["string", "integer", "boolean"]},
+        },
+    },
+    "additionalProperties": False,
+}
+REFERENCE: Final[Mapping[str, str]] = {
+    "statuses": "listReferenceStatuses",
+    "work_types": "listReferenceWorkTypes",
+    "work_places": "listReferenceWorkPlaces",
+    "document_types": "listReferenceDocumentTypes",
+    "time_off_statuses": "listReferenceTimeOffStatuses",
+    "time_off_categories": "listReferenceTimeOffCategories",
 }
 
 
-def run(operation: Operation, context: ToolContext, query: Mapping[str, Any]) -> Facts:
-    """Returns the projected answer of an operation. Raises ToolFailure."""
-    try:
-        key = server_keys.active(UUID(context.credential_id))
-        found = operation.run(Call(callers.records_of(key), key, query=_checked(operation, query)))
-    except Unauthenticated:
-        raise KeyEnded("The key is no longer valid.") from None
-    except (ApiError, NotFound, changes.Refused, ValidationError) as problem:
-        raise _failure(errors.of(problem, context.call_id)) from None
-    return Facts(projections.answer(operation, found.body), row_count=found.rows)
-
-
-def _checked(operation: Operation, query: Mapping[str, Any]) -> Mapping[str, Any]:
-    if operation.query is None:
-        return {}
-    shape = operation.query(data=dict(query))
-    shape.is_valid(raise_exception=True)
-    found: Mapping[str, Any] = shape.validated_data
-    return found
-
-
-def _failure(problem: ApiError) -> ToolFailure:
-    """The failure of a tool for a refusal of the HR API; `reason` is its code."""
-    field = problem.details[0].field if problem.details else ""
-    message = problem.details[0].issue if problem.details else problem.message
-    kind = FAILURES.get(problem.code, Refused)
-    return kind(message, field=field, reason=problem.code)
-
-
 def whoami(context: ToolContext, _arguments: Arguments) -> Facts:
-    found = run(contract.EXPOSED["getApiPrincipal"], context, {})
-    value: Any = found.value
+    value: Any = running.one(context, OperationCall(EXPOSED["getApiPrincipal"])).value
     return Facts({**value["data"], "catalogue_version": catalogue_version()})
 
 
 def search_people(context: ToolContext, arguments: Arguments) -> Facts:
-    return run(contract.EXPOSED["listPeople"], context, arguments)
+    return running.one(context, OperationCall(EXPOSED["listPeople"], query=arguments))
+
+
+def get_person(context: ToolContext, arguments: Arguments) -> Facts:
+    return running.one(context, OperationCall(EXPOSED["getPerson"], path=arguments))
+
+
+def get_person_context(context: ToolContext, arguments: Arguments) -> Facts:
+    """A person, what they are employed as and their links; absences if the key may read them."""
+    parts = {"person": "getPerson", "employment": "getPersonEmployment"}
+    parts |= {"org_links": "getPersonOrgLinks"}
+    asked = {name: OperationCall(EXPOSED[one], path=arguments) for name, one in parts.items()}
+    if "time_off:read" in running.key_of(context).scopes:
+        today = timezone.localdate()
+        days = {"from": today.isoformat(), "to": (today + AHEAD).isoformat()}
+        query = {**days, "person_id": arguments["person_id"], "limit": MAX_AHEAD}
+        asked["time_off_balance"] = OperationCall(
+            EXPOSED["getPersonTimeOffBalance"], path=arguments
+        )
+        asked["upcoming_time_off"] = OperationCall(EXPOSED["listTimeOff"], query=query)
+    bodies, rows = running.several(context, list(asked.values()))
+    found = {name: body["data"] for name, body in zip(asked, bodies, strict=True)}
+    empty = dict.fromkeys(("time_off_balance", "upcoming_time_off"))
+    return Facts({**empty, **found}, row_count=rows)
+
+
+def list_time_off(context: ToolContext, arguments: Arguments) -> Facts:
+    return running.one(context, OperationCall(EXPOSED["listTimeOff"], query=arguments))
+
+
+def get_time_off(context: ToolContext, arguments: Arguments) -> Facts:
+    return running.one(context, OperationCall(EXPOSED["getTimeOff"], path=arguments))
+
+
+def list_reference(context: ToolContext, arguments: Arguments) -> Facts:
+    operation = EXPOSED[REFERENCE[arguments["kind"]]]
+    return running.one(context, OperationCall(operation))
+
+
+def list_api_operations(context: ToolContext, _arguments: Arguments) -> Facts:
+    scopes = running.key_of(context).scopes
+    operations = [
+        {
+            **contract.summary(one),
+            "is_permitted": not one.scope or one.scope in scopes,
+        }
+        for one in EXPOSED.values()
+    ]
+    return Facts({"operations": operations, "catalogue_version": catalogue_version()})
+
+
+def get_api_operation(_context: ToolContext, arguments: Arguments) -> Facts:
+    operation = _operation(arguments["operation_id"])
+    return Facts(
+        {
+            **contract.summary(operation),
+            "path_params": contract.path_parameters(operation),
+            "query": contract.query_parameters(operation),
+            "answer": contract.answer(operation),
+        }
+    )
+
+
+def call_api_operation(context: ToolContext, arguments: Arguments) -> Facts:
+    operation = _operation(arguments["operation_id"])
+    given = arguments.get("args", {})
+    asked = OperationCall(operation, given.get("pathParams", {}), given.get("query", {}))
+    _require(asked, contract.path_parameters(operation))
+    found = running.one(context, asked)
+    return Facts({"operation_id": operation.id, "answer": found.value}, row_count=found.row_count)
+
+
+def _operation(name: str) -> Any:
+    if name not in EXPOSED:
+        raise NotFound(
+            "There is no such operation. list_api_operations names them.", field="operation_id"
+        )
+    return EXPOSED[name]
+
+
+def _require(asked: OperationCall, described: Mapping[str, Any]) -> None:
+    """Raises NotFound unless exactly the parameters of the path are given."""
+    if set(asked.path) != set(described):
+        names = ", ".join(described) or "none"
+        raise Invalid(f"Send these path parameters: {names}.", field="args.pathParams")
 
 
 @cache
@@ -86,44 +146,179 @@ def catalogue_version() -> str:
 
 @cache
 def all_tools() -> tuple[Tool, ...]:
-    """Returns the tools; made when they are first asked for, since their schemas take a second."""
-    principal = contract.resource(contract.EXPOSED["getApiPrincipal"])
-    people = contract.EXPOSED["listPeople"]
+    """Returns the tools; made when they are first asked for."""
     return (
-        Tool(
-            name="whoami",
-            title="Who am I",
-            description=(
-                "Read what this connection is: the organization, the API key and its scopes, live "
-                "records or the sandbox, and the version of the catalogue of tools. Start here."
-            ),
-            input_schema={"type": "object", "properties": {}, "additionalProperties": False},
-            output_schema={
-                **principal,
-                "properties": {**principal["properties"], "catalogue_version": {"type": "string"}},
-                "required": [*principal["required"], "catalogue_version"],
-            },
-            run=whoami,
-            scope="",
-            read_only=True,
+        *_contract_tools(),
+        _principal_tool(),
+        *_people_tools(),
+        *_absence_tools(),
+        _reference_tool(),
+    )
+
+
+def _tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
+    properties = more.pop("properties", {})
+    return Tool(
+        name=run.__name__,
+        title=title,
+        description=description,
+        input_schema={
+            "type": "object",
+            "properties": properties,
+            "required": list(more.pop("required", ())),
+            "additionalProperties": False,
+        },
+        output_schema=more.pop("output"),
+        run=run,
+        scope=scope,
+        read_only=True,
+    )
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _principal_tool() -> Tool:
+    principal = contract.resource(EXPOSED["getApiPrincipal"])
+    version = {"catalogue_version": TEXT}
+    return _tool(
+        whoami,
+        "Who am I",
+        "Read what this connection is: the organization, the API key and its scopes, live records "
+        "or the sandbox, and the version of the catalogue of tools. Start here.",
+        "",
+        output={
+            **principal,
+            "properties": {**principal["properties"], **version},
+            "required": [*principal["required"], *version],
+        },
+    )
+
+
+def _people_tools() -> tuple[Tool, ...]:
+    people = EXPOSED["listPeople"]
+    return (
+        _tool(
+            search_people,
+            "Search people",
+            "Find people by a part of a name or work email, or list all of them: job, department, "
+            "manager, work place and dates. Send next_cursor as cursor for the next page. Home "
+            "addresses, pay and other private data are never included.",
+            people.scope,
+            properties=contract.parameters(people, SEARCHED),
+            output=contract.answer(people),
         ),
-        Tool(
-            name="search_people",
-            title="Search people",
-            description=(
-                "Find people by a part of a name or work email, or list all of them: job, "
-                f"department, manager, work place and dates. A page has {DEFAULT_LIMIT} people "
-                "unless limit says otherwise; send next_cursor as cursor for the next one. Home "
-                "addresses, pay and other private data are never included."
+        _tool(
+            get_person,
+            "Read a person",
+            "Read one person by the id that search_people answered.",
+            people.scope,
+            **OF_A_PERSON,
+            output=contract.answer(EXPOSED["getPerson"]),
+        ),
+        _tool(
+            get_person_context,
+            "Read a person with their context",
+            "Read one person with what they are employed as, their units and relationships and, if "
+            "the key has time_off:read, what is left of their allowances and their absences of "
+            "the next 90 days.",
+            people.scope,
+            **OF_A_PERSON,
+            output=_object(
+                {
+                    "person": contract.resource(EXPOSED["getPerson"]),
+                    "employment": contract.resource(EXPOSED["getPersonEmployment"]),
+                    "org_links": contract.resource(EXPOSED["getPersonOrgLinks"]),
+                    "time_off_balance": {
+                        "oneOf": [
+                            contract.resource(EXPOSED["getPersonTimeOffBalance"]),
+                            {"type": "null"},
+                        ]
+                    },
+                    "upcoming_time_off": {
+                        "type": ["array", "null"],
+                        "items": contract.resource(EXPOSED["listTimeOff"]),
+                    },
+                }
             ),
-            input_schema={
-                "type": "object",
-                "properties": contract.parameters(people, SEARCHED),
-                "additionalProperties": False,
-            },
-            output_schema=contract.answer(people),
-            run=search_people,
-            scope=people.scope,
-            read_only=True,
+        ),
+    )
+
+
+def _absence_tools() -> tuple[Tool, ...]:
+    absences = EXPOSED["listTimeOff"]
+    return (
+        _tool(
+            list_time_off,
+            "List time off",
+            "List absences and requests, the latest first: of one person, of a status, or between "
+            "two days. Who is out next week: status approved, with from and to. Why somebody is "
+            "absent is never included.",
+            absences.scope,
+            properties=contract.parameters(absences, LISTED),
+            output=contract.answer(absences),
+        ),
+        _tool(
+            get_time_off,
+            "Read a request for time off",
+            "Read one absence or request by the id that list_time_off answered.",
+            absences.scope,
+            properties={"time_off_id": KEY},
+            required=("time_off_id",),
+            output=contract.answer(EXPOSED["getTimeOff"]),
+        ),
+    )
+
+
+def _reference_tool() -> Tool:
+    labels = contract.resource(EXPOSED["listReferenceWorkPlaces"])
+    categories = contract.resource(EXPOSED["listReferenceTimeOffCategories"])
+    return _tool(
+        list_reference,
+        "List reference data",
+        "List what records refer to: statuses, work types and places, document types, and the "
+        "statuses and categories of time off. The names of categories are not included.",
+        "reference:read",
+        properties={"kind": {"type": "string", "enum": list(REFERENCE)}},
+        required=("kind",),
+        output=_object({"data": {"type": "array", "items": {"anyOf": [labels, categories]}}}),
+    )
+
+
+def _contract_tools() -> tuple[Tool, ...]:
+    listed = _object({**DESCRIBED, "is_permitted": {"type": "boolean"}})
+    details = {name: {"type": "object"} for name in ("path_params", "query", "answer")}
+    return (
+        _tool(
+            list_api_operations,
+            "List operations",
+            "List the operations of the HR API that are available here, and whether the key has "
+            "the scope of each.",
+            "",
+            output=_object(
+                {
+                    "operations": {"type": "array", "items": listed},
+                    "catalogue_version": TEXT,
+                }
+            ),
+        ),
+        _tool(
+            get_api_operation,
+            "Read an operation",
+            "Read the parameters of one operation and the schema of its answer.",
+            "",
+            properties={"operation_id": KEY},
+            required=("operation_id",),
+            output=_object({**DESCRIBED, **details}),
+        ),
+        _tool(
+            call_api_operation,
+            "Call an operation",
+            "Call one operation that reads. get_api_operation says which parameters it takes.",
+            "",
+            properties={"operation_id": KEY, "args": ARGUMENTS},
+            required=("operation_id",),
+            output=_object({"operation_id": TEXT, "answer": {"type": "object"}}),
         ),
     )

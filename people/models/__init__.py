@@ -1,5 +1,6 @@
 """The tables of HR records. Every row belongs to an organization."""
 
+from people.models.budget import DataUse
 from people.models.documents import (
     CustomField,
     CustomFieldValue,
@@ -30,6 +31,7 @@ from people.models.units import OrgUnit, OrgUnitMembership, UnitRole, UnitType
 __all__ = [
     "CustomField",
     "CustomFieldValue",
+    "DataUse",
     "Document",
     "EmploymentRecord",
     "EntryType",

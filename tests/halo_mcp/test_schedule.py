@@ -17,6 +17,7 @@ EVERY_DAY_AT = {
     "oauth.prune_spent_credentials": "03:25",
     "tools_registry.prune_asking": "03:40",
     "people.carry_over": "03:45",
+    "people.prune_data_use": "03:50",
     "console.prune_sessions": "03:55",
     "audit.prune": "04:10",
     "workspace.prune_data": "04:30",

@@ -18,12 +18,12 @@ def documents(call: Call) -> Answer:
     if "person_id" in query:
         rows = rows.filter(person_id=query["person_id"])
     order = Order("created_at", is_descending=True)
-    return answers.paged(shapes.Document, rows, query, order, is_personal=True)
+    return answers.paged(shapes.Document, rows, query, order)
 
 
 def document(call: Call) -> Answer:
     row = access.row(Document, call.organization_id, call.path["document_id"], "category")
-    return answers.one(shapes.Document, row, rows=1)
+    return answers.one(shapes.Document, row)
 
 
 EXAMPLE: Final = {
@@ -36,9 +36,14 @@ EXAMPLE: Final = {
     "created_at": "2026-01-05T09:00:00Z",
     "updated_at": "2026-01-05T09:00:00Z",
 }
+PROJECTION: Final = (
+    *("id", "person_id", "name=[redacted]", "category=Document", "content_type", "size_bytes"),
+    *("created_at", "updated_at"),
+)
 OPERATIONS: Final = (
     Operation(
         id="listDocuments",
+        personal=True,
         path="documents",
         scope="documents:read",
         summary="List the descriptions of documents, the newest first.",
@@ -48,14 +53,17 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=EXAMPLE,
+        projection=PROJECTION,
     ),
     Operation(
         id="getDocument",
+        personal=True,
         path="documents/{document_id}",
         scope="documents:read",
         summary="Read the description of one document.",
         run=document,
         response=shapes.Document,
         example=EXAMPLE,
+        projection=PROJECTION,
     ),
 )

@@ -91,6 +91,10 @@ PATTERN_EXAMPLE: Final = {
     "weekly_minutes": 2400,
     "updated_at": "2026-01-05T09:00:00Z",
 }
+UNIT_PROJECTION: Final = (
+    *("id", "type", "name", "code", "description", "parent.id", "parent.name"),
+    *("active_from", "active_to", "is_archived", "updated_at"),
+)
 OPERATIONS: Final = (
     Operation(
         id="getApiPrincipal",
@@ -132,6 +136,7 @@ OPERATIONS: Final = (
             "created_at": "2026-01-05T09:00:00Z",
             "updated_at": "2026-01-05T09:00:00Z",
         },
+        projection=("id", "name", "subdomain", "country", "plan", "created_at"),
     ),
     Operation(
         id="listOrganisationLocations",
@@ -144,6 +149,7 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example={"id": "wp_4k", "name": "Berlin", "is_active": True},
+        projection=("id", "name", "is_active"),
     ),
     Operation(
         id="listOrgUnits",
@@ -156,6 +162,7 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=UNIT_EXAMPLE,
+        projection=UNIT_PROJECTION,
     ),
     Operation(
         id="getOrgUnit",
@@ -165,6 +172,7 @@ OPERATIONS: Final = (
         run=unit,
         response=shapes.OrgUnit,
         example=UNIT_EXAMPLE,
+        projection=UNIT_PROJECTION,
     ),
     Operation(
         id="listWorkingPatterns",
@@ -177,6 +185,7 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=PATTERN_EXAMPLE,
+        projection=tuple(PATTERN_EXAMPLE),
     ),
     Operation(
         id="getWorkingPattern",
@@ -186,5 +195,6 @@ OPERATIONS: Final = (
         run=pattern,
         response=shapes.WorkingPattern,
         example=PATTERN_EXAMPLE,
+        projection=tuple(PATTERN_EXAMPLE),
     ),
 )

@@ -49,19 +49,19 @@ def people(call: Call) -> Answer:
     context = full_time(call.organization_id)
     order = Order("last_name")
     rows = _found(call)
-    return answers.paged(shapes.Person, rows, call.query, order, is_personal=True, context=context)
+    return answers.paged(shapes.Person, rows, call.query, order, context=context)
 
 
 def person(call: Call) -> Answer:
     row = _person(call, *EMPLOYED_AS, "status")
     context = full_time(call.organization_id)
-    return answers.one(shapes.Person, row, rows=1, context=context)
+    return answers.one(shapes.Person, row, context=context)
 
 
 def employment(call: Call) -> Answer:
     row = _person(call, *EMPLOYED_AS)
     context = full_time(call.organization_id)
-    return answers.one(shapes.Employment, row, rows=1, context=context)
+    return answers.one(shapes.Employment, row, context=context)
 
 
 def employment_history(call: Call) -> Answer:
@@ -71,7 +71,6 @@ def employment_history(call: Call) -> Answer:
         rows,
         call.query,
         Order("effective_from", is_descending=True),
-        is_personal=True,
         context=full_time(call.organization_id),
     )
 
@@ -82,7 +81,7 @@ def employment_record(call: Call) -> Answer:
         EmploymentRecord, call.organization_id, call.path["history_id"], *EMPLOYED_AS, person=owner
     )
     context = full_time(call.organization_id)
-    return answers.one(shapes.EmploymentRecord, row, rows=1, context=context)
+    return answers.one(shapes.EmploymentRecord, row, context=context)
 
 
 def org_links(call: Call) -> Answer:
@@ -92,7 +91,7 @@ def org_links(call: Call) -> Answer:
         Prefetch("relationships", PersonRelationship.objects.select_related("related_person")),
     )
     context = {"today": timezone.localdate()}
-    return answers.one(shapes.OrgLinks, links.get(), rows=1, context=context)
+    return answers.one(shapes.OrgLinks, links.get(), context=context)
 
 
 def personal_profile(call: Call) -> Answer:
@@ -100,7 +99,7 @@ def personal_profile(call: Call) -> Answer:
     row = PersonProfile.objects.filter(person=owner).first() or PersonProfile(
         person=owner, updated_at=owner.updated_at
     )
-    return answers.one(shapes.PersonalProfile, row, rows=1)
+    return answers.one(shapes.PersonalProfile, row)
 
 
 def custom_fields(call: Call) -> Answer:
@@ -174,9 +173,25 @@ PERSON_PROJECTION: Final = (
     *("working_pattern.id", "working_pattern.label", "fte", "status"),
     *("start_date", "end_date", "updated_at"),
 )
+EMPLOYMENT_PROJECTION: Final = (
+    *("person_id", "timeline_version", "job_title", "department.id", "department.label"),
+    *("manager.id", "manager.display_name", "work_place.id", "work_place.label"),
+    *("work_type.id", "work_type.label", "working_pattern.id", "working_pattern.label", "fte"),
+    *("start_date", "end_date", "updated_at"),
+)
+HISTORY_PROJECTION: Final = ("id", "effective_from", *EMPLOYMENT_PROJECTION)
+LINK_FIELDS: Final = ("id", "is_primary", "is_current", "effective_from", "effective_to")
+LINKS_PROJECTION: Final = (
+    "person_id",
+    *(f"memberships.{name}" for name in (*LINK_FIELDS, "role")),
+    *("memberships.org_unit.id", "memberships.org_unit.type", "memberships.org_unit.name"),
+    *(f"relationships.{name}" for name in (*LINK_FIELDS, "type")),
+    *("relationships.related_person.id", "relationships.related_person.display_name"),
+)
 OPERATIONS: Final = (
     Operation(
         id="listPeople",
+        personal=True,
         path="people",
         scope="people:read",
         summary="List or search people.",
@@ -190,24 +205,29 @@ OPERATIONS: Final = (
     ),
     Operation(
         id="getPerson",
+        personal=True,
         path="people/{person_id}",
         scope="people:read",
         summary="Read one person.",
         run=person,
         response=shapes.Person,
         example=PERSON_EXAMPLE,
+        projection=PERSON_PROJECTION,
     ),
     Operation(
         id="getPersonEmployment",
+        personal=True,
         path="people/{person_id}/employment",
         scope="people:read",
         summary="Read what a person is employed as.",
         run=employment,
         response=shapes.Employment,
         example=EMPLOYMENT_EXAMPLE,
+        projection=EMPLOYMENT_PROJECTION,
     ),
     Operation(
         id="listPersonEmploymentHistory",
+        personal=True,
         path="people/{person_id}/employment/history",
         scope="people:read",
         summary="List what a person was employed as, the latest first.",
@@ -217,27 +237,33 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=HISTORY_EXAMPLE,
+        projection=HISTORY_PROJECTION,
     ),
     Operation(
         id="getPersonEmploymentHistory",
+        personal=True,
         path="people/{person_id}/employment/history/{history_id}",
         scope="people:read",
         summary="Read one record of a person's employment.",
         run=employment_record,
         response=shapes.EmploymentRecord,
         example=HISTORY_EXAMPLE,
+        projection=HISTORY_PROJECTION,
     ),
     Operation(
         id="getPersonOrgLinks",
+        personal=True,
         path="people/{person_id}/org-links",
         scope="people:read",
         summary="Read the units and the relationships of a person.",
         run=org_links,
         response=shapes.OrgLinks,
         example=LINKS_EXAMPLE,
+        projection=LINKS_PROJECTION,
     ),
     Operation(
         id="getPersonPersonalProfile",
+        personal=True,
         path="people/{person_id}/personal-profile",
         scope="people:personal:read",
         summary="Read the private profile of a person.",
@@ -247,6 +273,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         id="listPersonCustomFields",
+        personal=True,
         path="people/{person_id}/custom-fields",
         scope="custom_fields:read",
         summary="List the custom fields of a person.",

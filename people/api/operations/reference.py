@@ -51,6 +51,12 @@ CATEGORY_EXAMPLE: Final = {
 }
 
 
+# The id is needed to request time off; the name may say something about somebody's health.
+CATEGORY_PROJECTION: Final = (
+    *("id", "name=Absence", "allowance_days", "is_discretionary", "is_active", "order"),
+)
+
+
 def _list(
     name: str,
     path: str,
@@ -59,6 +65,7 @@ def _list(
     *,
     example: Mapping[str, Any],
     response: type[Shape] = shapes.Labelled,
+    projection: tuple[str, ...] = ("id", "label"),
 ) -> Operation:
     return Operation(
         id=name,
@@ -69,6 +76,7 @@ def _list(
         response=response,
         lists=True,
         example=example,
+        projection=projection,
     )
 
 
@@ -116,6 +124,7 @@ OPERATIONS: Final = (
         categories,
         response=time_off_shapes.Category,
         example=CATEGORY_EXAMPLE,
+        projection=CATEGORY_PROJECTION,
     ),
     Operation(
         id="getTimeOffCategory",
@@ -125,5 +134,6 @@ OPERATIONS: Final = (
         run=category,
         response=time_off_shapes.Category,
         example=CATEGORY_EXAMPLE,
+        projection=CATEGORY_PROJECTION,
     ),
 )

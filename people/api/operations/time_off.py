@@ -12,7 +12,7 @@ from people.api.errors import invalid
 from people.api.fields import Body, Day, Key, YesNo
 from people.api.operation import Answer, Call, Operation
 from people.api.paging import Order
-from people.api.queries import DayQuery, PageQuery, TimeOffQuery, WhoIsOutQuery, YearQuery
+from people.api.queries import TimeOffQuery, WhoIsOutQuery, YearQuery
 from people.api.time_off_shapes import STATUSES
 from people.models import Person, PublicHoliday, Status, TimeOff, TimeOffCategory
 
@@ -68,12 +68,12 @@ def listed(call: Call) -> Answer:
     for name, condition in conditions.items():
         if name in query:
             rows = rows.filter(**condition(query[name]))
-    return answers.paged(time_off_shapes.TimeOff, rows, query, BY_START, is_personal=True)
+    return answers.paged(time_off_shapes.TimeOff, rows, query, BY_START)
 
 
 def one(call: Call) -> Answer:
     row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
-    return answers.one(time_off_shapes.TimeOff, row, rows=1)
+    return answers.one(time_off_shapes.TimeOff, row)
 
 
 def who_is_out(call: Call) -> Answer:
@@ -83,22 +83,7 @@ def who_is_out(call: Call) -> Answer:
         start_date__lte=call.query["to"],
     )
     rows = rows.select_related("category")
-    return answers.paged(
-        time_off_shapes.TimeOff, rows, call.query, Order("start_date"), is_personal=True
-    )
-
-
-def balance(call: Call) -> Answer:
-    row = access.row(Person, call.organization_id, call.path["person_id"], "working_pattern")
-    found = balances.balance(row, call.query.get("on") or timezone.localdate())
-    return Answer({"data": time_off_shapes.Balance(found).data}, rows=1)
-
-
-def ledger(call: Call) -> Answer:
-    owner = access.row(Person, call.organization_id, call.path["person_id"])
-    order = Order("effective_date", is_descending=True)
-    shape = time_off_shapes.Ledger
-    return answers.paged(shape, owner.ledger.all(), call.query, order, is_personal=True)
+    return answers.paged(time_off_shapes.TimeOff, rows, call.query, Order("start_date"))
 
 
 def settings(call: Call) -> Answer:
@@ -115,7 +100,7 @@ def create(call: Call) -> Answer:
     given = dict(call.body)
     owner = _referred(Person, call, given.pop("person_id"), "person_id")
     category = _referred(TimeOffCategory, call, given.pop("category_id"), "category_id")
-    return answers.one(time_off_shapes.TimeOff, time_off.request(owner, category, **given), rows=1)
+    return answers.one(time_off_shapes.TimeOff, time_off.request(owner, category, **given))
 
 
 def update(call: Call) -> Answer:
@@ -129,21 +114,21 @@ def update(call: Call) -> Answer:
         precondition=_is_unchanged(call),
         **given,
     )
-    return answers.one(time_off_shapes.TimeOff, row, rows=1)
+    return answers.one(time_off_shapes.TimeOff, row)
 
 
 def cancel(call: Call) -> Answer:
     row = time_off.cancel(
         call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
     )
-    return answers.one(time_off_shapes.TimeOff, row, rows=1, also={"cancelled": True})
+    return answers.one(time_off_shapes.TimeOff, row, also={"cancelled": True})
 
 
 def approve(call: Call) -> Answer:
     row = time_off.approve(
         call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
     )
-    return answers.one(time_off_shapes.TimeOff, row, rows=1, also={"decision": "approved"})
+    return answers.one(time_off_shapes.TimeOff, row, also={"decision": "approved"})
 
 
 def decline(call: Call) -> Answer:
@@ -153,7 +138,7 @@ def decline(call: Call) -> Answer:
         call.body.get("response_note", ""),
         precondition=_is_unchanged(call),
     )
-    return answers.one(time_off_shapes.TimeOff, row, rows=1, also={"decision": "declined"})
+    return answers.one(time_off_shapes.TimeOff, row, also={"decision": "declined"})
 
 
 def _is_unchanged(call: Call) -> Callable[[TimeOff], None]:
@@ -193,44 +178,20 @@ EXAMPLE: Final = {
     "created_at": "2026-11-25T09:00:00Z",
     "updated_at": "2026-11-25T09:00:00Z",
 }
-BALANCE_EXAMPLE: Final = {
-    "person_id": "2b7v0c9x4k1m",
-    "leave_year": {
-        "starts_on": "2026-01-01",
-        "ends_on": "2026-12-31",
-        "resets_on": "2027-01-01",
-    },
-    "totals": {
-        "unit": "days",
-        "base_allowance": 28.0,
-        "allowance": 28.0,
-        "ledger_adjustment": 2.0,
-        "approved": 12.0,
-        "pending": 5.0,
-        "remaining": 13.0,
-    },
-    "categories": [],
-    "sick_days_taken": 3.0,
-    "other_leave_taken": 0.0,
-    "calculated_at": "2026-11-25T09:00:00Z",
-}
-LEDGER_EXAMPLE: Final = {
-    "id": "tol_2w",
-    "person_id": "2b7v0c9x4k1m",
-    "category_id": "toc_3h",
-    "entry_type": "carry_over",
-    "unit": "days",
-    "amount": 2.0,
-    "effective_date": "2026-01-01",
-    "created_at": "2026-01-01T03:45:00Z",
-    "updated_at": "2026-01-01T03:45:00Z",
-}
+# Over MCP an absence has no category: not its name, not its id, and nothing that tells one from
+# another, such as what is taken from an allowance or how public holidays are counted.
+PROJECTION: Final = (
+    *("id", "person_id", "type=Absence", "start_date", "end_date", "length", "duration_unit"),
+    *("duration_minutes", "is_from_half_day", "is_to_half_day", "status_code", "status"),
+    *("created_at", "updated_at"),
+)
 
 
 def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Operation:
     """An operation that ends a pending request."""
     return Operation(
         id=name,
+        personal=True,
         method="POST",
         path=f"time-off/{{time_off_id}}/{path}",
         scope="time_off:write",
@@ -246,6 +207,7 @@ def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Oper
 OPERATIONS: Final = (
     Operation(
         id="listTimeOff",
+        personal=True,
         path="time-off",
         scope="time_off:read",
         summary="List time off, the latest first.",
@@ -255,9 +217,12 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=EXAMPLE,
+        projection=PROJECTION,
+        hidden=("type",),
     ),
     Operation(
         id="createTimeOff",
+        personal=True,
         method="POST",
         path="time-off",
         scope="time_off:write",
@@ -270,6 +235,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         id="listWhoIsOut",
+        personal=True,
         path="time-off/who-is-out",
         scope="time_off:read",
         summary="List approved time off between two days.",
@@ -279,6 +245,7 @@ OPERATIONS: Final = (
         lists=True,
         pages=True,
         example=EXAMPLE,
+        projection=PROJECTION,
     ),
     Operation(
         id="getTimeOffSettings",
@@ -295,6 +262,7 @@ OPERATIONS: Final = (
             "country": "DE",
             "updated_at": "2026-01-05T09:00:00Z",
         },
+        projection=("reset_month", "reset_day", "show_national_holidays", "country", "updated_at"),
     ),
     Operation(
         id="listPublicHolidays",
@@ -312,18 +280,22 @@ OPERATIONS: Final = (
             "type": "public",
             "description": None,
         },
+        projection=("id", "name", "date", "type", "description"),
     ),
     Operation(
         id="getTimeOff",
+        personal=True,
         path="time-off/{time_off_id}",
         scope="time_off:read",
         summary="Read one request for time off.",
         run=one,
         response=time_off_shapes.TimeOff,
         example=EXAMPLE,
+        projection=PROJECTION,
     ),
     Operation(
         id="updateTimeOff",
+        personal=True,
         method="PATCH",
         path="time-off/{time_off_id}",
         scope="time_off:write",
@@ -355,27 +327,5 @@ OPERATIONS: Final = (
         decline,
         request=Declining,
         also={"decision": serializers.ChoiceField(["declined"])},
-    ),
-    Operation(
-        id="getPersonTimeOffBalance",
-        path="people/{person_id}/time-off-balance",
-        scope="time_off:read",
-        summary="Read what is left of a person's allowances in a leave year.",
-        run=balance,
-        response=time_off_shapes.Balance,
-        query=DayQuery,
-        example=BALANCE_EXAMPLE,
-    ),
-    Operation(
-        id="listPersonLeaveBalanceLedger",
-        path="people/{person_id}/leave-balance-ledger",
-        scope="time_off:read",
-        summary="List the changes of a person's allowances, the latest first.",
-        run=ledger,
-        response=time_off_shapes.Ledger,
-        query=PageQuery,
-        lists=True,
-        pages=True,
-        example=LEDGER_EXAMPLE,
     ),
 )

@@ -1,0 +1,6 @@
+"""Settings of HR records, which `settings.py` includes."""
+
+from halo_mcp import env
+
+# Records of people that AI clients of one organization are answered within 24 hours.
+HALO_HR_DAILY_ROWS = env.integer("HALO_HR_DAILY_ROWS", 500, least=0)

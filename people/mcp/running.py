@@ -1,0 +1,149 @@
+"""Runs operations of the HR API for tools: with the key, within the budget, projected."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from rest_framework.exceptions import ValidationError
+
+from oauth import server_keys
+from oauth.principal import Unauthenticated
+from oauth.server_keys import KeyPrincipal
+from people import changes
+from people.access import NotFound
+from people.api import callers, errors
+from people.api.errors import ApiError, Detail
+from people.api.operation import Call, Operation
+from people.api.paging import DEFAULT_LIMIT
+from people.mcp import budget, projections
+from tools_registry.api import Facts, Invalid, ToolContext, ToolFailure
+from tools_registry.api import NotFound as NoSuchRecord
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCall:
+    """An operation with its parameters as they were sent."""
+
+    operation: Operation
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Refused(ToolFailure):
+    """An operation refused the call for what no correction of arguments changes."""
+
+    kind = "refused"
+
+
+class KeyEnded(ToolFailure):
+    """The key of the call was revoked, or has expired, while the call ran."""
+
+    kind = "token_ended"
+
+
+class BudgetSpent(ToolFailure):
+    """The budget of personal data has less left than the call may need."""
+
+    kind = "rate_limited"
+
+
+FAILURES: Final[Mapping[str, type[ToolFailure]]] = {
+    "invalid_request": Invalid,
+    "not_found": NoSuchRecord,
+}
+
+
+def key_of(context: ToolContext) -> KeyPrincipal:
+    """Returns the key of a call as it is now. Raises KeyEnded."""
+    try:
+        return server_keys.active(UUID(context.credential_id))
+    except Unauthenticated:
+        raise KeyEnded("The key is no longer valid.") from None
+
+
+def one(context: ToolContext, asked: OperationCall) -> Facts:
+    """Returns the projected answer of one operation. Raises ToolFailure."""
+    (body,), rows = several(context, [asked])
+    return Facts(body, row_count=rows)
+
+
+def several(
+    context: ToolContext, asked: Sequence[OperationCall]
+) -> tuple[list[dict[str, Any]], int]:
+    """Returns the projected answers of operations, and how many records of people are in them.
+
+    All or none: what they may need together is reserved first. Raises ToolFailure.
+    """
+    key = key_of(context)
+    try:
+        calls = [_call(key, one) for one in asked]
+        found = _within_budget(key, asked, calls)
+    except (ApiError, NotFound, changes.Refused, ValidationError) as problem:
+        raise _failure(errors.of(problem, context.call_id)) from None
+    rows = sum(one.operation.rows(body) for one, body in zip(asked, found, strict=True))
+    projected = [
+        projections.answer(one.operation, body) for one, body in zip(asked, found, strict=True)
+    ]
+    return projected, rows
+
+
+def _call(key: KeyPrincipal, asked: OperationCall) -> Call:
+    """A checked call. Raises ApiError and ValidationError."""
+    operation = asked.operation
+    if operation.scope and operation.scope not in key.scopes:
+        raise ApiError("permission_denied", f"The API key needs the scope {operation.scope}.")
+    hidden = [name for name in asked.query if name in operation.hidden]
+    if hidden or (operation.query is None and asked.query):
+        names = hidden or list(asked.query)
+        details = [Detail(name[:80], "There is no such parameter.") for name in names]
+        raise ApiError("invalid_request", "There is no such parameter.", details)
+    query: Mapping[str, Any] = {}
+    if operation.query is not None:
+        shape = operation.query(data=dict(asked.query))
+        shape.is_valid(raise_exception=True)
+        query = shape.validated_data
+    return Call(callers.records_of(key), key, path=asked.path, query=query)
+
+
+def _within_budget(
+    key: KeyPrincipal, asked: Sequence[OperationCall], calls: Sequence[Call]
+) -> list[Mapping[str, Any]]:
+    most = sum(_most(one.operation, call) for one, call in zip(asked, calls, strict=True))
+    if not most:
+        return [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
+    use = _reserved(key, most, calls[0].organization_id)
+    rows = 0
+    try:
+        found = [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
+        rows = sum(one.operation.rows(body) for one, body in zip(asked, found, strict=True))
+        return found
+    finally:
+        budget.settle(use, rows)
+
+
+def _most(operation: Operation, call: Call) -> int:
+    """How many records of people an answer may have."""
+    if not operation.personal:
+        return 0
+    return call.query.get("limit", DEFAULT_LIMIT) if operation.lists else 1
+
+
+def _reserved(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any:
+    try:
+        return budget.reserve(organization_id, key.key_id, rows)
+    except budget.Spent as spent:
+        message = (
+            f"This call may answer {rows} records of people, and {spent.remaining} are left of the "
+            f"organization's budget for 24 hours. Ask for fewer with limit, or wait until "
+            f"{spent.grows_at:%Y-%m-%d %H:%M} UTC."
+        )
+        raise BudgetSpent(message, field="limit", reason="rate_limited") from None
+
+
+def _failure(problem: ApiError) -> ToolFailure:
+    """The failure of a tool for a refusal of the HR API; `reason` is its code."""
+    name = problem.details[0].field if problem.details else ""
+    message = problem.details[0].issue if problem.details else problem.message
+    kind = FAILURES.get(problem.code, Refused)
+    return kind(message, field=name, reason=problem.code)

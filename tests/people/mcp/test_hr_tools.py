@@ -1,0 +1,232 @@
+"""The tools of the HR endpoint: what they answer, and what they never do."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from audit.models import ActionExecution, SecurityEvent
+from people import seeding
+from people.mcp import contract, tools
+from people.models import Document, Person, PersonProfile, TimeOff, TimeOffCategory
+from tests.drivers.mcp import McpClient, Reply
+from tests.people.api.program import Program
+from tests.people.conftest import Office
+from tests.people.mcp.endpoint import client, failure
+from workspace.models import Organization
+
+MONDAY = date(2026, 6, 1)
+FRIDAY = MONDAY + timedelta(days=4)
+
+
+@pytest.fixture
+def mcp(program: Program) -> McpClient:
+    return client(program)
+
+
+def operation(mcp: McpClient, name: str, path: Any = None, query: Any = None) -> Reply:
+    args = {"pathParams": path or {}, "query": query or {}}
+    return mcp.call("call_api_operation", {"operation_id": name, "args": args})
+
+
+def test_absences_have_no_category(office: Office, mcp: McpClient) -> None:
+    person = office.person()
+    sick = office.category("CANARY sickness", is_sickness=True)
+    row = office.leave_of(person, MONDAY, FRIDAY, category=sick, note="CANARY note")
+    leave = office.leave_of(person, date(2026, 7, 6), date(2026, 7, 6))
+    listed = mcp.call("list_time_off", {"person_id": person.pk})
+    one = mcp.call("get_time_off", {"time_off_id": row.pk})
+    balance = operation(mcp, "getPersonTimeOffBalance", {"person_id": person.pk})
+    context = mcp.call("get_person_context", {"person_id": person.pk})
+    assert [each["id"] for each in listed.facts["data"]] == [leave.pk, row.pk]
+    assert {each["type"] for each in listed.facts["data"]} == {"Absence"}
+    assert one.facts["data"]["type"] == "Absence"
+    for reply in (listed, one, balance, context):
+        text = reply.body.decode()
+        for hidden in ("CANARY", sick.pk, office.leave.pk, "Leave", "sick_days"):
+            assert hidden not in text
+    # Neither can a category be asked for by its name.
+    for reply in (
+        mcp.call("list_time_off", {"type": "CANARY sickness"}),
+        operation(mcp, "listTimeOff", query={"type": "CANARY sickness"}),
+    ):
+        assert reply.result["isError"] is True
+        assert row.pk not in reply.body.decode()
+
+
+def test_who_is_out_is_found_by_days(office: Office, mcp: McpClient) -> None:
+    person = office.person()
+    row = office.leave_of(person, MONDAY, FRIDAY)
+    days = {"from": "2026-06-05", "to": "2026-06-11", "status": "approved"}
+    assert [one["id"] for one in mcp.call("list_time_off", days).facts["data"]] == [row.pk]
+    assert mcp.call("list_time_off", days | {"from": "2026-06-06"}).facts["data"] == []
+
+
+def test_a_category_is_known_by_its_id_only(office: Office, mcp: McpClient) -> None:
+    (found,) = mcp.call("list_reference", {"kind": "time_off_categories"}).facts["data"]
+    assert (found["id"], found["name"]) == (office.leave.pk, "Absence")
+    assert found["allowance_days"] == 28.0
+    assert mcp.call("list_reference", {"kind": "salaries"}).result["isError"] is True
+
+
+def test_a_document_has_neither_name_nor_link(office: Office, mcp: McpClient) -> None:
+    Document.objects.create(
+        organization=office.organization,
+        person=office.person(),
+        name="CANARY.pdf",
+        url="https://files.example/CANARY",
+    )
+    reply = operation(mcp, "listDocuments")
+    (found,) = reply.facts["answer"]["data"]
+    assert (found["name"], found["category"]) == ("[redacted]", "Document")
+    assert b"CANARY" not in reply.body
+
+
+def test_links_and_secrets_in_texts_are_redacted(office: Office, mcp: McpClient) -> None:
+    secrets = [
+        "https://home.example/CANARY",
+        "hhr_live_CANARY1234567890",
+        "Bearer CANARY1234567890",
+        "eyJhbGciOiJIUzI1NiJ9.CANARYx.CANARYy",
+        "CANARY" + "aB3" * 12,
+    ]
+    people = [office.person(job_title=f"Engineer {text}") for text in secrets]
+    for person in people:
+        reply = mcp.call("get_person", {"person_id": person.pk})
+        assert reply.facts["data"]["job_title"].startswith("Engineer [redacted]")
+        assert b"CANARY" not in reply.body
+
+
+def test_a_person_has_context_as_far_as_the_key_reads(office: Office, mcp: McpClient) -> None:
+    person = office.person(last_name="Lovelace")
+    today = timezone.localdate()
+    row = TimeOff.objects.create(
+        organization=office.organization,
+        person=person,
+        category=office.leave,
+        start_date=today,
+        end_date=today,
+        amount_days=1,
+        amount_minutes=480,
+    )
+    found = mcp.call("get_person_context", {"person_id": person.pk}).facts
+    assert found["person"]["id"] == found["employment"]["person_id"] == person.pk
+    assert [one["id"] for one in found["upcoming_time_off"]] == [row.pk]
+    assert found["time_off_balance"]["totals"]["allowance"] == 28.0
+    narrow = client(Program(office.organization, "people:read"))
+    found = narrow.call("get_person_context", {"person_id": person.pk}).facts
+    assert found["time_off_balance"] is found["upcoming_time_off"] is None
+
+
+def test_operations_are_listed_described_and_called(office: Office) -> None:
+    mcp = client(Program(office.organization, "people:read"))
+    listed = mcp.call("list_api_operations").facts["operations"]
+    assert {one["operation_id"] for one in listed} == set(contract.EXPOSED)
+    permitted = {one["operation_id"] for one in listed if one["is_permitted"]}
+    assert {"getApiPrincipal", "listPeople", "getPerson"} <= permitted
+    assert "listTimeOff" not in permitted
+    for hidden in ("getPersonPersonalProfile", "listPersonCustomFields", "createTimeOff"):
+        assert hidden not in contract.EXPOSED
+        assert failure(operation(mcp, hidden))["field"] == "operation_id"
+        described = mcp.call("get_api_operation", {"operation_id": hidden})
+        assert failure(described)["field"] == "operation_id"
+    described = mcp.call("get_api_operation", {"operation_id": "getPerson"}).facts
+    assert list(described["path_params"]) == ["person_id"]
+    person = office.person()
+    found = operation(mcp, "getPerson", {"person_id": person.pk}).facts
+    assert found["answer"]["data"]["id"] == person.pk
+    refused = failure(operation(mcp, "listTimeOff"))
+    assert (refused["reason"], "time_off:read" in refused["message"]) == ("permission_denied", True)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "field"),
+    [
+        ({}, {}, "args.pathParams"),
+        ({"person_id": "x", "tenant": "y"}, {}, "args.pathParams"),
+        ({"person_id": "2b7v0c9x4k1m"}, {"limit": 1}, "limit"),
+    ],
+)
+def test_wrong_parameters_of_an_operation_are_named(
+    mcp: McpClient, path: dict[str, str], query: dict[str, Any], field: str
+) -> None:
+    assert failure(operation(mcp, "getPerson", path, query))["field"] == field
+
+
+def test_unknown_foreign_and_malformed_ids_look_alike(other_office: Office, mcp: McpClient) -> None:
+    theirs = other_office.person().pk
+    said = [
+        failure(mcp.call(tool, {"person_id": person_id}))
+        for tool in ("get_person", "get_person_context")
+        for person_id in (theirs, "2b7v0c9x4k1m", "' OR 1=1 --", "../me")
+    ]
+    assert [one.get("reason") for one in said] == ["not_found"] * 8
+    assert len({one["message"] for one in said}) == 1
+    assert mcp.call("list_time_off", {"person_id": theirs}).facts["data"] == []
+
+
+CANARY = "kanarienvogel"
+# What the HR records hold of people that no AI client is answered.
+PRIVATE = (
+    *("middle_names", "personal_email", "personal_phone_number", "work_phone_number"),
+    *("address_line_1", "address_line_2", "address_line_3", "city", "region_state"),
+    *("postal_code", "bank_account", "tax_id", "notes"),
+)
+
+
+@pytest.fixture
+def secretive(db: None) -> Program:  # noqa: ARG001  opens the database
+    """An organization with made-up records, in which every private text is a canary."""
+    organization = Organization.objects.create(name="Seeded", slug="seeded", widget_key="seeded")
+    seeding.seed(organization, timezone.localdate())
+    PersonProfile.objects.update(**dict.fromkeys(PRIVATE, CANARY))
+    Document.objects.update(name=f"{CANARY}.pdf", url=f"https://{CANARY}.example/")
+    TimeOff.objects.update(note=CANARY, response_note=CANARY)
+    for number, row in enumerate(TimeOffCategory.objects.all()):
+        TimeOffCategory.objects.filter(pk=row.pk).update(name=f"{CANARY}{number}")
+    return Program(organization)
+
+
+def test_no_tool_or_operation_answers_what_is_private(secretive: Program, settings: Any) -> None:
+    settings.HALO_HR_DAILY_ROWS = 100_000
+    mcp = client(secretive)
+    person = Person.objects.exclude(manager=None).order_by("pk")[0]
+    row = person.time_off.all()[0]
+    known = {"person_id": person.pk, "time_off_id": row.pk, "category_id": row.category_id}
+    known |= {"history_id": person.employment_history.all()[0].pk}
+    known |= {"org_unit_id": person.department_id, "document_id": person.documents.all()[0].pk}
+    known |= {"working_pattern_id": person.working_pattern_id}
+    replies = []
+    for one in contract.EXPOSED.values():
+        path = {name: known[name] for name in contract.path_parameters(one)}
+        days = {"from": "2026-01-01", "to": "2026-03-01"} if one.id == "listWhoIsOut" else {}
+        query = days | ({"limit": 100} if one.pages else {})
+        replies.append(operation(mcp, one.id, path, query))
+        assert replies[-1].result["isError"] is False, one.id
+    for tool in tools.all_tools():
+        given = known | {"kind": "time_off_categories", "operation_id": "listPeople"}
+        required = {name: given[name] for name in tool.input_schema["required"]}
+        replies += [mcp.call(tool.name, required), mcp.call(tool.name, {"kind": "x"})]
+    for kind in tools.REFERENCE:
+        replies.append(mcp.call("list_reference", {"kind": kind}))
+    assert len(replies) > 50
+    for reply in replies:
+        assert CANARY not in reply.body.decode().lower()
+    for recorded in (*ActionExecution.objects.values_list(), *SecurityEvent.objects.values_list()):
+        assert CANARY not in str(recorded).lower()
+
+
+def test_no_tool_reads_anything_for_each_row(secretive: Program, settings: Any) -> None:
+    settings.HALO_HR_DAILY_ROWS = 100_000
+    mcp = client(secretive)
+    for tool in ("search_people", "list_time_off"):
+        counts = set()
+        mcp.call("whoami")  # notes that the key is used
+        for limit in (5, 100):
+            with CaptureQueriesContext(connection) as statements:
+                assert len(mcp.call(tool, {"limit": limit}).facts["data"]) == limit
+            counts.add(len(statements))
+        assert len(counts) == 1
