@@ -132,6 +132,48 @@ REASONS: Final[dict[str, Reason]] = {
         _("The organization has used all calls of this month."),
         _("Wait for the next month, or give the organization a larger plan."),
     ),
+    "invalid_request": Reason(
+        _("A parameter or a field of a request to the HR API was wrong."),
+        _("The program has to send what the contract of the API names."),
+    ),
+    "idempotency_required": Reason(
+        _("A change of HR records came without an Idempotency-Key."),
+        _("The program has to send a new key with each change."),
+    ),
+    "idempotency_conflict": Reason(
+        _("An Idempotency-Key was used for another change within a day."),
+        _("The program has to send a new key with each change."),
+    ),
+    "permission_denied": Reason(
+        _("The API key lacks a scope that the operation needs."),
+        _("Create a key that has the scope, and revoke this one."),
+    ),
+    "conflict": Reason(
+        _("A change of HR records contradicts another record, or the state of its own."),
+    ),
+    "precondition_failed": Reason(
+        _("The record had changed since the program read it."),
+        _("The program has to read the record again and decide on its present version."),
+    ),
+    "precondition_required": Reason(
+        _("A change of HR records came without the version that it is about."),
+        _("The program has to send the ETag of the record as If-Match."),
+    ),
+    "payload_too_large": Reason(_("The body of a request to the HR API was too large.")),
+    "unsupported_media_type": Reason(
+        _("The body of a request to the HR API was no JSON."),
+        _("The program has to send application/json."),
+    ),
+    "method_not_allowed": Reason(_("An address of the HR API does not accept the method.")),
+    "internal_error": Reason(
+        _("An operation of the HR API failed."),
+        _("The log of the server has the error under the id of the request."),
+    ),
+    "unavailable": Reason(
+        _("Two requests changed the same HR records, or the database did not answer."),
+        _("The program may send the request again."),
+    ),
+    "refused": Reason(_("The HR API refused a call that a tool made.")),
     "input_required": Reason(_("The tool asked a question. The next round has a row of its own.")),
     "cancelled": Reason(_("The caller cancelled the call or disconnected.")),
     "interrupted": Reason(

@@ -39,6 +39,7 @@ RATES: Final = (
     "GATEWAY_LIST",
     "GATEWAY_CALL",
     "GATEWAY_OTHER",
+    "HR_API",
 )
 RAISED: Final = {f"HALO_RATE_{name}": "1000000/m" for name in RATES}
 # As long as anybody may want to try things out on it.
