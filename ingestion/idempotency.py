@@ -48,6 +48,13 @@ def once(
     return stored
 
 
+def stored(organization_id: UUID, key: str) -> Mapping[str, Any] | None:
+    """Returns the stored response of a key, or None."""
+    rows = RepeatableRequest.objects.filter(organization_id=organization_id, key=key)
+    found: Mapping[str, Any] | None = rows.values_list("response", flat=True).first()
+    return found
+
+
 def prune() -> int:
     """Deletes the keys that may be used again; returns how many."""
     old = RepeatableRequest.objects.filter(created_at__lt=timezone.now() - KEEP)

@@ -46,6 +46,7 @@ class Operation:
     and without any the operation is not available there. `name=Text` answers the text in place of
     the value. `hidden` are parameters that are not available over MCP, because they would tell what
     the projection leaves out. Resources of a `personal` operation are records of people.
+    `read_by` is the id of the operation that reads the record that this one changes.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Operation:
     projection: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     personal: bool = False
+    read_by: str = ""
 
     @property
     def is_read(self) -> bool:

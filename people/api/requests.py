@@ -9,6 +9,7 @@ from rest_framework.serializers import Serializer
 
 from foundation import ids
 from ingestion import idempotency
+from oauth.server_keys import KeyPrincipal
 from people.api import etags
 from people.api.callers import ApiCaller
 from people.api.errors import ApiError, Detail
@@ -42,8 +43,13 @@ def answer(
     header = request.headers.get(idempotency.HEADER, "")
     _check_key(header)
     sent = [operation.id, request.path, call.if_match, request.data]
-    key = f"hr:{caller.key.key_id}:{ids.sha256_hex(header)}"
-    return idempotency.once(caller.key.organization_id, key, sent, lambda: _run(operation, call))
+    name = stored_as(caller.key, header)
+    return idempotency.once(caller.key.organization_id, name, sent, lambda: _run(operation, call))
+
+
+def stored_as(key: KeyPrincipal, idempotency_key: str) -> str:
+    """Returns the name under which the answer to a change is stored."""
+    return f"hr:{key.key_id}:{ids.sha256_hex(idempotency_key)}"
 
 
 def is_known(request: Request, etag: str) -> bool:

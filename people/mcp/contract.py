@@ -11,7 +11,7 @@ from people.api import routes
 from people.api.operation import Operation
 from people.api.operations import ALL
 from people.mcp import projections
-from tools_registry.api import Tool
+from tools_registry.api import Invalid, NotFound, Tool
 
 EXPOSED: Final = {one.id: one for one in ALL if one.projection}
 # What only a document says, and no instance is checked by.
@@ -62,6 +62,22 @@ def summary(operation: Operation) -> dict[str, str]:
     }
 
 
+def find(name: str) -> Operation:
+    """Returns the operation of a name that is available over MCP. Raises NotFound."""
+    if name not in EXPOSED:
+        message = "There is no such operation. list_api_operations names them."
+        raise NotFound(message, field="operation_id")
+    return EXPOSED[name]
+
+
+def require_path(operation: Operation, given: Mapping[str, str]) -> None:
+    """Raises Invalid unless exactly the parameters of the path are given."""
+    described = path_parameters(operation)
+    if set(given) != set(described):
+        names = ", ".join(described) or "none"
+        raise Invalid(f"Send these path parameters: {names}.", field="args.pathParams")
+
+
 def parameters(operation: Operation, names: Iterable[str]) -> dict[str, Any]:
     """Returns the schemas of some query parameters, by name."""
     described = query_parameters(operation)
@@ -79,6 +95,16 @@ def path_parameters(operation: Operation) -> dict[str, Any]:
     return _parameters(operation, "path")
 
 
+def body(operation: Operation) -> dict[str, Any] | None:
+    """Returns the schema of the body that an operation takes; None for one that reads."""
+    if operation.is_read:
+        return None
+    content = _described(operation).get("requestBody", {}).get("content", {})
+    empty = {"type": "object", "additionalProperties": False}
+    found: dict[str, Any] = _whole(content["application/json"]["schema"]) if content else empty
+    return found
+
+
 def _parameters(operation: Operation, place: str) -> dict[str, Any]:
     return {
         one["name"]: {**one["schema"], "description": one.get("description", "")}
@@ -94,7 +120,7 @@ def fingerprint(tools: Iterable[Tool]) -> str:
         for tool in sorted(tools, key=lambda one: one.name)
     ]
     operations = [
-        [one.id, one.method, one.path, one.scope, one.projection, resource(one)]
+        [one.id, one.method, one.path, one.scope, one.projection, resource(one), body(one)]
         for one in EXPOSED.values()
     ]
     packed = orjson.dumps([offered, operations], option=orjson.OPT_SORT_KEYS)

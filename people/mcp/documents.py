@@ -9,14 +9,21 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses
 from oauth.endpoints import replies
-from people.mcp import contract, surface
+from people.mcp import contract, surface, writes
 
+CHANGES = """A change takes two steps. prepare_api_write shows what it would change, and answers a
+token for five minutes. commit_api_write asks the person by form elicitation and makes the
+change once they approve. A client that cannot ask, and a person who declines, change
+nothing. The key needs `mcp:write` and the scope of the operation."""
+NO_CHANGES = "Changes over MCP are turned off on this server."
 CACHED = {"Cache-Control": "public, max-age=300", "Vary": "Host"}
 
 
 def scopes_supported() -> list[str]:
-    """Returns the scopes of the operations that are available over MCP."""
-    return sorted({one.scope for one in contract.EXPOSED.values() if one.scope})
+    """Returns the scopes of the operations that can be run over MCP now."""
+    operations = [one for one in contract.EXPOSED.values() if one.is_read or writes.are_on()]
+    found = {one.scope for one in operations if one.scope}
+    return sorted(found | ({writes.SCOPE} if writes.are_on() else set()))
 
 
 @replies.accepts("GET", "HEAD")
@@ -39,6 +46,7 @@ def access(request: HttpRequest, workspace: str) -> HttpResponse:
     resource = _resource(request, workspace)
     described = addresses.metadata_as_reached(request.get_host(), surface.path_of(workspace))
     scopes = "\n".join(f"- `{scope}`" for scope in scopes_supported())
+    how = CHANGES if writes.are_on() else NO_CHANGES
     text = f"""# Access to HollyHR
 
 - Access mode: API keys as bearer. OAuth is not configured.
@@ -56,7 +64,11 @@ with `hhr_test_` sees a sandbox.
 
 ## Changes
 
-Nothing can be changed over MCP. Answers have the fields that were reviewed for AI clients only:
+{how}
+
+## Data
+
+Answers have the fields that were reviewed for AI clients only:
 never home addresses, pay, bank or tax data, reasons of absences, or links. Records of
 people have a budget for 24 hours.
 """

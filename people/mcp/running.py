@@ -1,12 +1,15 @@
 """Runs operations of the HR API for tools: with the key, within the budget, projected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
 from rest_framework.exceptions import ValidationError
+from rest_framework.serializers import Serializer
 
+from ingestion import errors as ingestion
 from oauth import server_keys
 from oauth.principal import Unauthenticated
 from oauth.server_keys import KeyPrincipal
@@ -23,11 +26,20 @@ from tools_registry.api import NotFound as NoSuchRecord
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """An operation with its parameters as they were sent."""
+    """An operation with its parameters and its body as they were sent."""
 
     operation: Operation
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    if_match: str = ""
+
+
+@dataclass(slots=True)
+class Rows:
+    """How many records of people a call has answered."""
+
+    answered: int = 0
 
 
 class Refused(ToolFailure):
@@ -48,6 +60,7 @@ class BudgetSpent(ToolFailure):
     kind = "rate_limited"
 
 
+REFUSALS: Final = (ApiError, NotFound, changes.Refused, ValidationError, ingestion.ApiError)
 FAILURES: Final[Mapping[str, type[ToolFailure]]] = {
     "invalid_request": Invalid,
     "not_found": NoSuchRecord,
@@ -76,20 +89,42 @@ def several(
     All or none: what they may need together is reserved first. Raises ToolFailure.
     """
     key = key_of(context)
+    with failures(context):
+        calls = [checked(key, one) for one in asked]
+        most = sum(_most(one.operation, call) for one, call in zip(asked, calls, strict=True))
+        with within_budget(key, most, calls[0].organization_id) as rows:
+            found = [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
+            pairs = list(zip(asked, found, strict=True))
+            rows.answered = sum(one.operation.rows(body) for one, body in pairs)
+    return [projections.answer(one.operation, body) for one, body in pairs], rows.answered
+
+
+@contextmanager
+def failures(context: ToolContext) -> Iterator[None]:
+    """Raises what the HR API refuses as the failure of a tool; its `reason` is the code."""
     try:
-        calls = [_call(key, one) for one in asked]
-        found = _within_budget(key, asked, calls)
-    except (ApiError, NotFound, changes.Refused, ValidationError) as problem:
+        yield
+    except REFUSALS as problem:
         raise _failure(errors.of(problem, context.call_id)) from None
-    rows = sum(one.operation.rows(body) for one, body in zip(asked, found, strict=True))
-    projected = [
-        projections.answer(one.operation, body) for one, body in zip(asked, found, strict=True)
-    ]
-    return projected, rows
 
 
-def _call(key: KeyPrincipal, asked: OperationCall) -> Call:
-    """A checked call. Raises ApiError and ValidationError."""
+@contextmanager
+def within_budget(key: KeyPrincipal, most: int, organization_id: UUID) -> Iterator[Rows]:
+    """Reserves as many records of people as an answer may have; what is not answered is returned.
+
+    Raises BudgetSpent.
+    """
+    rows = Rows()
+    use = _reserved(key, most, organization_id) if most else None
+    try:
+        yield rows
+    finally:
+        if use is not None:
+            budget.settle(use, rows.answered)
+
+
+def checked(key: KeyPrincipal, asked: OperationCall) -> Call:
+    """Returns the checked call of an operation. Raises ApiError and ValidationError."""
     operation = asked.operation
     if operation.scope and operation.scope not in key.scopes:
         raise ApiError("permission_denied", f"The API key needs the scope {operation.scope}.")
@@ -98,28 +133,23 @@ def _call(key: KeyPrincipal, asked: OperationCall) -> Call:
         names = hidden or list(asked.query)
         details = [Detail(name[:80], "There is no such parameter.") for name in names]
         raise ApiError("invalid_request", "There is no such parameter.", details)
-    query: Mapping[str, Any] = {}
-    if operation.query is not None:
-        shape = operation.query(data=dict(asked.query))
-        shape.is_valid(raise_exception=True)
-        query = shape.validated_data
-    return Call(callers.records_of(key), key, path=asked.path, query=query)
+    return Call(
+        callers.records_of(key),
+        key,
+        path=asked.path,
+        query=_valid(operation.query, asked.query),
+        body=_valid(operation.request, asked.body),
+        if_match=asked.if_match,
+    )
 
 
-def _within_budget(
-    key: KeyPrincipal, asked: Sequence[OperationCall], calls: Sequence[Call]
-) -> list[Mapping[str, Any]]:
-    most = sum(_most(one.operation, call) for one, call in zip(asked, calls, strict=True))
-    if not most:
-        return [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
-    use = _reserved(key, most, calls[0].organization_id)
-    rows = 0
-    try:
-        found = [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
-        rows = sum(one.operation.rows(body) for one, body in zip(asked, found, strict=True))
-        return found
-    finally:
-        budget.settle(use, rows)
+def _valid(shape: type[Serializer] | None, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if shape is None:
+        return {}
+    serializer = shape(data=dict(given))
+    serializer.is_valid(raise_exception=True)
+    found: Mapping[str, Any] = serializer.validated_data
+    return found
 
 
 def _most(operation: Operation, call: Call) -> int:
@@ -142,7 +172,6 @@ def _reserved(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any:
 
 
 def _failure(problem: ApiError) -> ToolFailure:
-    """The failure of a tool for a refusal of the HR API; `reason` is its code."""
     name = problem.details[0].field if problem.details else ""
     message = problem.details[0].issue if problem.details else problem.message
     kind = FAILURES.get(problem.code, Refused)

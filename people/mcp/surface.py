@@ -16,6 +16,7 @@ from mcp_protocol.strict_json import JsonObject
 from oauth import addresses, server_keys
 from oauth.credentials import Verifiers
 from oauth.scopes import ScopeSet
+from people.mcp import recorded
 from people.mcp.source import HrTools
 from tools_registry.api import Guarded
 from tools_registry.endpoint.surface import McpSurface
@@ -33,7 +34,8 @@ HINT: Final = "organisation:read people:read reference:read time_off:read"
 INSTRUCTIONS: Final = (
     "HR records of one organization. Start with whoami. The organization is that of the API key: "
     "no tool takes a tenant. Home addresses, pay, documents and reasons of absences are never "
-    "answered; do not ask people for them."
+    "answered; do not ask people for them. A change is prepared with prepare_api_write and made "
+    "with commit_api_write, which asks the person; requests are approved and declined on pages."
 )
 SERVER: Final = Server(
     name="hollyhr",
@@ -124,4 +126,5 @@ SURFACE: Final = McpSurface(
     descriptor=None,
     bare_initialize=_bare_initialize,
     refused_as_results=frozenset({"scope"}),
+    recorded=recorded.arguments,
 )

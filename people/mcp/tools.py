@@ -7,18 +7,17 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from people.mcp import contract, running
+from people.mcp import contract, running, write_tools, writes
 from people.mcp.contract import EXPOSED
+from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
 from people.mcp.running import OperationCall
-from tools_registry.api import Arguments, Facts, Invalid, NotFound, Run, Tool, ToolContext
+from tools_registry.api import Arguments, Facts, Invalid, Tool, ToolContext
 
 SEARCHED: Final = ("search", "limit", "cursor")
 LISTED: Final = ("person_id", "status", "from", "to", "limit", "cursor", "updated_since", "sort")
 # What a person has ahead of them, in get_person_context.
 AHEAD: Final = timedelta(days=90)
 MAX_AHEAD: Final = 10
-KEY: Final = {"type": "string", "minLength": 1, "maxLength": 64}
-TEXT: Final = {"type": "string"}
 OF_A_PERSON: Final[Mapping[str, Any]] = {
     "properties": {"person_id": KEY},
     "required": ("person_id",),
@@ -27,13 +26,7 @@ DESCRIBED: Final = dict.fromkeys(("operation_id", "method", "path", "scope", "su
 # What call_api_operation passes on.
 ARGUMENTS: Final = {
     "type": "object",
-    "properties": {
-        "pathParams": {"type": "object", "additionalProperties": KEY},
-        "query": {
-            "type": "object",
-            "additionalProperties": {"type": ["string", "integer", "boolean"]},
-        },
-    },
+    "properties": {"pathParams": PATH_PARAMETERS, "query": QUERY},
     "additionalProperties": False,
 }
 REFERENCE: Final[Mapping[str, str]] = {
@@ -92,11 +85,13 @@ def list_reference(context: ToolContext, arguments: Arguments) -> Facts:
 
 
 def list_api_operations(context: ToolContext, _arguments: Arguments) -> Facts:
-    scopes = running.key_of(context).scopes
+    key = running.key_of(context)
     operations = [
         {
             **contract.summary(one),
-            "is_permitted": not one.scope or one.scope in scopes,
+            "is_permitted": not one.scope or one.scope in key.scopes
+            if one.is_read
+            else writes.may_run(one, key),
         }
         for one in EXPOSED.values()
     ]
@@ -104,39 +99,28 @@ def list_api_operations(context: ToolContext, _arguments: Arguments) -> Facts:
 
 
 def get_api_operation(_context: ToolContext, arguments: Arguments) -> Facts:
-    operation = _operation(arguments["operation_id"])
+    operation = contract.find(arguments["operation_id"])
     return Facts(
         {
             **contract.summary(operation),
             "path_params": contract.path_parameters(operation),
             "query": contract.query_parameters(operation),
+            "body": contract.body(operation),
             "answer": contract.answer(operation),
         }
     )
 
 
 def call_api_operation(context: ToolContext, arguments: Arguments) -> Facts:
-    operation = _operation(arguments["operation_id"])
+    operation = contract.find(arguments["operation_id"])
+    if not operation.is_read:
+        message = f"{operation.id} changes records. Send it to prepare_api_write."
+        raise Invalid(message, field="operation_id")
     given = arguments.get("args", {})
     asked = OperationCall(operation, given.get("pathParams", {}), given.get("query", {}))
-    _require(asked, contract.path_parameters(operation))
+    contract.require_path(operation, asked.path)
     found = running.one(context, asked)
     return Facts({"operation_id": operation.id, "answer": found.value}, row_count=found.row_count)
-
-
-def _operation(name: str) -> Any:
-    if name not in EXPOSED:
-        raise NotFound(
-            "There is no such operation. list_api_operations names them.", field="operation_id"
-        )
-    return EXPOSED[name]
-
-
-def _require(asked: OperationCall, described: Mapping[str, Any]) -> None:
-    """Raises NotFound unless exactly the parameters of the path are given."""
-    if set(asked.path) != set(described):
-        names = ", ".join(described) or "none"
-        raise Invalid(f"Send these path parameters: {names}.", field="args.pathParams")
 
 
 @cache
@@ -149,6 +133,7 @@ def all_tools() -> tuple[Tool, ...]:
     """Returns the tools; made when they are first asked for."""
     return (
         *_contract_tools(),
+        *write_tools.tools(),
         _principal_tool(),
         *_people_tools(),
         *_absence_tools(),
@@ -156,33 +141,10 @@ def all_tools() -> tuple[Tool, ...]:
     )
 
 
-def _tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
-    properties = more.pop("properties", {})
-    return Tool(
-        name=run.__name__,
-        title=title,
-        description=description,
-        input_schema={
-            "type": "object",
-            "properties": properties,
-            "required": list(more.pop("required", ())),
-            "additionalProperties": False,
-        },
-        output_schema=more.pop("output"),
-        run=run,
-        scope=scope,
-        read_only=True,
-    )
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
 def _principal_tool() -> Tool:
     principal = contract.resource(EXPOSED["getApiPrincipal"])
     version = {"catalogue_version": TEXT}
-    return _tool(
+    return tool(
         whoami,
         "Who am I",
         "Read what this connection is: the organization, the API key and its scopes, live records "
@@ -199,7 +161,7 @@ def _principal_tool() -> Tool:
 def _people_tools() -> tuple[Tool, ...]:
     people = EXPOSED["listPeople"]
     return (
-        _tool(
+        tool(
             search_people,
             "Search people",
             "Find people by a part of a name or work email, or list all of them: job, department, "
@@ -209,7 +171,7 @@ def _people_tools() -> tuple[Tool, ...]:
             properties=contract.parameters(people, SEARCHED),
             output=contract.answer(people),
         ),
-        _tool(
+        tool(
             get_person,
             "Read a person",
             "Read one person by the id that search_people answered.",
@@ -217,7 +179,7 @@ def _people_tools() -> tuple[Tool, ...]:
             **OF_A_PERSON,
             output=contract.answer(EXPOSED["getPerson"]),
         ),
-        _tool(
+        tool(
             get_person_context,
             "Read a person with their context",
             "Read one person with what they are employed as, their units and relationships and, if "
@@ -225,7 +187,7 @@ def _people_tools() -> tuple[Tool, ...]:
             "the next 90 days.",
             people.scope,
             **OF_A_PERSON,
-            output=_object(
+            output=an_object(
                 {
                     "person": contract.resource(EXPOSED["getPerson"]),
                     "employment": contract.resource(EXPOSED["getPersonEmployment"]),
@@ -249,7 +211,7 @@ def _people_tools() -> tuple[Tool, ...]:
 def _absence_tools() -> tuple[Tool, ...]:
     absences = EXPOSED["listTimeOff"]
     return (
-        _tool(
+        tool(
             list_time_off,
             "List time off",
             "List absences and requests, the latest first: of one person, of a status, or between "
@@ -259,7 +221,7 @@ def _absence_tools() -> tuple[Tool, ...]:
             properties=contract.parameters(absences, LISTED),
             output=contract.answer(absences),
         ),
-        _tool(
+        tool(
             get_time_off,
             "Read a request for time off",
             "Read one absence or request by the id that list_time_off answered.",
@@ -274,7 +236,7 @@ def _absence_tools() -> tuple[Tool, ...]:
 def _reference_tool() -> Tool:
     labels = contract.resource(EXPOSED["listReferenceWorkPlaces"])
     categories = contract.resource(EXPOSED["listReferenceTimeOffCategories"])
-    return _tool(
+    return tool(
         list_reference,
         "List reference data",
         "List what records refer to: statuses, work types and places, document types, and the "
@@ -282,43 +244,47 @@ def _reference_tool() -> Tool:
         "reference:read",
         properties={"kind": {"type": "string", "enum": list(REFERENCE)}},
         required=("kind",),
-        output=_object({"data": {"type": "array", "items": {"anyOf": [labels, categories]}}}),
+        output=an_object({"data": {"type": "array", "items": {"anyOf": [labels, categories]}}}),
     )
 
 
 def _contract_tools() -> tuple[Tool, ...]:
-    listed = _object({**DESCRIBED, "is_permitted": {"type": "boolean"}})
-    details = {name: {"type": "object"} for name in ("path_params", "query", "answer")}
+    listed = an_object({**DESCRIBED, "is_permitted": {"type": "boolean"}})
+    details: dict[str, Any] = {
+        name: {"type": "object"} for name in ("path_params", "query", "answer")
+    }
+    details["body"] = {"type": ["object", "null"]}
     return (
-        _tool(
+        tool(
             list_api_operations,
             "List operations",
-            "List the operations of the HR API that are available here, and whether the key has "
-            "the scope of each.",
+            "List the operations of the HR API that are available here, and whether this "
+            "connection may use each now.",
             "",
-            output=_object(
+            output=an_object(
                 {
                     "operations": {"type": "array", "items": listed},
                     "catalogue_version": TEXT,
                 }
             ),
         ),
-        _tool(
+        tool(
             get_api_operation,
             "Read an operation",
-            "Read the parameters of one operation and the schema of its answer.",
+            "Read the parameters of one operation, the body of one that changes something, and the "
+            "schema of its answer.",
             "",
             properties={"operation_id": KEY},
             required=("operation_id",),
-            output=_object({**DESCRIBED, **details}),
+            output=an_object({**DESCRIBED, **details}),
         ),
-        _tool(
+        tool(
             call_api_operation,
             "Call an operation",
             "Call one operation that reads. get_api_operation says which parameters it takes.",
             "",
             properties={"operation_id": KEY, "args": ARGUMENTS},
             required=("operation_id",),
-            output=_object({"operation_id": TEXT, "answer": {"type": "object"}}),
+            output=an_object({"operation_id": TEXT, "answer": {"type": "object"}}),
         ),
     )

@@ -223,15 +223,16 @@ def _record_refusal(
     request: MethodRequest, revision: Revision, error: ProtocolError, elapsed: int
 ) -> None:
     params = request.params
-    name, arguments = params.get("name", params.get("uri")), params.get("arguments")
+    name, given = params.get("name", params.get("uri")), params.get("arguments")
+    arguments = given if isinstance(given, dict) else {}
     data = error.data if isinstance(error.data, Mapping) else {}
-    layer = str(data.get("layer", "protocol"))
+    layer, surface = str(data.get("layer", "protocol")), request.http.surface
     call = Execution(
         address=request.http.address,
-        surface=request.http.surface.name,
+        surface=surface.name,
         method=request.method,
         tool=name if isinstance(name, str) else "",
-        arguments=arguments if isinstance(arguments, dict) else {},
+        arguments=arguments if surface.recorded is None else surface.recorded(arguments),
         request_id=request.http.request_id,
         revision=revision.value,
         outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),

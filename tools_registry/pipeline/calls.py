@@ -81,6 +81,8 @@ FAILURES: Final[Mapping[str, outcomes.Outcome]] = {
     "declined": outcomes.Outcome.CANCELLED,
     "cancelled": outcomes.Outcome.CANCELLED,
     "interrupted": outcomes.Outcome.INTERRUPTED,
+    "refused": outcomes.Outcome.REFUSED,
+    "rate_limited": outcomes.Outcome.RATE_LIMITED,
     "token_ended": outcomes.Outcome.REFUSED,
     "tool_changed": outcomes.Outcome.REFUSED,
     "approval_rejected": outcomes.Outcome.REFUSED,
@@ -336,6 +338,7 @@ def _execution(
 ) -> Execution:
     """What the audit row says of a call, and of its outcome if it is over."""
     actor, customer = invocation.actor, invocation.customer
+    arguments, recorded = invocation.arguments, invocation.surface.recorded
     call = Execution(
         actor_kind=invocation.principal.actor_kind if actor is None else actor.kind,
         address=invocation.address if actor is None else actor.address,
@@ -345,7 +348,7 @@ def _execution(
         tool=invocation.kind.name(subject) if subject else invocation.name,
         integration=subject.integration if subject else "",
         action=subject.action if subject else "",
-        arguments=invocation.arguments,
+        arguments=arguments if recorded is None else recorded(arguments),
         bound_customer_id=customer.id if customer else "",
         request_id=invocation.request_id,
         revision=invocation.protocol,

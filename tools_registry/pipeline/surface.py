@@ -3,9 +3,9 @@
 The pipeline and the protocols read what differs between endpoints from here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from oauth.credentials import Verifiers
 from tools_registry.pipeline import gate
@@ -36,7 +36,8 @@ class Surface:
 
     `credentials` are the kinds it accepts, `catalogue` is what it offers, and `layers` are asked
     about each call, in this order. An approved request may run what a layer in `approvable`
-    refuses. `review` is the last check of a call, which depends on its arguments.
+    refuses. `review` is the last check of a call, which depends on its arguments. `recorded`
+    returns what the audit row of a call keeps of its arguments; without it, all of them.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Surface:
     layers: Layers = field(default_factory=lambda: gate.LAYERS)
     approvable: frozenset[str] = frozenset({"destructive"})
     review: Review | None = None
+    recorded: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 _mounted: dict[str, Surface] = {}

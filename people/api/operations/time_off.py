@@ -199,11 +199,13 @@ def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Oper
         run=run,
         response=time_off_shapes.TimeOff,
         on_version=True,
+        read_by="getTimeOff",
         example=EXAMPLE,
         **{"request": Nothing} | more,
     )
 
 
+# Requests are decided by people on pages: approving and declining have no projection.
 OPERATIONS: Final = (
     Operation(
         id="listTimeOff",
@@ -232,6 +234,7 @@ OPERATIONS: Final = (
         request=NewTimeOff,
         status=201,
         example=EXAMPLE,
+        projection=PROJECTION,
     ),
     Operation(
         id="listWhoIsOut",
@@ -304,7 +307,9 @@ OPERATIONS: Final = (
         response=time_off_shapes.TimeOff,
         request=TimeOffChange,
         on_version=True,
+        read_by="getTimeOff",
         example=EXAMPLE,
+        projection=PROJECTION,
     ),
     _decision(
         "cancelTimeOff",
@@ -312,6 +317,7 @@ OPERATIONS: Final = (
         "Cancel a pending request.",
         cancel,
         also={"cancelled": serializers.BooleanField()},
+        projection=PROJECTION,
     ),
     _decision(
         "approveTimeOff",

@@ -54,7 +54,7 @@ def test_a_call_that_may_need_more_than_is_left_answers_nothing(
     assert "9 are left" in said["message"]
     assert b"Ada" not in refused.body
     row = ActionExecution.objects.latest("pk")
-    assert (row.outcome, row.reason) == ("tool_error", "rate_limited")
+    assert (row.outcome, row.reason) == ("rate_limited", "rate_limited")
     # Less can still be asked for.
     assert len(mcp.call("search_people", {"limit": 9}).facts["data"]) == 1
     assert budget.used(office.organization.pk) == 2

@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import ActionExecution, SecurityEvent
-from people import seeding
+from mcp_protocol.revisions import Revision
+from people import seeding, time_off
 from people.mcp import contract, tools
 from people.models import Document, Person, PersonProfile, TimeOff, TimeOffCategory
 from tests.drivers.mcp import McpClient, Reply
@@ -128,7 +129,7 @@ def test_operations_are_listed_described_and_called(office: Office) -> None:
     permitted = {one["operation_id"] for one in listed if one["is_permitted"]}
     assert {"getApiPrincipal", "listPeople", "getPerson"} <= permitted
     assert "listTimeOff" not in permitted
-    for hidden in ("getPersonPersonalProfile", "listPersonCustomFields", "createTimeOff"):
+    for hidden in ("getPersonPersonalProfile", "listPersonCustomFields", "approveTimeOff"):
         assert hidden not in contract.EXPOSED
         assert failure(operation(mcp, hidden))["field"] == "operation_id"
         described = mcp.call("get_api_operation", {"operation_id": hidden})
@@ -177,6 +178,25 @@ PRIVATE = (
 )
 
 
+FAR = date(2031, 6, 2)
+# Bodies of changes; ids are those of the test.
+SENT = {
+    "createTimeOff": {
+        "person_id": "",
+        "category_id": "",
+        "start_date": "2031-07-07",
+        "end_date": "2031-07-08",
+    },
+    "updateTimeOff": {"end_date": "2031-06-03"},
+}
+
+
+def committing(given: Any) -> Any:
+    """The parameters of a commit by a client that can ask."""
+    capabilities = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    return {"name": "commit_api_write", "arguments": given, "_meta": capabilities}
+
+
 @pytest.fixture
 def secretive(db: None) -> Program:  # noqa: ARG001  opens the database
     """An organization with made-up records, in which every private text is a canary."""
@@ -191,10 +211,11 @@ def secretive(db: None) -> Program:  # noqa: ARG001  opens the database
 
 
 def test_no_tool_or_operation_answers_what_is_private(secretive: Program, settings: Any) -> None:
-    settings.HALO_HR_DAILY_ROWS = 100_000
+    settings.HALO_HR_DAILY_ROWS, settings.HALO_HR_WRITE_MODE = 100_000, "enabled"
     mcp = client(secretive)
     person = Person.objects.exclude(manager=None).order_by("pk")[0]
-    row = person.time_off.all()[0]
+    category = TimeOffCategory.objects.filter(organization=person.organization_id)[0]
+    row = time_off.request(person, category, FAR, FAR)
     known = {"person_id": person.pk, "time_off_id": row.pk, "category_id": row.category_id}
     known |= {"history_id": person.employment_history.all()[0].pk}
     known |= {"org_unit_id": person.department_id, "document_id": person.documents.all()[0].pk}
@@ -204,10 +225,22 @@ def test_no_tool_or_operation_answers_what_is_private(secretive: Program, settin
         path = {name: known[name] for name in contract.path_parameters(one)}
         days = {"from": "2026-01-01", "to": "2026-03-01"} if one.id == "listWhoIsOut" else {}
         query = days | ({"limit": 100} if one.pages else {})
-        replies.append(operation(mcp, one.id, path, query))
-        assert replies[-1].result["isError"] is False, one.id
+        if one.is_read:
+            replies.append(operation(mcp, one.id, path, query))
+            assert replies[-1].result["isError"] is False, one.id
+            continue
+        body = dict(SENT.get(one.id, {}))
+        body |= {name: known[name] for name in body if name in known}
+        args = {"pathParams": path, "body": body}
+        given = {"operation_id": one.id, "args": args}
+        replies.append(mcp.call("prepare_api_write", given))
+        assert replies[-1].result["isError"] is False, replies[-1].body
+        token = {"confirmation_token": replies[-1].facts["confirmation_token"]}
+        replies.append(mcp.at(Revision.V2026_07_28).request("tools/call", committing(token)))
+        assert replies[-1].result["resultType"] == "input_required"
     for tool in tools.all_tools():
         given = known | {"kind": "time_off_categories", "operation_id": "listPeople"}
+        given |= {"confirmation_token": "x"}
         required = {name: given[name] for name in tool.input_schema["required"]}
         replies += [mcp.call(tool.name, required), mcp.call(tool.name, {"kind": "x"})]
     for kind in tools.REFERENCE:

@@ -1,0 +1,40 @@
+"""How tools of the HR endpoint are declared, and schemas that several of them have."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tools_registry.api import Run, Tool
+
+KEY: Final = {"type": "string", "minLength": 1, "maxLength": 64}
+TEXT: Final = {"type": "string"}
+PATH_PARAMETERS: Final = {"type": "object", "additionalProperties": KEY}
+QUERY: Final = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "integer", "boolean"]},
+}
+
+
+def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
+    """Returns the tool of a function; `more` are properties, required, output and mutates."""
+    mutates = more.pop("mutates", False)
+    return Tool(
+        name=run.__name__,
+        title=title,
+        description=description,
+        input_schema={
+            "type": "object",
+            "properties": more.pop("properties", {}),
+            "required": list(more.pop("required", ())),
+            "additionalProperties": False,
+        },
+        output_schema=more.pop("output"),
+        run=run,
+        scope=scope,
+        mutates=mutates,
+        read_only=not mutates,
+    )
+
+
+def an_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the schema of an object that has all of its properties."""
+    return {"type": "object", "properties": properties, "required": list(properties)}

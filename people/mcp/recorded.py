@@ -1,0 +1,35 @@
+"""What the audit row of a call keeps of its arguments: which records and days, and no free text.
+
+Words that were searched for, bodies and tokens name people or are personal data themselves.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from people import access
+
+NOT_KEPT: Final = "[not kept]"
+KEPT: Final = frozenset(
+    {"kind", "status", "from", "to", "year", "limit", "sort", "updated_since", "is_current"}
+)
+# Parameters of an operation are in groups; a body is none of them.
+GROUPS: Final = frozenset({"args", "pathParams", "query"})
+MAX_MEMBERS: Final = 40
+MAX_CHARACTERS: Final = 64
+
+
+def arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a call with the values that may be kept."""
+    return {name[:MAX_CHARACTERS]: _kept(name, given[name]) for name in list(given)[:MAX_MEMBERS]}
+
+
+def _kept(name: str, value: Any) -> Any:
+    if name in GROUPS and isinstance(value, dict):
+        return arguments(value)
+    if name == "body" and isinstance(value, dict):
+        return [one[:MAX_CHARACTERS] for one in list(value)[:MAX_MEMBERS]]
+    if name.endswith("_id"):
+        is_kept = isinstance(value, str) and access.ID.fullmatch(value) is not None
+    else:
+        is_kept = name in KEPT and len(str(value)) <= MAX_CHARACTERS
+    return value if is_kept else NOT_KEPT

@@ -1,0 +1,260 @@
+"""Changes over MCP in two steps: prepared first, then committed once a person has approved.
+
+Preparing runs the operation and rolls it back, so that it shows exactly what a commit would change,
+and is refused for the same reasons. Committing does so again, asks the person, and runs it once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+
+from ingestion import idempotency
+from oauth.server_keys import KeyPrincipal
+from people.api import requests
+from people.api.errors import ApiError
+from people.api.operation import Call, Operation
+from people.mcp import prepared, projections, running
+from people.mcp.contract import EXPOSED
+from people.mcp.prepared import PreparedWrite, Unfit
+from people.mcp.running import OperationCall, Refused
+from tools_registry.api import Declined, Facts, Invalid, ToolContext
+
+SCOPE: Final = "mcp:write"
+PERSON_SCOPE: Final = "people:read"
+# The record, and the person whom it is about.
+ROWS: Final = 2
+# What a change that is rolled back makes up.
+PROVISIONAL: Final = frozenset({"id", "created_at", "updated_at"})
+MAX_SHOWN: Final = 200
+APPROVE: Final = {
+    "approve": {
+        "type": "boolean",
+        "title": "Approve this change",
+        "description": "Nothing is changed unless this is on.",
+    }
+}
+TURNED_OFF: Final = (
+    "Changes over MCP are turned off on this server. Show the person what would be changed, and "
+    "stop."
+)
+UNFIT: Final = (
+    "The confirmation token is not valid or has expired. Prepare the change again with "
+    "prepare_api_write."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a change would do: the fields that differ, and the person whom it is about."""
+
+    difference: list[dict[str, Any]]
+    person: Mapping[str, str] | None
+
+
+def are_on() -> bool:
+    """Returns whether this server allows changes over MCP."""
+    return settings.HALO_HR_WRITE_MODE == "enabled"
+
+
+def may_run(operation: Operation, key: KeyPrincipal) -> bool:
+    """Returns whether a key may change something with an operation now."""
+    return are_on() and {SCOPE, operation.scope} <= set(key.scopes)
+
+
+def prepare(context: ToolContext, asked: OperationCall) -> Facts:
+    """Returns what a change would do, and the token to commit it with. Changes nothing."""
+    key = running.key_of(context)
+    operation = asked.operation
+    _require(operation, key)
+    with running.failures(context):
+        call = running.checked(key, asked)
+        with running.within_budget(key, ROWS, call.organization_id) as rows:
+            etag, before = _present(operation, call)
+            frozen = PreparedWrite(operation.id, dict(asked.path), dict(asked.body), etag)
+            found = _rehearsed(key, frozen, before)
+            rows.answered = _rows(found)
+    value = {
+        "confirmation_token": prepared.sealed(frozen, key),
+        "expires_at": frozen.expires_at,
+        "frozen_payload": {
+            "operation_id": operation.id,
+            "method": operation.method,
+            "path": f"/{operation.path}".format(**asked.path),
+            "body": frozen.body,
+        },
+        "difference": found.difference,
+        "person": found.person,
+    }
+    return Facts(value, row_count=rows.answered)
+
+
+def commit(context: ToolContext, token: str) -> Facts:
+    """Runs a prepared change once a person has approved it.
+
+    A change that was committed before is not run again: its answer is repeated.
+    """
+    key = running.key_of(context)
+    frozen = _opened(token, key)
+    operation = EXPOSED[frozen.operation_id]
+    _require(operation, key)
+    with running.failures(context):
+        call = _call(key, frozen)
+        with running.within_budget(key, ROWS, call.organization_id) as rows:
+            ended, is_repeated = _earlier(key, frozen), True
+            if ended is None:
+                found = _rehearsed(key, frozen, _present(operation, call)[1])
+                rows.answered = _rows(found)
+                _ask_person(context, key, frozen, _words(operation, frozen, found))
+                ended, is_repeated = _run_once(key, frozen)
+            if "declined" in ended:
+                raise Declined
+            rows.answered = 1
+    value = {"operation_id": operation.id, "answer": ended["answer"], "is_repeated": is_repeated}
+    return Facts(value, row_count=rows.answered)
+
+
+def _require(operation: Operation, key: KeyPrincipal) -> None:
+    """Raises Refused unless the server and the scopes of the key allow the change now."""
+    if not are_on():
+        raise Refused(TURNED_OFF, reason="write_mode_off")
+    missing = [one for one in (SCOPE, operation.scope) if one not in key.scopes]
+    if missing:
+        message = f"The API key needs the scope {missing[0]}. Show the person the change, and stop."
+        raise Refused(message, reason="permission_denied")
+
+
+def _opened(token: str, key: KeyPrincipal) -> PreparedWrite:
+    try:
+        return prepared.opened(token, key)
+    except Unfit:
+        reason = "invalid_confirmation"
+        raise Invalid(UNFIT, field="confirmation_token", reason=reason) from None
+
+
+def _call(key: KeyPrincipal, frozen: PreparedWrite) -> Call:
+    operation = EXPOSED[frozen.operation_id]
+    return running.checked(
+        key, OperationCall(operation, frozen.path, body=frozen.body, if_match=frozen.if_match)
+    )
+
+
+def _present(operation: Operation, call: Call) -> tuple[str, Mapping[str, Any]]:
+    """The entity tag and the record that the operation changes; empty if it makes a new one."""
+    if not operation.read_by:
+        return "", {}
+    found = EXPOSED[operation.read_by].run(call)
+    return found.etag, found.body["data"]
+
+
+def _rehearsed(key: KeyPrincipal, frozen: PreparedWrite, before: Mapping[str, Any]) -> Rehearsal:
+    """What the change would do now; it is made and rolled back. Raises what a commit raises."""
+    operation = EXPOSED[frozen.operation_id]
+    with transaction.atomic():
+        after = _run(key, frozen)["data"]
+        transaction.set_rollback(True)
+    fields = projections.fields(operation.projection)
+    old = projections.value(before, fields) if before else {}
+    new = projections.value(after, fields)
+    difference = [
+        {"field": name, "from": old.get(name), "to": value}
+        for name, value in new.items()
+        if name not in PROVISIONAL and old.get(name) != value
+    ]
+    # Of what the answer does not have, the present value must not be shown either.
+    difference += [
+        {"field": name, "to": value} for name, value in frozen.body.items() if name not in new
+    ]
+    return Rehearsal(difference, _person(key, after))
+
+
+def _run(key: KeyPrincipal, frozen: PreparedWrite) -> Mapping[str, Any]:
+    try:
+        return EXPOSED[frozen.operation_id].run(_call(key, frozen)).body
+    except ApiError as problem:
+        if problem.code != "precondition_failed":
+            raise
+        message = "The record has changed since. Prepare the change again with prepare_api_write."
+        raise ApiError(problem.code, message) from None
+
+
+def _person(key: KeyPrincipal, record: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """The person whom a record is about, if the key may read people."""
+    if PERSON_SCOPE not in key.scopes or "person_id" not in record:
+        return None
+    operation = EXPOSED["getPerson"]
+    call = running.checked(key, OperationCall(operation, {"person_id": record["person_id"]}))
+    shown = projections.answer(operation, operation.run(call).body)["data"]
+    return {"id": shown["id"], "display_name": shown["display_name"]}
+
+
+def _rows(found: Rehearsal) -> int:
+    return 1 if found.person is None else ROWS
+
+
+def _words(operation: Operation, frozen: PreparedWrite, found: Rehearsal) -> str:
+    """The change as a person reads it."""
+    lines = ["Approve this change to HR records?", operation.summary]
+    if found.person is not None:
+        lines.append(f"Person: {_shown(found.person['display_name'])} ({found.person['id']})")
+    lines += [f"{_title(name)}: {_shown(text)}" for name, text in frozen.path.items()]
+    for one in found.difference:
+        if one["field"] == "person_id" and found.person is not None:
+            continue
+        is_change = bool(frozen.path) and "from" in one
+        before = f"{_shown(one['from'])} becomes " if is_change else ""
+        if before or one["to"] not in (None, False):
+            lines.append(f"{_title(one['field'])}: {before}{_shown(one['to'])}")
+    return "\n".join(lines)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _shown(value: Any) -> str:
+    """A value on one line, so that no text of a record looks like another field."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = "nothing" if value is None else " ".join(str(value).split())
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _ask_person(context: ToolContext, key: KeyPrincipal, frozen: PreparedWrite, words: str) -> None:
+    """Returns once a person has approved the change. Raises Declined, which ends the token."""
+    try:
+        is_approved = context.ask_form("approval", words, APPROVE)["approve"]
+    except Declined:
+        is_approved = False
+    if not is_approved:
+        _once(key, frozen, lambda: {"declined": True})
+        raise Declined
+
+
+def _earlier(key: KeyPrincipal, frozen: PreparedWrite) -> Mapping[str, Any] | None:
+    """How an earlier commit of the same token ended, if it did."""
+    name = requests.stored_as(key, frozen.idempotency_key)
+    return idempotency.stored(key.organization_id, name)
+
+
+def _run_once(key: KeyPrincipal, frozen: PreparedWrite) -> tuple[Mapping[str, Any], bool]:
+    """How the change ended, and whether that was in an earlier commit."""
+    operation, is_repeated = EXPOSED[frozen.operation_id], True
+
+    def run() -> Mapping[str, Any]:
+        nonlocal is_repeated
+        is_repeated = False
+        return {"answer": projections.answer(operation, _run(key, frozen))}
+
+    return _once(key, frozen, run), is_repeated
+
+
+def _once(
+    key: KeyPrincipal, frozen: PreparedWrite, run: Callable[[], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """What `run` returns, or an earlier commit: it is stored with the change, or neither is."""
+    sent = [frozen.operation_id, frozen.path, frozen.if_match, frozen.body]
+    name = requests.stored_as(key, frozen.idempotency_key)
+    return idempotency.once(key.organization_id, name, sent, run)

@@ -1,0 +1,146 @@
+"""The official client books leave: it looks up, prepares, and a person approves at the client."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import httpx2
+import pytest
+from mcp import Client, types
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.drivers import server
+from tests.drivers.server import Server, evaluate
+
+pytestmark = pytest.mark.process
+
+MODES = ["legacy", "2026-07-28"]
+PREPARE = """
+import json
+from django.utils import timezone
+from oauth import server_keys
+from oauth.models import KeyKind
+from people import seeding
+from people.models import TimeOff
+from workspace.models import Organization
+office = Organization.objects.create(name="Booking", slug="booking", widget_key="booking")
+seeding.seed(office, timezone.localdate())
+row = server_keys.unsaved(office, "Client", tuple(server_keys.HR_SCOPES), 1, KeyKind.LIVE)
+print(json.dumps(server_keys.issue(row, user=None, address="").secret))
+"""
+COUNT = "from people.models import TimeOff; print(TimeOff.objects.count())"
+
+Call: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The server, and the key of a client of one workspace."""
+
+    server: Server
+    secret: str
+
+    def requests(self) -> int:
+        return int(evaluate(self.server.env, COUNT))
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    folder = tmp_path_factory.mktemp("booking")
+    with server.running(folder, {"HALO_HR_WRITE_MODE": "enabled"}) as started:
+        yield Workspace(started, json.loads(evaluate(started.env, PREPARE)))
+
+
+class Person:
+    """Who sits at the client, and what was shown to them."""
+
+    def __init__(self, answer: types.ElicitResult) -> None:
+        self.answer = answer
+        self.shown: list[str] = []
+
+    async def elicit(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        self.shown.append(params.message)
+        return self.answer
+
+
+@asynccontextmanager
+async def connected(workspace: Workspace, mode: str, person: Person | None) -> AsyncIterator[Call]:
+    """A client that calls tools of the workspace and returns their results."""
+    headers = {"Authorization": f"Bearer {workspace.secret}"}
+    url = f"{workspace.server.url}/w/booking/api/mcp"
+    asked = {} if person is None else {"elicitation_callback": person.elicit}
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        transport = streamable_http_client(url, http_client=http)
+        async with Client(transport, mode=mode, **asked) as client:
+
+            async def call(tool: str, **arguments: Any) -> Any:
+                return await client.call_tool(tool, arguments)
+
+            yield call
+
+
+async def prepared(call: Call, days: tuple[str, str]) -> Any:
+    """The recipe up to the prepared change: who, which category, no overlap."""
+    assert (await call("whoami")).structured_content["environment"]["type"] == "live"
+    found = (await call("search_people", limit=1)).structured_content["data"][0]
+    listed = (await call("list_reference", kind="time_off_categories")).structured_content["data"]
+    period = {"from": days[0], "to": days[1], "person_id": found["id"]}
+    assert (await call("list_time_off", **period)).structured_content["data"] == []
+    body = {"person_id": found["id"], "category_id": listed[0]["id"]}
+    body |= {"start_date": days[0], "end_date": days[1]}
+    args = {"pathParams": {}, "body": body}
+    return await call("prepare_api_write", operation_id="createTimeOff", args=args)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_leave_is_booked_once_with_the_approval_of_a_person(
+    workspace: Workspace, mode: str
+) -> None:
+    person = Person(types.ElicitResult(action="accept", content={"approve": True}))
+    days = ("2031-03-03", "2031-03-05") if mode == "legacy" else ("2031-04-07", "2031-04-09")
+    before = workspace.requests()
+
+    async def book() -> list[Any]:
+        async with connected(workspace, mode, person) as call:
+            facts = (await prepared(call, days)).structured_content
+            token = {"confirmation_token": facts["confirmation_token"]}
+            return [await call("commit_api_write", **token) for _number in range(2)]
+
+    first, second = asyncio.run(book())
+    assert first.structured_content["is_repeated"] is False
+    assert second.structured_content["is_repeated"] is True
+    assert first.structured_content["answer"]["data"]["start_date"] == days[0]
+    (shown,) = person.shown
+    assert f"Start date: {days[0]}" in shown
+    assert workspace.requests() == before + 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_booked_when_the_person_declines(workspace: Workspace, mode: str) -> None:
+    person = Person(types.ElicitResult(action="decline"))
+    before = workspace.requests()
+
+    async def book() -> Any:
+        async with connected(workspace, mode, person) as call:
+            facts = (await prepared(call, ("2031-05-05", "2031-05-06"))).structured_content
+            return await call("commit_api_write", confirmation_token=facts["confirmation_token"])
+
+    result = asyncio.run(book())
+    assert (result.is_error, "declined" in result.content[0].text) == (True, True)
+    assert workspace.requests() == before
+
+
+def test_nothing_is_booked_by_a_client_that_cannot_ask(workspace: Workspace) -> None:
+    before = workspace.requests()
+
+    async def book() -> Any:
+        async with connected(workspace, "legacy", None) as call:
+            facts = (await prepared(call, ("2031-06-02", "2031-06-03"))).structured_content
+            return await call("commit_api_write", confirmation_token=facts["confirmation_token"])
+
+    result = asyncio.run(book())
+    assert result.is_error
+    assert workspace.requests() == before

@@ -1,0 +1,264 @@
+"""Changes over MCP: prepared, approved by a person, and made once or not at all."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import connection
+from django.utils import timezone
+
+from audit import record
+from mcp_protocol.revisions import Revision
+from oauth.models import KeyKind
+from people import time_off
+from people.models import Person, TimeOff
+from tests.drivers.elicitation_client import accept
+from tests.drivers.mcp import McpClient, Reply
+from tests.people.api.program import Program
+from tests.people.conftest import Office, opened
+from tests.people.mcp.committing import (
+    DECLINE,
+    FRIDAY,
+    MODERN,
+    MONDAY,
+    answered,
+    ask,
+    asked,
+    booking,
+    commit,
+    prepare,
+    question,
+    reason,
+    token_of,
+)
+from tests.people.mcp.endpoint import client, failure
+
+
+@pytest.fixture(autouse=True)
+def _writes(settings: Any) -> None:
+    settings.HALO_HR_WRITE_MODE = "enabled"
+
+
+@pytest.fixture
+def mcp(program: Program) -> McpClient:
+    return client(program, MODERN)
+
+
+def test_leave_is_booked_when_the_person_approves(office: Office, mcp: McpClient) -> None:
+    person = office.person(last_name="Lovelace", manager=office.person())
+    prepared = prepare(mcp, "createTimeOff", booking(office, person))
+    assert not TimeOff.objects.exists()
+    facts = prepared.facts
+    assert prepared.result["structuredContent"] == facts
+    assert facts["frozen_payload"] == {
+        "operation_id": "createTimeOff",
+        "method": "POST",
+        "path": "/time-off",
+        "body": booking(office, person),
+    }
+    changes = {one["field"]: one["to"] for one in facts["difference"]}
+    assert (changes["start_date"], changes["length"]) == ("2026-06-01", 5.0)
+    assert changes["status_code"] == "pending"
+    assert facts["person"] == {"id": person.pk, "display_name": "Ada Lovelace"}
+    first = asked(mcp, token_of(prepared))
+    for words in (
+        f"Person: Ada Lovelace ({person.pk})",
+        "Start date: 2026-06-01",
+        "End date: 2026-06-05",
+        "Length: 5.0",
+        f"Category id: {office.leave.pk}",
+    ):
+        assert words in question(first)
+    assert not TimeOff.objects.exists()
+    done = answered(mcp, token_of(prepared), first, accept(approve=True)).facts
+    row = TimeOff.objects.get()
+    assert (row.start_date, row.end_date, row.status) == (MONDAY, FRIDAY, "pending")
+    assert done["is_repeated"] is False
+    assert done["answer"]["data"]["id"] == row.pk
+    assert "category_id" not in done["answer"]["data"]
+
+
+def test_a_change_shows_what_it_was_and_what_it_becomes(office: Office, mcp: McpClient) -> None:
+    person = office.person(manager=office.person())
+    row = office.leave_of(person, MONDAY, FRIDAY)
+    other = office.category("CANARY sickness")
+    body = {"end_date": "2026-06-03", "category_id": other.pk}
+    prepared = prepare(mcp, "updateTimeOff", body, time_off_id=row.pk)
+    differences = {one["field"]: one for one in prepared.facts["difference"]}
+    assert differences["end_date"] == {
+        "field": "end_date",
+        "from": "2026-06-05",
+        "to": "2026-06-03",
+    }
+    assert (differences["length"]["from"], differences["length"]["to"]) == (5.0, 3.0)
+    # The present category of a record is in no answer.
+    assert differences["category_id"] == {"field": "category_id", "to": other.pk}
+    first = asked(mcp, token_of(prepared))
+    assert "End date: 2026-06-05 becomes 2026-06-03" in question(first)
+    for reply in (prepared, first):
+        assert office.leave.pk.encode() not in reply.body
+        assert b"CANARY" not in reply.body
+    answered(mcp, token_of(prepared), first, accept(approve=True))
+    row.refresh_from_db()
+    assert (row.end_date, row.category_id) == (date(2026, 6, 3), other.pk)
+    cancelled = commit(mcp, token_of(prepare(mcp, "cancelTimeOff", time_off_id=row.pk)))
+    assert cancelled.facts["answer"]["data"]["status_code"] == "cancelled"
+
+
+@pytest.mark.parametrize("answer", [DECLINE, {"action": "cancel"}, accept(approve=False)], ids=str)
+def test_nothing_is_changed_without_an_approval(
+    office: Office, mcp: McpClient, answer: Any
+) -> None:
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
+    assert reason(commit(mcp, token, answer)) == "declined"
+    # The token has ended: the person is not asked again.
+    assert reason(ask(mcp, "commit_api_write", {"confirmation_token": token})) == "declined"
+    assert not TimeOff.objects.exists()
+
+
+def test_an_answer_that_does_not_fit_approves_nothing(office: Office, mcp: McpClient) -> None:
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
+    for answer in (accept(), accept(approve="yes"), {"action": "accept"}, "yes", None, []):
+        reply = answered(mcp, token, asked(mcp, token), answer)
+        assert "error" in reply.json or reply.result["resultType"] == "input_required"
+    # Neither does an answer to a question that was not asked.
+    given = {"confirmation_token": token}
+    first = ask(mcp, "commit_api_write", given, inputResponses={"approval": accept(approve=True)})
+    assert first.result["resultType"] == "input_required"
+    assert not TimeOff.objects.exists()
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"sampling": {}}], ids=str)
+def test_a_client_that_cannot_ask_changes_nothing(
+    office: Office, program: Program, mcp: McpClient, capabilities: Any
+) -> None:
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
+    given = {"confirmation_token": token}
+    refused = ask(mcp, "commit_api_write", given, capabilities)
+    assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+    # A handshake client without a session has never said what it can do.
+    without = client(program, Revision.V2025_11_25).call("commit_api_write", given)
+    assert "does not support that" in failure(without)["message"]
+    assert not TimeOff.objects.exists()
+
+
+def test_a_commit_is_repeated_without_a_second_change(office: Office, mcp: McpClient) -> None:
+    person = office.person()
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
+    first = commit(mcp, token).facts
+    again = ask(mcp, "commit_api_write", {"confirmation_token": token}).facts
+    assert again == {**first, "is_repeated": True}
+    assert TimeOff.objects.count() == 1
+    # And nothing else has changed with the same answer.
+    row = TimeOff.objects.get()
+    assert first["answer"]["data"]["id"] == row.pk
+
+
+def test_a_record_that_changed_meanwhile_is_not_overwritten(office: Office, mcp: McpClient) -> None:
+    person = office.person(manager=office.person())
+    row = office.leave_of(person, MONDAY, FRIDAY)
+    token = token_of(prepare(mcp, "updateTimeOff", {"end_date": "2026-06-03"}, time_off_id=row.pk))
+    first = asked(mcp, token)
+    time_off.change(office.organization.pk, row.pk, end_date=date(2026, 6, 4))
+    refused = failure(answered(mcp, token, first, accept(approve=True)))
+    assert refused["reason"] == "precondition_failed"
+    assert "Prepare the change again" in refused["message"]
+    row.refresh_from_db()
+    assert row.end_date == date(2026, 6, 4)
+
+
+def test_days_that_were_taken_meanwhile_are_a_conflict(office: Office, mcp: McpClient) -> None:
+    person = office.person()
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
+    first = asked(mcp, token)
+    office.leave_of(person, MONDAY, MONDAY)
+    refused = failure(answered(mcp, token, first, accept(approve=True)))
+    assert (refused["reason"], refused["field"]) == ("conflict", "start_date")
+    assert TimeOff.objects.count() == 1
+
+
+def test_what_changes_after_the_question_is_asked_about_again(
+    office: Office, mcp: McpClient
+) -> None:
+    person = office.person()
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
+    first = asked(mcp, token)
+    Person.objects.filter(pk=person.pk).update(manager=office.person(), first_name="Grace")
+    second = answered(mcp, token, first, accept(approve=True))
+    assert "Grace" in question(second)
+    assert not TimeOff.objects.exists()
+
+
+def test_a_token_ends_after_five_minutes(office: Office, mcp: McpClient) -> None:
+    now = timezone.now()
+    person = office.person()
+    with time_machine.travel(now, tick=False):
+        token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
+        first = asked(mcp, token)
+    with time_machine.travel(now + timedelta(minutes=5, seconds=1), tick=False):
+        refused = failure(ask(mcp, "commit_api_write", {"confirmation_token": token}))
+        late = answered(mcp, token, first, accept(approve=True))
+    assert (refused["reason"], refused["field"]) == ("invalid_confirmation", "confirmation_token")
+    assert "error" in late.json or late.result["isError"] is True
+    assert not TimeOff.objects.exists()
+
+
+def test_a_token_is_of_one_key_and_cannot_be_changed(
+    office: Office, other_office: Office, mcp: McpClient
+) -> None:
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
+    others = (
+        (client(Program(office.organization), MODERN), token),
+        (client(Program(other_office.organization), MODERN), token),
+        (client(Program(office.organization, kind=KeyKind.TEST), MODERN), token),
+        (mcp, token[:-1] + ("A" if token[-1] != "A" else "B")),
+        (mcp, token + "A"),
+        (mcp, "no token"),
+        (mcp, "A" * 8_192),
+    )
+    for one, text in others:
+        reply = ask(one, "commit_api_write", {"confirmation_token": text})
+        assert failure(reply)["field"] == "confirmation_token"
+    assert not TimeOff.objects.exists()
+
+
+def test_a_server_that_stops_after_the_change_does_not_make_it_twice(
+    office: Office, mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change is committed, and its answer is lost with the process."""
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
+    first = asked(mcp, token)
+    finish = record.finish
+
+    def lost(*_given: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(record, "finish", lost)
+    assert answered(mcp, token, first, accept(approve=True)).status == 500
+    monkeypatch.setattr(record, "finish", finish)
+    again = ask(mcp, "commit_api_write", {"confirmation_token": token}).facts
+    assert again["is_repeated"] is True
+    assert TimeOff.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_commits_at_once_make_one_change() -> None:
+    office = opened()
+    mcp = client(Program(office.organization), MODERN)
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
+    rounds = [asked(mcp, token) for _number in range(6)]
+
+    def approve(first: Reply) -> Reply:
+        try:
+            return answered(mcp, token, first, accept(approve=True))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        replies = list(pool.map(approve, rounds))
+    assert TimeOff.objects.count() == 1
+    done = [reply.facts for reply in replies if not reply.result["isError"]]
+    assert [one["is_repeated"] for one in done].count(False) == 1
+    assert {one["answer"]["data"]["id"] for one in done} == {TimeOff.objects.get().pk}
