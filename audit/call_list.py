@@ -21,7 +21,10 @@ from audit.models import ActionExecution
 BEFORE: Final = "before"
 MAX_EXPORTED: Final = 10_000
 AT_ONCE: Final = 500
-COLUMNS: Final = tuple(item.attname for item in ActionExecution._meta.concrete_fields)
+COLUMNS: Final = (
+    *(item.attname for item in ActionExecution._meta.concrete_fields),
+    *("source", "route"),
+)
 # Spreadsheets execute a cell that begins with one of these as a formula (OWASP, CSV injection).
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 

@@ -106,6 +106,8 @@ def _identifiers(row: ActionExecution) -> Iterator[Fact]:
     yield Fact(_("Token"), row.token_id, _page("oauth_accesstoken", row.token_id))
     yield Fact(_("Client id"), row.client_id)
     yield Fact(_("Method"), row.method)
+    yield Fact(_("Route"), row.route)
+    yield Fact(_("Source"), row.source)
     yield Fact(_("MCP revision"), row.revision)
     yield Fact(_("Address"), row.address)
     yield Fact(_("Actor"), row.get_actor_kind_display())

@@ -96,6 +96,16 @@ class ActionExecution(models.Model):
     def __str__(self) -> str:
         return f"{self.tool or self.method} {self.outcome}"
 
+    @property
+    def source(self) -> str:
+        """By which protocol the request came: `api` for REST, else `mcp`."""
+        return "api" if " " in self.method else "mcp"
+
+    @property
+    def route(self) -> str:
+        """The address of a REST request, or what was called: `mcp:get_person`."""
+        return self.method if self.source == "api" else f"mcp:{self.tool or self.method}"
+
 
 class SecurityEvent(models.Model):
     """Refusals and alarms, counted per kind, address prefix, subject, minute and detail.

@@ -22,6 +22,7 @@ from oauth.clients import redirects
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
 TRUE = frozenset({"1", "true", "yes", "on"})
+WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
@@ -91,6 +92,14 @@ def origin(name: str, default: str) -> str:
     if not _is_origin(value):
         raise refuse(name, f"expected an origin such as https://mcp.example.com, got {value!r}")
     return value
+
+
+def workspace_host(name: str, *, is_local: bool) -> str:
+    """Returns `.example.com` for `{workspace}.example.com`; empty if it is unset on a server."""
+    value = text(name, "{workspace}.localhost" if is_local else "").lower()
+    if value and not WORKSPACE_HOST.fullmatch(value):
+        raise refuse(name, f"expected a host such as {{workspace}}.example.com, got {value!r}")
+    return value.removeprefix("{workspace}")
 
 
 def bracketed(host: str) -> str:

@@ -33,10 +33,10 @@ IS_LOOPBACK = PUBLIC_HOST in LOOPBACK_HOSTS
 # The domain name of passkeys; empty if browsers support none for this address.
 HALO_PASSKEY_DOMAIN = passkeys.domain(HALO_PUBLIC_URL)
 IS_HTTPS = HALO_PUBLIC_URL.startswith("https://")
-ALLOWED_HOSTS = [
-    *(LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]),
-    *env.words("HALO_ALLOWED_HOSTS"),
-]
+# What the host of a workspace of the HR endpoint ends with; empty if workspaces have none.
+HALO_PEOPLE_HOST = env.workspace_host("HALO_PEOPLE_HOST", is_local=IS_LOOPBACK)
+OWN_HOSTS = LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]
+ALLOWED_HOSTS = [*OWN_HOSTS, *filter(None, [HALO_PEOPLE_HOST]), *env.words("HALO_ALLOWED_HOSTS")]
 # The number of web processes; with more than one, nothing may be counted in memory.
 HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
 HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
@@ -248,6 +248,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "halo_mcp.server.edge.KnownHost",
+    "people.hosts.WorkspaceHosts",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.views.decorators.csrf import csrf_exempt
 
 from gateway import surface as gateway
 from oauth import addresses
+from people import hosts
 from people.mcp import surface as people
 from tools_registry.endpoint import wsgi_view
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
@@ -23,6 +25,9 @@ Mounts: TypeAlias = Mapping[tuple[str, str], McpSurface]
 # Where the WebSockets of all projects are (docs/gateway.md).
 SOCKET_PATHS: Final = frozenset({"/", "/ws"})
 
+# The end of the host of each workspace of the HR endpoint, which has no other surface.
+WORKSPACE_HOST: Final[str] = settings.HALO_PEOPLE_HOST
+
 SURFACES: Final[Mounts] = {("", "/api/mcp"): WORKSPACE_SURFACE}
 
 
@@ -34,6 +39,8 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
     """
     if path.endswith("/"):
         path = addresses.without_slash(path)
+    if WORKSPACE_HOST and WORKSPACE_HOST in host and hosts.workspace_of(host):
+        return people.at_host(host, path)
     for (pattern, where), surface in mounts.items():
         if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):
             return surface

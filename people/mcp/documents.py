@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses
 from oauth.endpoints import replies
+from people import hosts
 from people.mcp import contract, surface, writes
 
 CHANGES = """A change takes two steps. prepare_api_write shows what it would change, and answers a
@@ -35,7 +36,7 @@ def metadata(request: HttpRequest, workspace: str) -> HttpResponse:
         "scopes_supported": scopes_supported(),
         "bearer_methods_supported": ["header"],
         "resource_name": surface.SERVER.title,
-        "resource_documentation": addresses.url(f"/w/{workspace}/auth.md"),
+        "resource_documentation": _resource(request, workspace).removesuffix("api/mcp") + "auth.md",
     }
     return JsonResponse(document, headers=CACHED)
 
@@ -44,7 +45,7 @@ def metadata(request: HttpRequest, workspace: str) -> HttpResponse:
 def access(request: HttpRequest, workspace: str) -> HttpResponse:
     """Returns how programs and people get access, for both to read."""
     resource = _resource(request, workspace)
-    described = addresses.metadata_as_reached(request.get_host(), surface.path_of(workspace))
+    described = hosts.metadata(request.get_host(), workspace)
     scopes = "\n".join(f"- `{scope}`" for scope in scopes_supported())
     how = CHANGES if writes.are_on() else NO_CHANGES
     text = f"""# Access to HollyHR
@@ -52,7 +53,7 @@ def access(request: HttpRequest, workspace: str) -> HttpResponse:
 - Access mode: API keys as bearer. OAuth is not configured.
 - MCP endpoint: {resource}
 - Protected resource metadata: {described}
-- REST API: {addresses.url(f"/w/{workspace}/api/v1")}
+- REST API: {resource.removesuffix("mcp")}v1
 
 An admin of the organization makes an API key at {addresses.url("/api-keys")} and
 chooses its scopes. Send it as `Authorization: Bearer hhr_live_...`; a key that begins
@@ -76,4 +77,4 @@ people have a budget for 24 hours.
 
 
 def _resource(request: HttpRequest, workspace: str) -> str:
-    return addresses.resource_as_reached(request.get_host(), surface.path_of(workspace))
+    return hosts.resource(request.get_host(), workspace)

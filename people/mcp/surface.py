@@ -16,6 +16,7 @@ from mcp_protocol.strict_json import JsonObject
 from oauth import addresses, server_keys
 from oauth.credentials import Verifiers
 from oauth.scopes import ScopeSet
+from people import hosts
 from people.mcp import recorded
 from people.mcp.source import HrTools
 from tools_registry.api import Guarded
@@ -25,8 +26,7 @@ from tools_registry.pipeline.gate import Decision, Switches
 from tools_registry.registry import Catalogue
 
 NAME: Final = "people"
-SLUG: Final = r"[-a-zA-Z0-9_]{1,63}"
-PATH: Final = re.compile(rf"/w/({SLUG})/api/mcp/?")
+PATH: Final = re.compile(rf"/w/({hosts.SLUG})/api/mcp/?")
 # Names are taken from paths of strangers too.
 MAX_CACHED: Final = 1_024
 # What a client may request first, as the document prints it.
@@ -49,7 +49,7 @@ SERVER: Final = Server(
 class Challenges:
     """The challenges of a workspace, in the form that its document prints."""
 
-    path: str
+    workspace: str
 
     def unauthorized(self, error: str | None = None, *, host: str) -> str:  # noqa: ARG002  the port's
         return self._challenge(HINT, host)
@@ -58,12 +58,8 @@ class Challenges:
         return self._challenge(scope, host)
 
     def _challenge(self, scope: str, host: str) -> str:
-        metadata = addresses.metadata_as_reached(host, self.path)
+        metadata = hosts.metadata(host, self.workspace)
         return f'Bearer resource_metadata="{metadata}", scope="{scope}"'
-
-
-def path_of(workspace: str) -> str:
-    return f"/w/{workspace}/api/mcp"
 
 
 def at(path: str) -> McpSurface | None:
@@ -72,10 +68,18 @@ def at(path: str) -> McpSurface | None:
     return of(match[1]) if match else None
 
 
+def at_host(host: str, path: str) -> McpSurface | None:
+    """Returns the surface at a path of a workspace's host, or None."""
+    workspace = hosts.workspace_of(host)
+    if workspace is None or path not in {addresses.MCP_PATH, hosts.path_of(workspace)}:
+        return None
+    return of(workspace)
+
+
 @lru_cache(maxsize=MAX_CACHED)
 def of(workspace: str) -> McpSurface:
     """Returns the surface of a workspace; the same object each time."""
-    return replace(SURFACE, credentials=_keys(workspace), challenges=Challenges(path_of(workspace)))
+    return replace(SURFACE, credentials=_keys(workspace), challenges=Challenges(workspace))
 
 
 def _keys(workspace: str | None) -> Verifiers:
@@ -120,7 +124,7 @@ SURFACE: Final = McpSurface(
         "other": "HALO_RATE_OTHER",
     },
     codes=errors.HALO,
-    challenges=Challenges(path_of("")),
+    challenges=Challenges(""),
     server=lambda: SERVER,
     instructions=INSTRUCTIONS,
     descriptor=None,

@@ -38,7 +38,8 @@ def test_an_export_holds_what_the_filtered_list_shows(root: Client) -> None:
 
     assert row["id"] == item["id"] == str(match.pk)
     assert json.loads(row["arguments"]) == item["arguments"] == {"charge": "ch_1"}
-    assert list(row) == [field.attname for field in ActionExecution._meta.concrete_fields]
+    columns = [field.attname for field in ActionExecution._meta.concrete_fields]
+    assert list(row) == [*columns, "source", "route"]
 
 
 def test_an_export_without_rows_is_a_header_and_an_empty_array(root: Client) -> None:
