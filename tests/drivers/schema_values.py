@@ -46,6 +46,8 @@ def fits(schema: Schema, value: Any) -> bool:
 
 
 def _made(schema: Schema) -> Values:
+    if isinstance(schema.get("type"), list):
+        return st.one_of([_made({**schema, "type": one}) for one in schema["type"]])
     for word in ("anyOf", "oneOf"):
         if word in schema:
             return st.one_of([_made(one) for one in schema[word]])
