@@ -23,7 +23,8 @@ MAX_EXPORTED: Final = 10_000
 AT_ONCE: Final = 500
 COLUMNS: Final = (
     *(item.attname for item in ActionExecution._meta.concrete_fields),
-    *("source", "route"),
+    "source",
+    "route",
 )
 # Spreadsheets execute a cell that begins with one of these as a formula (OWASP, CSV injection).
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")

@@ -22,8 +22,8 @@ from oauth.clients import redirects
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
 TRUE = frozenset({"1", "true", "yes", "on"})
-WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
 FALSE = frozenset({"0", "false", "no", "off"})
+WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
 
 
 def refuse(name: str, why: str) -> ImproperlyConfigured:

@@ -1,7 +1,7 @@
 """One request of the HR API: checks, the operation, and the headers of the answer."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rest_framework.request import Request
@@ -28,8 +28,8 @@ def answer(
     """
     if operation.scope and operation.scope not in caller.key.scopes:
         raise ApiError("permission_denied", f"The key needs the scope {operation.scope}.")
-    query = _checked(operation.query, _single(request))
-    body = _checked(operation.request, {} if operation.is_read else request.data)
+    query = checked(operation.query, _single(request))
+    body = checked(operation.request, {} if operation.is_read else request.data)
     call = Call(
         organization_id=caller.records_of,
         key=caller.key,
@@ -43,12 +43,26 @@ def answer(
     header = request.headers.get(idempotency.HEADER, "")
     _check_key(header)
     sent = [operation.id, request.path, call.if_match, request.data]
-    name = stored_as(caller.key, header)
-    return idempotency.once(caller.key.organization_id, name, sent, lambda: _run(operation, call))
+    return once(caller.key, header, sent, lambda: _run(operation, call))
 
 
-def stored_as(key: KeyPrincipal, idempotency_key: str) -> str:
-    """Returns the name under which the answer to a change is stored."""
+def once(
+    key: KeyPrincipal, idempotency_key: str, sent: Any, run: Callable[[], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Returns what `run` returns, or what is stored for the same change of this key.
+
+    The change and what is stored are saved together, or neither is.
+    """
+    name = _stored_as(key, idempotency_key)
+    return idempotency.once(key.organization_id, name, sent, run)
+
+
+def stored(key: KeyPrincipal, idempotency_key: str) -> Mapping[str, Any] | None:
+    """Returns what `once` has stored, or None."""
+    return idempotency.stored(key.organization_id, _stored_as(key, idempotency_key))
+
+
+def _stored_as(key: KeyPrincipal, idempotency_key: str) -> str:
     return f"hr:{key.key_id}:{ids.sha256_hex(idempotency_key)}"
 
 
@@ -72,8 +86,8 @@ def _single(request: Request) -> dict[str, str]:
     return found
 
 
-def _checked(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
-    """The values of a query or a body. Raises ApiError and ValidationError."""
+def checked(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
+    """Returns the values of a query or a body. Raises ApiError and ValidationError."""
     if shape is None:
         if given:
             details = [Detail(name[:80], "There is no such field.") for name in list(given)[:20]]

@@ -1,7 +1,7 @@
 """A prepared change as the token that a client carries: sealed, for five minutes and one key.
 
-Operation, parameters, body, entity tag and idempotency key cannot be changed on the way, and the
-token of another key or organization does not open.
+A client cannot change the operation, the parameters, the body, the entity tag or the idempotency
+key. A token opens only for the key and the organization that it was sealed for.
 """
 
 import json

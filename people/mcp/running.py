@@ -7,7 +7,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from rest_framework.exceptions import ValidationError
-from rest_framework.serializers import Serializer
 
 from ingestion import errors as ingestion
 from oauth import server_keys
@@ -15,7 +14,7 @@ from oauth.principal import Unauthenticated
 from oauth.server_keys import KeyPrincipal
 from people import changes
 from people.access import NotFound
-from people.api import callers, errors
+from people.api import callers, errors, requests
 from people.api.errors import ApiError, Detail
 from people.api.operation import Call, Operation
 from people.api.paging import DEFAULT_LIMIT
@@ -137,19 +136,10 @@ def checked(key: KeyPrincipal, asked: OperationCall) -> Call:
         callers.records_of(key),
         key,
         path=asked.path,
-        query=_valid(operation.query, asked.query),
-        body=_valid(operation.request, asked.body),
+        query=requests.checked(operation.query, dict(asked.query)),
+        body=requests.checked(operation.request, dict(asked.body)),
         if_match=asked.if_match,
     )
-
-
-def _valid(shape: type[Serializer] | None, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    if shape is None:
-        return {}
-    serializer = shape(data=dict(given))
-    serializer.is_valid(raise_exception=True)
-    found: Mapping[str, Any] = serializer.validated_data
-    return found
 
 
 def _most(operation: Operation, call: Call) -> int:

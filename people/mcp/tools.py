@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from oauth.server_keys import KeyPrincipal
+from people.api.operation import Operation
 from people.mcp import contract, running, write_tools, writes
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
@@ -89,13 +91,17 @@ def list_api_operations(context: ToolContext, _arguments: Arguments) -> Facts:
     operations = [
         {
             **contract.summary(one),
-            "is_permitted": not one.scope or one.scope in key.scopes
-            if one.is_read
-            else writes.may_run(one, key),
+            "is_permitted": _is_permitted(one, key),
         }
         for one in EXPOSED.values()
     ]
     return Facts({"operations": operations, "catalogue_version": catalogue_version()})
+
+
+def _is_permitted(operation: Operation, key: KeyPrincipal) -> bool:
+    if operation.is_read:
+        return not operation.scope or operation.scope in key.scopes
+    return writes.refusal(operation, key) is None
 
 
 def get_api_operation(_context: ToolContext, arguments: Arguments) -> Facts:

@@ -5,17 +5,16 @@ and is refused for the same reasons. Committing does so again, asks the person, 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
 
-from ingestion import idempotency
 from oauth.server_keys import KeyPrincipal
 from people.api import requests
 from people.api.errors import ApiError
-from people.api.operation import Call, Operation
+from people.api.operation import Answer, Call, Operation
 from people.mcp import prepared, projections, running
 from people.mcp.contract import EXPOSED
 from people.mcp.prepared import PreparedWrite, Unfit
@@ -23,7 +22,6 @@ from people.mcp.running import OperationCall, Refused
 from tools_registry.api import Declined, Facts, Invalid, ToolContext
 
 SCOPE: Final = "mcp:write"
-PERSON_SCOPE: Final = "people:read"
 # The record, and the person whom it is about.
 ROWS: Final = 2
 # What a change that is rolled back makes up.
@@ -47,11 +45,15 @@ UNFIT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Preview:
     """What a change would do: the fields that differ, and the person whom it is about."""
 
     difference: list[dict[str, Any]]
     person: Mapping[str, str] | None
+
+    @property
+    def rows(self) -> int:
+        return 1 if self.person is None else ROWS
 
 
 def are_on() -> bool:
@@ -59,9 +61,15 @@ def are_on() -> bool:
     return settings.HALO_HR_WRITE_MODE == "enabled"
 
 
-def may_run(operation: Operation, key: KeyPrincipal) -> bool:
-    """Returns whether a key may change something with an operation now."""
-    return are_on() and {SCOPE, operation.scope} <= set(key.scopes)
+def refusal(operation: Operation, key: KeyPrincipal) -> Refused | None:
+    """Returns why a key may not change anything with an operation now; None if it may."""
+    if not are_on():
+        return Refused(TURNED_OFF, reason="write_mode_off")
+    missing = [one for one in (SCOPE, operation.scope) if one not in key.scopes]
+    if not missing:
+        return None
+    message = f"The API key needs the scope {missing[0]}. Show the person the change, and stop."
+    return Refused(message, reason="permission_denied")
 
 
 def prepare(context: ToolContext, asked: OperationCall) -> Facts:
@@ -72,10 +80,11 @@ def prepare(context: ToolContext, asked: OperationCall) -> Facts:
     with running.failures(context):
         call = running.checked(key, asked)
         with running.within_budget(key, ROWS, call.organization_id) as rows:
-            etag, before = _present(operation, call)
-            frozen = PreparedWrite(operation.id, dict(asked.path), dict(asked.body), etag)
-            found = _rehearsed(key, frozen, before)
-            rows.answered = _rows(found)
+            present = _present(operation, call)
+            frozen = PreparedWrite(operation.id, dict(asked.path), dict(asked.body), present.etag)
+            call = replace(call, if_match=present.etag)
+            found = _previewed(operation, call, frozen.body, present)
+            rows.answered = found.rows
     value = {
         "confirmation_token": prepared.sealed(frozen, key),
         "expires_at": frozen.expires_at,
@@ -101,14 +110,16 @@ def commit(context: ToolContext, token: str) -> Facts:
     operation = EXPOSED[frozen.operation_id]
     _require(operation, key)
     with running.failures(context):
-        call = _call(key, frozen)
+        call = running.checked(
+            key, OperationCall(operation, frozen.path, body=frozen.body, if_match=frozen.if_match)
+        )
         with running.within_budget(key, ROWS, call.organization_id) as rows:
-            ended, is_repeated = _earlier(key, frozen), True
+            ended, is_repeated = requests.stored(key, frozen.idempotency_key), True
             if ended is None:
-                found = _rehearsed(key, frozen, _present(operation, call)[1])
-                rows.answered = _rows(found)
+                found = _previewed(operation, call, frozen.body, _present(operation, call))
+                rows.answered = found.rows
                 _ask_person(context, key, frozen, _words(operation, frozen, found))
-                ended, is_repeated = _run_once(key, frozen)
+                ended, is_repeated = _run_once(operation, call, frozen)
             if "declined" in ended:
                 raise Declined
             rows.answered = 1
@@ -117,13 +128,9 @@ def commit(context: ToolContext, token: str) -> Facts:
 
 
 def _require(operation: Operation, key: KeyPrincipal) -> None:
-    """Raises Refused unless the server and the scopes of the key allow the change now."""
-    if not are_on():
-        raise Refused(TURNED_OFF, reason="write_mode_off")
-    missing = [one for one in (SCOPE, operation.scope) if one not in key.scopes]
-    if missing:
-        message = f"The API key needs the scope {missing[0]}. Show the person the change, and stop."
-        raise Refused(message, reason="permission_denied")
+    refused = refusal(operation, key)
+    if refused is not None:
+        raise refused
 
 
 def _opened(token: str, key: KeyPrincipal) -> PreparedWrite:
@@ -134,27 +141,19 @@ def _opened(token: str, key: KeyPrincipal) -> PreparedWrite:
         raise Invalid(UNFIT, field="confirmation_token", reason=reason) from None
 
 
-def _call(key: KeyPrincipal, frozen: PreparedWrite) -> Call:
-    operation = EXPOSED[frozen.operation_id]
-    return running.checked(
-        key, OperationCall(operation, frozen.path, body=frozen.body, if_match=frozen.if_match)
-    )
+def _present(operation: Operation, call: Call) -> Answer:
+    """The record that the operation changes; empty, and without a tag, if it makes a new one."""
+    return EXPOSED[operation.read_by].run(call) if operation.read_by else Answer({"data": {}})
 
 
-def _present(operation: Operation, call: Call) -> tuple[str, Mapping[str, Any]]:
-    """The entity tag and the record that the operation changes; empty if it makes a new one."""
-    if not operation.read_by:
-        return "", {}
-    found = EXPOSED[operation.read_by].run(call)
-    return found.etag, found.body["data"]
-
-
-def _rehearsed(key: KeyPrincipal, frozen: PreparedWrite, before: Mapping[str, Any]) -> Rehearsal:
+def _previewed(
+    operation: Operation, call: Call, sent: Mapping[str, Any], present: Answer
+) -> Preview:
     """What the change would do now; it is made and rolled back. Raises what a commit raises."""
-    operation = EXPOSED[frozen.operation_id]
     with transaction.atomic():
-        after = _run(key, frozen)["data"]
+        after = _run(operation, call)["data"]
         transaction.set_rollback(True)
+    before = present.body["data"]
     fields = projections.fields(operation.projection)
     old = projections.value(before, fields) if before else {}
     new = projections.value(after, fields)
@@ -164,15 +163,13 @@ def _rehearsed(key: KeyPrincipal, frozen: PreparedWrite, before: Mapping[str, An
         if name not in PROVISIONAL and old.get(name) != value
     ]
     # Of what the answer does not have, the present value must not be shown either.
-    difference += [
-        {"field": name, "to": value} for name, value in frozen.body.items() if name not in new
-    ]
-    return Rehearsal(difference, _person(key, after))
+    difference += [{"field": name, "to": value} for name, value in sent.items() if name not in new]
+    return Preview(difference, _person(call, after))
 
 
-def _run(key: KeyPrincipal, frozen: PreparedWrite) -> Mapping[str, Any]:
+def _run(operation: Operation, call: Call) -> Mapping[str, Any]:
     try:
-        return EXPOSED[frozen.operation_id].run(_call(key, frozen)).body
+        return operation.run(call).body
     except ApiError as problem:
         if problem.code != "precondition_failed":
             raise
@@ -180,21 +177,17 @@ def _run(key: KeyPrincipal, frozen: PreparedWrite) -> Mapping[str, Any]:
         raise ApiError(problem.code, message) from None
 
 
-def _person(key: KeyPrincipal, record: Mapping[str, Any]) -> Mapping[str, str] | None:
+def _person(call: Call, record: Mapping[str, Any]) -> Mapping[str, str] | None:
     """The person whom a record is about, if the key may read people."""
-    if PERSON_SCOPE not in key.scopes or "person_id" not in record:
-        return None
     operation = EXPOSED["getPerson"]
-    call = running.checked(key, OperationCall(operation, {"person_id": record["person_id"]}))
-    shown = projections.answer(operation, operation.run(call).body)["data"]
+    if operation.scope not in call.key.scopes or "person_id" not in record:
+        return None
+    found = operation.run(replace(call, path={"person_id": record["person_id"]}))
+    shown = projections.answer(operation, found.body)["data"]
     return {"id": shown["id"], "display_name": shown["display_name"]}
 
 
-def _rows(found: Rehearsal) -> int:
-    return 1 if found.person is None else ROWS
-
-
-def _words(operation: Operation, frozen: PreparedWrite, found: Rehearsal) -> str:
+def _words(operation: Operation, frozen: PreparedWrite, found: Preview) -> str:
     """The change as a person reads it."""
     lines = ["Approve this change to HR records?", operation.summary]
     if found.person is not None:
@@ -233,28 +226,23 @@ def _ask_person(context: ToolContext, key: KeyPrincipal, frozen: PreparedWrite, 
         raise Declined
 
 
-def _earlier(key: KeyPrincipal, frozen: PreparedWrite) -> Mapping[str, Any] | None:
-    """How an earlier commit of the same token ended, if it did."""
-    name = requests.stored_as(key, frozen.idempotency_key)
-    return idempotency.stored(key.organization_id, name)
-
-
-def _run_once(key: KeyPrincipal, frozen: PreparedWrite) -> tuple[Mapping[str, Any], bool]:
+def _run_once(
+    operation: Operation, call: Call, frozen: PreparedWrite
+) -> tuple[Mapping[str, Any], bool]:
     """How the change ended, and whether that was in an earlier commit."""
-    operation, is_repeated = EXPOSED[frozen.operation_id], True
+    is_repeated = True
 
     def run() -> Mapping[str, Any]:
         nonlocal is_repeated
         is_repeated = False
-        return {"answer": projections.answer(operation, _run(key, frozen))}
+        return {"answer": projections.answer(operation, _run(operation, call))}
 
-    return _once(key, frozen, run), is_repeated
+    return _once(call.key, frozen, run), is_repeated
 
 
 def _once(
     key: KeyPrincipal, frozen: PreparedWrite, run: Callable[[], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """What `run` returns, or an earlier commit: it is stored with the change, or neither is."""
+    """What `run` returns, or how an earlier commit of the same token ended."""
     sent = [frozen.operation_id, frozen.path, frozen.if_match, frozen.body]
-    name = requests.stored_as(key, frozen.idempotency_key)
-    return idempotency.once(key.organization_id, name, sent, run)
+    return requests.once(key, frozen.idempotency_key, sent, run)
