@@ -39,7 +39,7 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
     """
     if path.endswith("/"):
         path = addresses.without_slash(path)
-    if WORKSPACE_HOST and WORKSPACE_HOST in host and hosts.workspace_of(host):
+    if WORKSPACE_HOST and WORKSPACE_HOST in host.lower() and hosts.is_for_workspaces(host):
         return people.at_host(host, path)
     for (pattern, where), surface in mounts.items():
         if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.request import split_domain_port
 
 from oauth import addresses
 from oauth.addresses import MCP_PATH, WELL_KNOWN
@@ -21,11 +22,16 @@ PATH: Final = re.compile(r"/api/mcp/?|/api/mcp/\.well-known/.+|/api/v1/.*|/auth\
 
 def workspace_of(host: str) -> str | None:
     """Returns the workspace that a Host header names, or None. It need not exist."""
-    name, suffix = host.partition(":")[0].lower(), settings.HALO_PEOPLE_HOST
-    if not suffix or not name.endswith(suffix) or name == settings.PUBLIC_HOST:
+    if not is_for_workspaces(host):
         return None
-    found = name.removesuffix(suffix)
+    found = split_domain_port(host)[0].removesuffix(settings.HALO_PEOPLE_HOST)
     return found if NAME.fullmatch(found) else None
+
+
+def is_for_workspaces(host: str) -> bool:
+    """Returns whether a Host header names a host that only a workspace can have."""
+    name, suffix = split_domain_port(host)[0], settings.HALO_PEOPLE_HOST
+    return bool(suffix) and name.endswith(suffix) and name != settings.PUBLIC_HOST
 
 
 def resource(host: str, workspace: str) -> str:
@@ -61,9 +67,10 @@ class WorkspaceHosts:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        workspace = workspace_of(request.headers.get("Host", ""))
-        if workspace is not None:
-            path = path_on_every_host(workspace, request.path_info)
+        host = request.headers.get("Host", "")
+        if is_for_workspaces(host):
+            workspace = workspace_of(host)
+            path = path_on_every_host(workspace, request.path_info) if workspace else None
             if path is None:
                 raise Http404
             request.path = request.path_info = path

@@ -68,7 +68,7 @@ def test_documents_and_challenges_name_the_host(program: Program) -> None:
     for address in (f"http://{host}/api/mcp\n", f"http://{host}/api/v1\n", metadata):
         assert address in text
     assert "/w/" not in text
-    # Elsewhere the addresses are those that work there.
+    # On any other host the address has the workspace in its path.
     other = Client().get(f"/w/{program.organization.slug}/auth.md").content.decode()
     assert f"{path_of(program)}\n" in other
 
@@ -94,6 +94,22 @@ def test_nothing_else_is_at_the_host(program: Program, path: str) -> None:
     headers = {"Host": host_of(program)}
     assert Client().get(path, headers=headers).status_code == 404
     assert Client().post(path, headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize("host", ["a.b.localhost", "A.B.LOCALHOST:8000", "a.b.localhost."])
+def test_a_host_below_that_of_a_workspace_has_nothing(program: Program, host: str) -> None:
+    for path in ("/", "/admin/", "/oauth/token", "/api/v1/people", path_of(program)):
+        assert Client().get(path, headers={"Host": host}).status_code == 404
+    headers = {"Host": host, "Authorization": f"Bearer {program.secret}"}
+    for path in ("/api/mcp", path_of(program)):
+        status, _headers, _body = in_process_server.request("POST", path, headers.items(), b"{}")
+        assert status == 404
+
+
+def test_the_case_and_a_last_dot_of_a_host_do_not_matter(program: Program) -> None:
+    for host in (host_of(program).upper(), f"{program.organization.slug}.localhost."):
+        assert at_host(program, host).request("tools/list").status == 200
+        assert Client().get("/admin/", headers={"Host": host}).status_code == 404
 
 
 @pytest.mark.parametrize(
