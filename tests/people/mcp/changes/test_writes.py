@@ -18,7 +18,7 @@ from tests.drivers.elicitation_client import accept
 from tests.drivers.mcp import McpClient, Reply
 from tests.people.api.program import Program
 from tests.people.conftest import Office, opened
-from tests.people.mcp.committing import (
+from tests.people.mcp.changes.committing import (
     DECLINE,
     FRIDAY,
     MODERN,
@@ -34,16 +34,6 @@ from tests.people.mcp.committing import (
     token_of,
 )
 from tests.people.mcp.endpoint import client, failure
-
-
-@pytest.fixture(autouse=True)
-def _writes(settings: Any) -> None:
-    settings.HALO_HR_WRITE_MODE = "enabled"
-
-
-@pytest.fixture
-def mcp(program: Program) -> McpClient:
-    return client(program, MODERN)
 
 
 def test_leave_is_booked_when_the_person_approves(office: Office, mcp: McpClient) -> None:

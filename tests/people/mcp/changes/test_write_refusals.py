@@ -15,7 +15,7 @@ from tests.drivers.elicitation_client import accept
 from tests.drivers.mcp import McpClient
 from tests.people.api.program import Program
 from tests.people.conftest import Office
-from tests.people.mcp.committing import (
+from tests.people.mcp.changes.committing import (
     FRIDAY,
     MODERN,
     MONDAY,
@@ -30,16 +30,6 @@ from tests.people.mcp.committing import (
     token_of,
 )
 from tests.people.mcp.endpoint import client, failure
-
-
-@pytest.fixture(autouse=True)
-def _writes(settings: Any) -> None:
-    settings.HALO_HR_WRITE_MODE = "enabled"
-
-
-@pytest.fixture
-def mcp(program: Program) -> McpClient:
-    return client(program, MODERN)
 
 
 @pytest.mark.parametrize("mode", ["", "disabled", "Enabled", "true"])
