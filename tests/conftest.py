@@ -82,6 +82,18 @@ def _fresh_counters() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:  # noqa: ARG001  its names
+    """On PostgreSQL the tables are copied, for migrations take as long as hundreds of tests."""
+    from django.db import connection  # noqa: PLC0415  settings first
+
+    from tests.drivers.server import migrated_on_postgresql  # noqa: PLC0415  settings first
+
+    if connection.vendor == "postgresql":
+        server = os.environ["DATABASE_URL"].rpartition("/")[0]
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated_on_postgresql(server)
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001  it creates the database
     """The threads of the application in process work on the connection of a test."""
     from tests.drivers import in_process_server  # noqa: PLC0415  settings first

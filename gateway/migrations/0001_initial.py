@@ -30,6 +30,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'approver group',
                 'verbose_name_plural': 'approver groups',
                 'ordering': ('name',),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'name'), name='gateway_group_name')],
             },
         ),
         migrations.CreateModel(
@@ -44,6 +45,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'monthly usage',
                 'verbose_name_plural': 'monthly usage',
+                'constraints': [models.UniqueConstraint(fields=('organization', 'month'), name='gateway_usage_of_month')],
             },
         ),
         migrations.CreateModel(
@@ -80,6 +82,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'project',
                 'verbose_name_plural': 'projects',
                 'ordering': ('name', 'id'),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'name'), name='gateway_project_name')],
             },
         ),
         migrations.CreateModel(
@@ -99,6 +102,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'policy rule',
                 'verbose_name_plural': 'policy rules',
                 'ordering': ('position', 'id'),
+                'indexes': [models.Index(fields=['project', 'position'], name='gateway_rule_order')],
             },
         ),
         migrations.CreateModel(
@@ -116,6 +120,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'OpenAPI document',
                 'verbose_name_plural': 'OpenAPI documents',
                 'ordering': ('-id',),
+                'constraints': [models.UniqueConstraint(fields=('project', 'version'), name='gateway_document_version')],
             },
         ),
         migrations.CreateModel(
@@ -137,6 +142,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'project tool',
                 'verbose_name_plural': 'project tools',
                 'ordering': ('name',),
+                'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='gateway_tool_name'), models.UniqueConstraint(fields=('project', 'key'), name='gateway_tool_key')],
             },
         ),
         migrations.CreateModel(
@@ -154,42 +160,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'upstream credential',
                 'verbose_name_plural': 'upstream credentials',
+                'constraints': [models.UniqueConstraint(fields=('project', 'user', 'scheme'), name='gateway_credential_of_user'), models.UniqueConstraint(condition=models.Q(('user__isnull', True)), fields=('project', 'scheme'), name='gateway_credential_of_project')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='approvergroup',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='gateway_group_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='monthlyusage',
-            constraint=models.UniqueConstraint(fields=('organization', 'month'), name='gateway_usage_of_month'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='gateway_project_name'),
-        ),
-        migrations.AddIndex(
-            model_name='policyrule',
-            index=models.Index(fields=['project', 'position'], name='gateway_rule_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='projectdocument',
-            constraint=models.UniqueConstraint(fields=('project', 'version'), name='gateway_document_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='projecttool',
-            constraint=models.UniqueConstraint(fields=('project', 'name'), name='gateway_tool_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='projecttool',
-            constraint=models.UniqueConstraint(fields=('project', 'key'), name='gateway_tool_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='upstreamcredential',
-            constraint=models.UniqueConstraint(fields=('project', 'user', 'scheme'), name='gateway_credential_of_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='upstreamcredential',
-            constraint=models.UniqueConstraint(condition=models.Q(('user__isnull', True)), fields=('project', 'scheme'), name='gateway_credential_of_project'),
         ),
     ]

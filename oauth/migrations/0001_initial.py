@@ -18,6 +18,11 @@ class Migration(migrations.Migration):
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
+    # Their models refer to those of this app.
+    run_before = [
+        ('oauth2_provider', '0001_initial'),
+    ]
+
     operations = [
         migrations.CreateModel(
             name='Client',
@@ -44,6 +49,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'client',
                 'verbose_name_plural': 'clients',
                 'abstract': False,
+                'indexes': [models.Index(condition=models.Q(('first_token_at__isnull', True)), fields=['created'], name='oauth_client_unused')],
             },
         ),
         migrations.CreateModel(
@@ -65,6 +71,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'authorization request',
                 'verbose_name_plural': 'authorization requests',
+                'indexes': [models.Index(fields=['expires_at'], name='oauth_request_expiry')],
             },
         ),
         migrations.CreateModel(
@@ -103,6 +110,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'authorization code',
                 'verbose_name_plural': 'authorization codes',
                 'abstract': False,
+                'indexes': [models.Index(fields=['expires'], name='oauth_grant_expiry')],
             },
         ),
         migrations.CreateModel(
@@ -155,17 +163,5 @@ class Migration(migrations.Migration):
                 'abstract': False,
                 'indexes': [models.Index(fields=['expires'], name='oauth_access_expiry')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='client',
-            index=models.Index(condition=models.Q(('first_token_at__isnull', True)), fields=['created'], name='oauth_client_unused'),
-        ),
-        migrations.AddIndex(
-            model_name='authorizationrequest',
-            index=models.Index(fields=['expires_at'], name='oauth_request_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='grant',
-            index=models.Index(fields=['expires'], name='oauth_grant_expiry'),
         ),
     ]

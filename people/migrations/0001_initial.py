@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'custom field',
                 'verbose_name_plural': 'custom fields',
                 'ordering': ('label',),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'key'), name='people_field_key')],
             },
         ),
         migrations.CreateModel(
@@ -62,6 +63,51 @@ class Migration(migrations.Migration):
                 'verbose_name': 'organization unit',
                 'verbose_name_plural': 'organization units',
                 'ordering': ('type', 'name'),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'type', 'name'), name='people_unit_name')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ReferenceItem',
+            fields=[
+                ('version', models.PositiveIntegerField(default=1, editable=False, verbose_name='version')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='changed')),
+                ('id', models.CharField(default=people.models.reference.new_reference_id, editable=False, max_length=60, primary_key=True, serialize=False, verbose_name='id')),
+                ('kind', models.CharField(choices=[('wp', 'Work place'), ('wt', 'Work type'), ('sts', 'Profile status'), ('dty', 'Document type')], max_length=10, verbose_name='kind')),
+                ('label', models.CharField(max_length=100, verbose_name='label')),
+                ('position', models.PositiveSmallIntegerField(default=0, verbose_name='position')),
+                ('is_active', models.BooleanField(default=True, verbose_name='active')),
+                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspace.organization')),
+            ],
+            options={
+                'verbose_name': 'reference entry',
+                'verbose_name_plural': 'reference data',
+                'ordering': ('kind', 'position', 'label'),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'kind', 'label'), name='people_reference_label')],
+            },
+        ),
+        migrations.CreateModel(
+            name='WorkingPattern',
+            fields=[
+                ('version', models.PositiveIntegerField(default=1, editable=False, verbose_name='version')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='changed')),
+                ('id', models.CharField(default=people.models.reference.new_working_pattern_id, editable=False, max_length=60, primary_key=True, serialize=False, verbose_name='id')),
+                ('label', models.CharField(max_length=100, verbose_name='label')),
+                ('monday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Monday, minutes')),
+                ('tuesday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Tuesday, minutes')),
+                ('wednesday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Wednesday, minutes')),
+                ('thursday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Thursday, minutes')),
+                ('friday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Friday, minutes')),
+                ('saturday', models.PositiveSmallIntegerField(default=0, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Saturday, minutes')),
+                ('sunday', models.PositiveSmallIntegerField(default=0, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Sunday, minutes')),
+                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspace.organization')),
+            ],
+            options={
+                'verbose_name': 'working pattern',
+                'verbose_name_plural': 'working patterns',
+                'ordering': ('label',),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'label'), name='people_working_pattern_label')],
             },
         ),
         migrations.CreateModel(
@@ -83,11 +129,17 @@ class Migration(migrations.Migration):
                 ('department', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.orgunit')),
                 ('manager', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='%(class)s_reports', to='people.person')),
                 ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspace.organization')),
+                ('status', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.referenceitem')),
+                ('work_place', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.referenceitem')),
+                ('work_type', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.referenceitem')),
+                ('working_pattern', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.workingpattern')),
             ],
             options={
                 'verbose_name': 'person',
                 'verbose_name_plural': 'people',
                 'ordering': ('last_name', 'first_name', 'id'),
+                'indexes': [models.Index(fields=['organization', '-updated_at', 'id'], name='people_person_updated')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('work_email', ''), _negated=True), fields=('organization', 'work_email'), name='people_person_work_email', violation_error_message='Another person has this work email.'), models.UniqueConstraint(condition=models.Q(('staff_id', ''), _negated=True), fields=('organization', 'staff_id'), name='people_person_staff_id', violation_error_message='Another person has this staff id.'), models.CheckConstraint(condition=models.Q(('end_date__isnull', True), ('end_date__gte', models.F('start_date')), _connector='OR'), name='people_person_ends_after_the_start', violation_error_message='The end date is before the start date.')],
             },
         ),
         migrations.CreateModel(
@@ -109,6 +161,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'unit membership',
                 'verbose_name_plural': 'unit memberships',
                 'ordering': ('effective_from', 'id'),
+                'constraints': [models.CheckConstraint(condition=models.Q(('effective_to__isnull', True), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='people_membership_ends_after_it_begins', violation_error_message='The end must be after the beginning.')],
             },
         ),
         migrations.CreateModel(
@@ -122,6 +175,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'custom value',
                 'verbose_name_plural': 'custom values',
+                'constraints': [models.UniqueConstraint(fields=('person', 'field'), name='people_one_custom_value')],
             },
         ),
         migrations.CreateModel(
@@ -174,6 +228,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'relationship',
                 'verbose_name_plural': 'relationships',
                 'ordering': ('effective_from', 'id'),
+                'constraints': [models.CheckConstraint(condition=models.Q(('person', models.F('related_person')), _negated=True), name='people_relationship_of_two', violation_error_message='A person cannot be related to themselves.'), models.CheckConstraint(condition=models.Q(('effective_to__isnull', True), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='people_relationship_ends_after_it_begins', violation_error_message='The end must be after the beginning.')],
             },
         ),
         migrations.CreateModel(
@@ -192,41 +247,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'public holiday',
                 'verbose_name_plural': 'public holidays',
                 'ordering': ('date', 'id'),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'date'), name='people_holiday_a_day')],
             },
-        ),
-        migrations.CreateModel(
-            name='ReferenceItem',
-            fields=[
-                ('version', models.PositiveIntegerField(default=1, editable=False, verbose_name='version')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='changed')),
-                ('id', models.CharField(default=people.models.reference.new_reference_id, editable=False, max_length=60, primary_key=True, serialize=False, verbose_name='id')),
-                ('kind', models.CharField(choices=[('wp', 'Work place'), ('wt', 'Work type'), ('sts', 'Profile status'), ('dty', 'Document type')], max_length=10, verbose_name='kind')),
-                ('label', models.CharField(max_length=100, verbose_name='label')),
-                ('position', models.PositiveSmallIntegerField(default=0, verbose_name='position')),
-                ('is_active', models.BooleanField(default=True, verbose_name='active')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspace.organization')),
-            ],
-            options={
-                'verbose_name': 'reference entry',
-                'verbose_name_plural': 'reference data',
-                'ordering': ('kind', 'position', 'label'),
-            },
-        ),
-        migrations.AddField(
-            model_name='person',
-            name='status',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.referenceitem'),
-        ),
-        migrations.AddField(
-            model_name='person',
-            name='work_place',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.referenceitem'),
-        ),
-        migrations.AddField(
-            model_name='person',
-            name='work_type',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.referenceitem'),
         ),
         migrations.CreateModel(
             name='Document',
@@ -271,6 +293,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'time-off category',
                 'verbose_name_plural': 'time-off categories',
                 'ordering': ('position', 'name'),
+                'constraints': [models.UniqueConstraint(fields=('organization', 'name'), name='people_category_name')],
             },
         ),
         migrations.CreateModel(
@@ -298,6 +321,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'time off',
                 'verbose_name_plural': 'time off',
                 'ordering': ('-start_date', 'id'),
+                'indexes': [models.Index(fields=['person', 'start_date'], name='people_time_off_of_person'), models.Index(fields=['organization', 'start_date'], name='people_time_off_by_day'), models.Index(fields=['organization', '-updated_at', 'id'], name='people_time_off_updated')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='people_time_off_ends_after_it_begins', violation_error_message='The last day is before the first day.')],
             },
         ),
         migrations.CreateModel(
@@ -319,6 +344,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'ledger entry',
                 'verbose_name_plural': 'leave ledger',
                 'ordering': ('-effective_date', 'id'),
+                'indexes': [models.Index(fields=['person', 'effective_date'], name='people_ledger_of_person')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('entry_type', 'carry_over')), fields=('person', 'category', 'effective_date'), name='people_carried_over_once')],
             },
         ),
         migrations.CreateModel(
@@ -339,34 +366,6 @@ class Migration(migrations.Migration):
                 'verbose_name': 'time-off settings',
                 'verbose_name_plural': 'time-off settings',
             },
-        ),
-        migrations.CreateModel(
-            name='WorkingPattern',
-            fields=[
-                ('version', models.PositiveIntegerField(default=1, editable=False, verbose_name='version')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='changed')),
-                ('id', models.CharField(default=people.models.reference.new_working_pattern_id, editable=False, max_length=60, primary_key=True, serialize=False, verbose_name='id')),
-                ('label', models.CharField(max_length=100, verbose_name='label')),
-                ('monday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Monday, minutes')),
-                ('tuesday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Tuesday, minutes')),
-                ('wednesday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Wednesday, minutes')),
-                ('thursday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Thursday, minutes')),
-                ('friday', models.PositiveSmallIntegerField(default=480, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Friday, minutes')),
-                ('saturday', models.PositiveSmallIntegerField(default=0, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Saturday, minutes')),
-                ('sunday', models.PositiveSmallIntegerField(default=0, validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='Sunday, minutes')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='workspace.organization')),
-            ],
-            options={
-                'verbose_name': 'working pattern',
-                'verbose_name_plural': 'working patterns',
-                'ordering': ('label',),
-            },
-        ),
-        migrations.AddField(
-            model_name='person',
-            name='working_pattern',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='people.workingpattern'),
         ),
         migrations.CreateModel(
             name='EmploymentRecord',
@@ -392,90 +391,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'employment record',
                 'verbose_name_plural': 'employment history',
                 'ordering': ('-effective_from',),
+                'constraints': [models.UniqueConstraint(fields=('person', 'effective_from'), name='people_employment_one_a_day')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='customfield',
-            constraint=models.UniqueConstraint(fields=('organization', 'key'), name='people_field_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='orgunit',
-            constraint=models.UniqueConstraint(fields=('organization', 'type', 'name'), name='people_unit_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='orgunitmembership',
-            constraint=models.CheckConstraint(condition=models.Q(('effective_to__isnull', True), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='people_membership_ends_after_it_begins', violation_error_message='The end must be after the beginning.'),
-        ),
-        migrations.AddConstraint(
-            model_name='customfieldvalue',
-            constraint=models.UniqueConstraint(fields=('person', 'field'), name='people_one_custom_value'),
-        ),
-        migrations.AddConstraint(
-            model_name='personrelationship',
-            constraint=models.CheckConstraint(condition=models.Q(('person', models.F('related_person')), _negated=True), name='people_relationship_of_two', violation_error_message='A person cannot be related to themselves.'),
-        ),
-        migrations.AddConstraint(
-            model_name='personrelationship',
-            constraint=models.CheckConstraint(condition=models.Q(('effective_to__isnull', True), ('effective_to__gt', models.F('effective_from')), _connector='OR'), name='people_relationship_ends_after_it_begins', violation_error_message='The end must be after the beginning.'),
-        ),
-        migrations.AddConstraint(
-            model_name='publicholiday',
-            constraint=models.UniqueConstraint(fields=('organization', 'date'), name='people_holiday_a_day'),
-        ),
-        migrations.AddConstraint(
-            model_name='referenceitem',
-            constraint=models.UniqueConstraint(fields=('organization', 'kind', 'label'), name='people_reference_label'),
-        ),
-        migrations.AddConstraint(
-            model_name='timeoffcategory',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='people_category_name'),
-        ),
-        migrations.AddIndex(
-            model_name='timeoff',
-            index=models.Index(fields=['person', 'start_date'], name='people_time_off_of_person'),
-        ),
-        migrations.AddIndex(
-            model_name='timeoff',
-            index=models.Index(fields=['organization', 'start_date'], name='people_time_off_by_day'),
-        ),
-        migrations.AddIndex(
-            model_name='timeoff',
-            index=models.Index(fields=['organization', '-updated_at', 'id'], name='people_time_off_updated'),
-        ),
-        migrations.AddConstraint(
-            model_name='timeoff',
-            constraint=models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='people_time_off_ends_after_it_begins', violation_error_message='The last day is before the first day.'),
-        ),
-        migrations.AddIndex(
-            model_name='ledgerentry',
-            index=models.Index(fields=['person', 'effective_date'], name='people_ledger_of_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(condition=models.Q(('entry_type', 'carry_over')), fields=('person', 'category', 'effective_date'), name='people_carried_over_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='workingpattern',
-            constraint=models.UniqueConstraint(fields=('organization', 'label'), name='people_working_pattern_label'),
-        ),
-        migrations.AddIndex(
-            model_name='person',
-            index=models.Index(fields=['organization', '-updated_at', 'id'], name='people_person_updated'),
-        ),
-        migrations.AddConstraint(
-            model_name='person',
-            constraint=models.UniqueConstraint(condition=models.Q(('work_email', ''), _negated=True), fields=('organization', 'work_email'), name='people_person_work_email', violation_error_message='Another person has this work email.'),
-        ),
-        migrations.AddConstraint(
-            model_name='person',
-            constraint=models.UniqueConstraint(condition=models.Q(('staff_id', ''), _negated=True), fields=('organization', 'staff_id'), name='people_person_staff_id', violation_error_message='Another person has this staff id.'),
-        ),
-        migrations.AddConstraint(
-            model_name='person',
-            constraint=models.CheckConstraint(condition=models.Q(('end_date__isnull', True), ('end_date__gte', models.F('start_date')), _connector='OR'), name='people_person_ends_after_the_start', violation_error_message='The end date is before the start date.'),
-        ),
-        migrations.AddConstraint(
-            model_name='employmentrecord',
-            constraint=models.UniqueConstraint(fields=('person', 'effective_from'), name='people_employment_one_a_day'),
         ),
     ]

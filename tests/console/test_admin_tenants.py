@@ -235,7 +235,8 @@ def test_autocomplete_answers_with_own_rows_only(ours: Tenant, theirs: Tenant) -
 def test_actions_leave_the_rows_of_another_organization(ours: Tenant, theirs: Tenant) -> None:
     browser, before = ours.browser(), state()
     for model in set(MODELS) & set(theirs.rows):
-        for action in ("delete_selected", "revoke", "disable", "enable", "reset"):
+        own = (getattr(one, "__name__", one) for one in admin.site._registry[model].actions or ())
+        for action in ("delete_selected", *own):
             chosen = {"action": action, "_selected_action": [str(theirs.rows[model].pk)]}
             for form in (chosen | {"select_across": "0"}, chosen | {"post": "yes"}):
                 answer = browser.post(page_of(model, "changelist"), form)

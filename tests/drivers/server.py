@@ -25,6 +25,8 @@ from psycopg import sql
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
+# The id of this run of tests, which the processes that it starts have too.
+RUN = "HALO_TEST_RUN"
 # Below what the kernel gives out by itself, so that nobody takes one before it is listened on.
 PORTS = range(20_000, 32_000)
 DATABASE = "halo.sqlite3"
@@ -87,6 +89,7 @@ def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, s
     """The parent's environment with everything of ours replaced."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
     return kept | {
+        RUN: os.environ[RUN],
         "HALO_DATA_DIR": str(folder / "data"),
         "HALO_ADMIN_EMAIL": EMAIL,
         "HALO_ADMIN_PASSWORD": PASSWORD,
@@ -105,7 +108,7 @@ def lay_tables(env: Mapping[str, str]) -> None:
     """
     if url := env.get("DATABASE_URL"):
         server, _, name = url.rpartition("/")
-        _recreate(server, name, template=_migrated_on_postgresql(server))
+        _recreate(server, name, template=migrated_on_postgresql(server))
         return
     data = Path(env["HALO_DATA_DIR"])
     data.mkdir(parents=True)
@@ -123,15 +126,41 @@ def _migrated() -> Path:
     return folder / "data" / DATABASE
 
 
-@cache
-def _migrated_on_postgresql(server: str) -> str:
-    """The name of a database with every table, made once in each test process."""
-    name = f"halo_migrated_{os.getpid()}"
-    _recreate(server, name)
-    atexit.register(_drop, server, name)
-    with tempfile.TemporaryDirectory(prefix="halo-migrated-") as folder:
-        _migrate(environment(Path(folder), free_port()) | {"DATABASE_URL": f"{server}/{name}"})
+def migrated_on_postgresql(server: str) -> str:
+    """The name of a database with every table, made once in a run of tests by its first process."""
+    name = f"halo_migrated_{os.environ[RUN]}"
+    lock = Path(tempfile.gettempdir()) / f"{name}.lock"
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not _exists(server, name):
+            _make_migrated(server, name)
     return name
+
+
+def _make_migrated(server: str, name: str) -> None:
+    """It has its name only once it is complete."""
+    unfinished = f"{name}_unfinished"
+    _recreate(server, unfinished)
+    with tempfile.TemporaryDirectory(prefix="halo-migrated-") as folder:
+        url = f"{server}/{unfinished}"
+        _migrate(environment(Path(folder), free_port()) | {"DATABASE_URL": url})
+    rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(rename.format(sql.Identifier(unfinished), sql.Identifier(name)))
+
+
+def _forget_migrated(name: str) -> None:
+    """At the end of the process that began the run."""
+    server = os.environ.get("DATABASE_URL", "").rpartition("/")[0]
+    lock = Path(tempfile.gettempdir()) / f"{name}.lock"
+    if server.startswith("postgres") and lock.exists():
+        _drop(server, name)
+        lock.unlink()
+
+
+if RUN not in os.environ:
+    os.environ[RUN] = secrets.token_hex(4)
+    atexit.register(_forget_migrated, f"halo_migrated_{os.environ[RUN]}")
 
 
 def _migrate(env: Mapping[str, str]) -> None:
@@ -216,6 +245,12 @@ def _recreate(server: str, name: str, template: str = "template1") -> None:
     create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
     with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
         admin.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+
+
+def _exists(server: str, name: str) -> bool:
+    with psycopg.connect(f"{server}/postgres") as admin:
+        found = admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+        return found.fetchone() is not None
 
 
 def _drop(server: str, name: str) -> None:

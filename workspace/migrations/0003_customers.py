@@ -10,6 +10,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('workspace', '0002_user_session_generation'),
+        # Early, as Django renders every model again that one of their 115 operations is related to.
+        ('oauth2_provider', '0021_translatable_field_labels'),
     ]
 
     operations = [
