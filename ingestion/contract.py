@@ -5,11 +5,10 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from django.urls import path
-from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 
-from ingestion import idempotency, serializers
+from ingestion import idempotency, openapi, serializers
 from ingestion.callers import KEY_HEADER
 from ingestion.fields import Body
 
@@ -83,7 +82,7 @@ def operation(
 def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
     """Returns the OpenAPI document of these routes."""
     patterns = [path(PREFIX + where, view) for where, view in routes.items()]
-    found: dict[str, Any] = SchemaGenerator(patterns=patterns).get_schema(public=True)
+    found = openapi.document(patterns)
     found["components"]["securitySchemes"] = SCHEMES
     for name, schema in found["components"]["schemas"].items():
         if issubclass(getattr(serializers, name, object), Body):

@@ -107,7 +107,9 @@ class _World:
         }
 
     def store(self) -> Sequence[Person]:
-        TimeOffSettings.objects.update_or_create(organization=self.organization)
+        TimeOffSettings.objects.update_or_create(
+            organization=self.organization, defaults={"country_code": "DE"}
+        )
         self._store_lists()
         self.people = [self._person(number) for number in range(PEOPLE)]
         self._employ()

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
-from drf_spectacular.generators import SchemaGenerator
 
+from ingestion import openapi as generated
 from people.api import contract, views
 from people.api.operation import Operation
 from people.api.operations import ALL
@@ -45,8 +45,7 @@ def openapi(_request: HttpRequest, **_workspace: str) -> HttpResponse:
 
 def document() -> dict[str, Any]:
     """Returns the OpenAPI document."""
-    generated = SchemaGenerator(patterns=_patterns(PREFIX)).get_schema(public=True)
-    return contract.completed(generated)
+    return contract.completed(generated.document(_patterns(PREFIX)))
 
 
 @cache

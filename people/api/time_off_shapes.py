@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from people import balances, models
+from people import balances, countries, models
 from people.api.fields import Days, NullText, Shape
 
 # The labels that the API has for the statuses of its filters.
@@ -71,7 +72,7 @@ class Settings(Shape):
     reset_day = serializers.IntegerField()
     show_national_holidays = serializers.BooleanField()
     use_individual_country_holidays = serializers.SerializerMethodField()
-    country = NullText(source="country_code")
+    country_id = serializers.SerializerMethodField()
     updated_at = serializers.DateTimeField()
 
     def get_reset_month(self, row: Any) -> int:
@@ -79,6 +80,10 @@ class Settings(Shape):
 
     def get_use_individual_country_holidays(self, _row: Any) -> bool:
         return False
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_country_id(self, row: Any) -> str | None:
+        return countries.id_of(row.country_code) if row.country_code else None
 
 
 class Ledger(Shape):

@@ -32,6 +32,7 @@ ARGUMENTS: Final = {
     "additionalProperties": False,
 }
 REFERENCE: Final[Mapping[str, str]] = {
+    "countries": "listReferenceCountries",
     "statuses": "listReferenceStatuses",
     "work_types": "listReferenceWorkTypes",
     "work_places": "listReferenceWorkPlaces",
@@ -240,17 +241,23 @@ def _absence_tools() -> tuple[Tool, ...]:
 
 
 def _reference_tool() -> Tool:
-    labels = contract.resource(EXPOSED["listReferenceWorkPlaces"])
-    categories = contract.resource(EXPOSED["listReferenceTimeOffCategories"])
+    shapes = [
+        contract.resource(EXPOSED[name])
+        for name in (
+            "listReferenceWorkPlaces",
+            "listReferenceTimeOffCategories",
+            "listReferenceCountries",
+        )
+    ]
     return tool(
         list_reference,
         "List reference data",
-        "List what records refer to: statuses, work types and places, document types, and the "
-        "statuses and categories of time off. The names of categories are not included.",
+        "List what records refer to: countries, statuses, work types and places, document types, "
+        "and the statuses and categories of time off. The names of categories are not included.",
         "reference:read",
         properties={"kind": {"type": "string", "enum": list(REFERENCE)}},
         required=("kind",),
-        output=an_object({"data": {"type": "array", "items": {"anyOf": [labels, categories]}}}),
+        output=an_object({"data": {"type": "array", "items": {"anyOf": shapes}}}),
     )
 
 

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from people import countries
 from people.models.columns import PERSON_ID_LENGTH, Record, key, new_person_id
 from people.models.reference import ReferenceItem, WorkingPattern
 from people.models.units import OrgUnit
@@ -147,7 +148,9 @@ class PersonProfile(Record):
     city = models.CharField(_("city"), max_length=100, blank=True)
     region_state = models.CharField(_("region or state"), max_length=100, blank=True)
     postal_code = models.CharField(_("postal code"), max_length=20, blank=True)
-    country_code = models.CharField(_("country"), max_length=2, blank=True)
+    country_code = models.CharField(
+        _("country"), max_length=2, blank=True, choices=countries.choices
+    )
     annual_salary = models.DecimalField(
         _("annual salary"), max_digits=12, decimal_places=2, null=True, blank=True
     )

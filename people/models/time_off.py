@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from people import countries
 from people.models.columns import Record, key
 from people.models.people import Person
 from workspace.models import Organization
@@ -207,7 +208,9 @@ class TimeOffSettings(Record):
         _("minutes of a full-time week"), default=2400
     )
     show_national_holidays = models.BooleanField(_("show public holidays"), default=True)
-    country_code = models.CharField(_("country"), max_length=2, blank=True)
+    country_code = models.CharField(
+        _("country"), max_length=2, blank=True, choices=countries.choices
+    )
 
     class Meta:
         verbose_name = _("time-off settings")

@@ -31,6 +31,16 @@ seeding.seed(office, timezone.localdate())
 row = server_keys.unsaved(office, "Client", tuple(server_keys.HR_SCOPES), 1, KeyKind.LIVE)
 print(json.dumps(server_keys.issue(row, user=None, address="").secret))
 """
+# The same change, with a token that was over a second ago.
+EXPIRE = """
+import dataclasses, json, time
+from oauth import server_keys
+from oauth.models import KeyKind
+from people.mcp import prepared
+key = server_keys.authenticate({secret!r}, [KeyKind.LIVE])
+found = prepared.opened({token!r}, key)
+print(json.dumps(prepared.sealed(dataclasses.replace(found, ends=time.time() - 1), key)))
+"""
 COUNT = "from people.models import TimeOff; print(TimeOff.objects.count())"
 
 Call: TypeAlias = Callable[..., Any]
@@ -51,7 +61,12 @@ class Workspace:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     folder = tmp_path_factory.mktemp("booking")
     with server.running(folder, {"HALO_HR_WRITE_MODE": "enabled"}) as started:
-        yield Workspace(started, json.loads(evaluate(started.env, PREPARE)))
+        yield make_workspace(started)
+
+
+def make_workspace(started: Server) -> Workspace:
+    """A workspace with people, and a key for everything in it."""
+    return Workspace(started, json.loads(evaluate(started.env, PREPARE)))
 
 
 class Person:
@@ -144,3 +159,62 @@ def test_nothing_is_booked_by_a_client_that_cannot_ask(workspace: Workspace) -> 
     result = asyncio.run(book())
     assert result.is_error
     assert workspace.requests() == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_booked_with_a_token_that_has_expired(workspace: Workspace, mode: str) -> None:
+    person = Person(types.ElicitResult(action="accept", content={"approve": True}))
+    before = workspace.requests()
+
+    async def book() -> Any:
+        async with connected(workspace, mode, person) as call:
+            facts = (await prepared(call, ("2031-07-07", "2031-07-08"))).structured_content
+            code = EXPIRE.format(secret=workspace.secret, token=facts["confirmation_token"])
+            expired = await asyncio.to_thread(evaluate, workspace.server.env, code)
+            return await call("commit_api_write", confirmation_token=json.loads(expired))
+
+    result = asyncio.run(book())
+    assert (result.is_error, "expired" in result.content[0].text) == (True, True)
+    assert (person.shown, workspace.requests()) == ([], before)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_request_that_a_program_has_changed_meanwhile_stays_as_it_is(
+    workspace: Workspace, mode: str
+) -> None:
+    person = Person(types.ElicitResult(action="accept", content={"approve": True}))
+    days = ("2031-08-04", "2031-08-06") if mode == "legacy" else ("2031-09-01", "2031-09-03")
+
+    async def move() -> tuple[Any, dict[str, Any]]:
+        async with connected(workspace, mode, person) as call:
+            token = (await prepared(call, days)).structured_content["confirmation_token"]
+            booked = (await call("commit_api_write", confirmation_token=token)).structured_content
+            request_id = booked["answer"]["data"]["id"]
+            args = {"pathParams": {"time_off_id": request_id}, "body": {"start_date": days[1]}}
+            facts = await call("prepare_api_write", operation_id="updateTimeOff", args=args)
+            changed = await asyncio.to_thread(shorten, workspace, request_id)
+            token = facts.structured_content["confirmation_token"]
+            return await call("commit_api_write", confirmation_token=token), changed
+
+    result, changed = asyncio.run(move())
+    assert (result.is_error, "changed" in result.content[0].text) == (True, True)
+    assert len(person.shown) == 1  # when it was booked
+    assert api(workspace, f"time-off/{changed['id']}").json()["data"] == changed
+
+
+def api(workspace: Workspace, path: str, **sent: Any) -> httpx2.Response:
+    """A request of a program to the HR API, with the key of the client."""
+    headers = {"Authorization": f"Bearer {workspace.secret}", **sent.pop("headers", {})}
+    url = f"{workspace.server.url}/w/booking/api/v1/{path}"
+    return httpx2.request(sent.pop("method", "GET"), url, headers=headers, timeout=30, **sent)
+
+
+def shorten(workspace: Workspace, request_id: str) -> dict[str, Any]:
+    """A program lets the request end a half day earlier; returns what it is then."""
+    read = api(workspace, f"time-off/{request_id}")
+    headers = {"If-Match": read.headers["ETag"], "Idempotency-Key": f"shorten-{request_id}"}
+    sent = {"method": "PATCH", "headers": headers, "json": {"is_to_half_day": True}}
+    answered = api(workspace, f"time-off/{request_id}", **sent)
+    assert answered.status_code == httpx2.codes.OK, answered.text
+    changed: dict[str, Any] = answered.json()["data"]
+    return changed

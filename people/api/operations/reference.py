@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from people import access
+from people import access, countries
 from people.api import answers, shapes, time_off_shapes
 from people.api.fields import Shape
 from people.api.operation import Answer, Call, Operation
@@ -18,6 +18,15 @@ class TimeOffStatus(Shape):
     label = serializers.CharField()
 
 
+class Country(Shape):
+    id = serializers.CharField()
+    name = serializers.CharField()
+    country_code = serializers.CharField(help_text="ISO 3166, two letters.")
+    phone_code = serializers.CharField()
+    currency_code = serializers.CharField(help_text="ISO 4217, three letters.")
+    currency = serializers.CharField()
+
+
 def items(kind: ReferenceKind, call: Call) -> Answer:
     rows = access.rows(ReferenceItem, call.organization_id).filter(kind=kind, is_active=True)
     return answers.many(shapes.Labelled, rows)
@@ -26,6 +35,10 @@ def items(kind: ReferenceKind, call: Call) -> Answer:
 def time_off_statuses(_call: Call) -> Answer:
     rows = [{"id": f"tos_{one.value}", "label": str(one.label)} for one in Status]
     return answers.many(TimeOffStatus, rows)
+
+
+def all_countries(_call: Call) -> Answer:
+    return answers.many(Country, countries.known())
 
 
 def categories(call: Call) -> Answer:
@@ -81,6 +94,22 @@ def _list(
 
 
 OPERATIONS: Final = (
+    _list(
+        "listReferenceCountries",
+        "countries",
+        "List the countries, with telephone codes and currencies.",
+        all_countries,
+        response=Country,
+        example={
+            "id": "cty_de",
+            "name": "Germany",
+            "country_code": "DE",
+            "phone_code": "+49",
+            "currency_code": "EUR",
+            "currency": "Euro",
+        },
+        projection=("id", "name", "country_code"),
+    ),
     _list(
         "listReferenceStatuses",
         "statuses",

@@ -262,10 +262,16 @@ OPERATIONS: Final = (
             "reset_day": 1,
             "show_national_holidays": True,
             "use_individual_country_holidays": False,
-            "country": "DE",
+            "country_id": "cty_de",
             "updated_at": "2026-01-05T09:00:00Z",
         },
-        projection=("reset_month", "reset_day", "show_national_holidays", "country", "updated_at"),
+        projection=(
+            "reset_month",
+            "reset_day",
+            "show_national_holidays",
+            "country_id",
+            "updated_at",
+        ),
     ),
     Operation(
         id="listPublicHolidays",

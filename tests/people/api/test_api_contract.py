@@ -1,11 +1,15 @@
 """The HR API against its own contract."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
 
 import pytest
 import schemathesis
 from django.test import Client
+from drf_spectacular import plumbing
+from drf_spectacular.contrib.rest_framework_recursive import RecursiveFieldExtension
 from drf_spectacular.validation import validate_schema
 from hypothesis import given
 from requests import Session
@@ -69,3 +73,18 @@ def test_no_request_breaks_the_contract(
         case.call_and_validate(base_url=base, headers=headers, session=session, checks=CHECKS)
 
     check()
+
+
+def test_several_programs_can_ask_for_the_contract_of_a_new_process_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Nothing has been generated yet, and to look for an optional library takes a moment.
+    monkeypatch.setattr(
+        RecursiveFieldExtension, "target_class", "rest_framework_recursive.fields.X"
+    )
+    found = plumbing.import_string
+    monkeypatch.setattr(plumbing, "import_string", lambda name: time.sleep(0.1) or found(name))
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(document) for _number in range(4)]
+        documents = [one.result() for one in asked]
+    assert all(one == documents[0] for one in documents)
