@@ -86,6 +86,21 @@ HR: Final = KeysPage(
         gettext_lazy("HR API"): "/w/{workspace}/api/v1",
     },
 )
+AGENTS: Final = KeysPage(
+    server_keys.AGENT_KINDS,
+    ("docs:read", "setup:read", "data:read"),
+    "agent_keys",
+    "agent_key_revoke",
+    gettext_lazy("Agent keys"),
+    gettext_lazy(
+        "Applications use these keys to talk to the agents of your organization. "
+        "The permissions limit the tools that an agent may be given."
+    ),
+    gettext_lazy("Where the key is used, such as Support app."),
+    gettext_lazy("Agent key created"),
+    gettext_lazy("Revoke an agent key"),
+    {gettext_lazy("Base URL"): settings.HALO_AGENTS_PATH},
+)
 
 
 @dataclass(frozen=True, slots=True)

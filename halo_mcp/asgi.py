@@ -21,6 +21,7 @@ from halo_mcp import wsgi
 
 django_application = wsgi.application
 
+from agents.edge import AgentApplication  # noqa: E402  apps first
 from halo_mcp import checks, surfaces  # noqa: E402  apps first
 from halo_mcp.server.wsgi_bridge import WsgiBridge  # noqa: E402  apps first
 from halo_mcp.surfaces import SURFACES, Mounts  # noqa: E402  apps first
@@ -39,6 +40,7 @@ class Application:
         self._mcp = mcp
         self._sockets = OpenSockets(mcp, surfaces.of_socket)
         self._mounts = mounts
+        self._agents = AgentApplication()
         self._django = WsgiBridge(
             django_application,
             threads=settings.HALO_CORE_THREADS,
@@ -53,10 +55,12 @@ class Application:
                 # Whether this host may be used at all is checked later.
                 host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
                 surface = surfaces.find(self._mounts, host, scope["path"])
-                if surface is None:
-                    await self._django(scope, receive, send)
-                else:
+                if surface is not None:
                     await self._mcp(scope, receive, send, surface)
+                elif (below := surfaces.below_agents(host, scope["path"])) is not None:
+                    await self._agents(scope, receive, send, below)
+                else:
+                    await self._django(scope, receive, send)
             case "lifespan":
                 await self._live(receive, send)
             case "websocket":
@@ -72,6 +76,7 @@ class Application:
             self._handle_stop_signals()
             await send({"type": "lifespan.startup.complete"})
         self._mcp.close()
+        self._agents.close()
         self._django.close()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -90,6 +95,7 @@ class Application:
     def _end(self) -> None:
         self._sockets.end()
         self._mcp.end()
+        self._agents.end()
         self._django.end()
 
 

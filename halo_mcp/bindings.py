@@ -1,5 +1,6 @@
 """Binds the ports of lower layers to upper layers, and mounts the surfaces, once at start-up."""
 
+from agents import callers as agents
 from approvals import deciders, delivery, masked_arguments
 from approvals.privacy import ApprovalRequests
 from approvals.requests import Requests
@@ -31,4 +32,5 @@ def bind() -> None:
         surface.mount(each)
     surface.mount(calling.SURFACE)
     surface.mount(people.SURFACE)
+    surface.mount(agents.SURFACE)
     surface.mount_family(FAMILY, gateway.named)

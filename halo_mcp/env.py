@@ -94,6 +94,14 @@ def origin(name: str, default: str) -> str:
     return value
 
 
+def path(name: str, default: str) -> str:
+    """A path of this server, without a slash at the end."""
+    value = text(name, default).rstrip("/")
+    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", value):
+        raise refuse(name, f"{value!r} is not a path such as {default}")
+    return value
+
+
 def workspace_host(name: str, *, is_local: bool) -> str:
     """Returns `.example.com` for `{workspace}.example.com`; empty if it is unset on a server."""
     value = text(name, "{workspace}.localhost" if is_local else "").lower()

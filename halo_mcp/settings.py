@@ -221,8 +221,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "corsheaders",
     "csp",
-    # Before the toolkit, whose management commands it replaces.
-    "oauth",
+    "oauth",  # before the toolkit, whose management commands it replaces
     "oauth2_provider",
     "foundation",
     "workspace",
@@ -232,6 +231,7 @@ INSTALLED_APPS = [
     "approvals",
     "gateway",
     "people",
+    "agents",
     "ingestion",
     "console",
     "halo_mcp",

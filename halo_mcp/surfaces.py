@@ -28,6 +28,9 @@ SOCKET_PATHS: Final = frozenset({"/", "/ws"})
 # The end of the host of each workspace of the HR endpoint, which has no other surface.
 WORKSPACE_HOST: Final[str] = settings.HALO_PEOPLE_HOST
 
+# What the paths of the Agent Application Protocol begin with.
+AGENTS: Final = f"{settings.HALO_AGENTS_PATH}/"
+
 SURFACES: Final[Mounts] = {("", "/api/mcp"): WORKSPACE_SURFACE}
 
 
@@ -46,6 +49,13 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
             return surface
     everywhere = mounts.get(("", path))
     return everywhere or gateway.at(path) or people.at(path)
+
+
+def below_agents(host: str, path: str) -> str | None:
+    """Returns what follows the base path of the agents, or None; workspace hosts have none."""
+    if not path.startswith(AGENTS) or hosts.is_for_workspaces(host):
+        return None
+    return path.removeprefix(AGENTS)
 
 
 def of_socket(address: Address) -> McpSurface | None:

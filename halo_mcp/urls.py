@@ -142,6 +142,13 @@ urlpatterns = [
         {"page": server_keys.HR},
         name="api_key_revoke",
     ),
+    path("agent-keys", server_keys.index, {"page": server_keys.AGENTS}, name="agent_keys"),
+    path(
+        "agent-keys/<uuid:key_id>/revoke",
+        server_keys.revoke,
+        {"page": server_keys.AGENTS},
+        name="agent_key_revoke",
+    ),
     path("projects-tokens", project_tokens.index, name="project_tokens"),
     path(
         "projects-tokens/<uuid:token_id>/revoke", project_tokens.revoke, name="project_token_revoke"

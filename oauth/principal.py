@@ -21,6 +21,7 @@ class KeyKind(models.TextChoices):
     SDK = "sdk", _("SDK API")
     LIVE = "live", _("HR API")
     TEST = "test", _("HR API, sandbox")
+    AGENTS = "agents", _("Agents")
 
 
 @dataclass(frozen=True, slots=True)

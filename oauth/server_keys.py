@@ -35,9 +35,11 @@ PREFIXES: Final = {
     KeyKind.SDK: "halo_sk_",
     KeyKind.LIVE: "hhr_live_",
     KeyKind.TEST: "hhr_test_",
+    KeyKind.AGENTS: "halo_sk_",
 }
 SDK_KINDS: Final = (KeyKind.SDK,)
 HR_KINDS: Final = (KeyKind.LIVE, KeyKind.TEST)
+AGENT_KINDS: Final = (KeyKind.AGENTS,)
 SDK_WRITE: Final = "sdk:write"
 USERS_UPDATE: Final = "users:update"
 SDK_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
@@ -67,10 +69,18 @@ HR_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
     "webhooks:manage": _("Manage webhooks"),
     "mcp:write": _("Prepare and commit changes over MCP"),
 }
+# Of the scopes document: which tools the agents of a session may have.
+AGENT_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
+    "docs:read": _("Search the documentation"),
+    "setup:read": _("Read how to set up Halo"),
+    "data:read": _("Read workspace data"),
+    "actions:*": _("Use the actions that an admin has turned on"),
+}
 SCOPES: Final = {
     KeyKind.SDK: SDK_SCOPES,
     KeyKind.LIVE: HR_SCOPES,
     KeyKind.TEST: HR_SCOPES,
+    KeyKind.AGENTS: AGENT_SCOPES,
 }
 
 SELECT: Final = """

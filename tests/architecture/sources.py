@@ -19,6 +19,7 @@ PACKAGES = (
     "approvals",
     "gateway",
     "people",
+    "agents",
     "ingestion",
     "console",
     "retrieval",

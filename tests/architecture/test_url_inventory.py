@@ -74,6 +74,8 @@ PATHS = {
     "server-keys/<uuid:key_id>/revoke",
     "api-keys",
     "api-keys/<uuid:key_id>/revoke",
+    "agent-keys",
+    "agent-keys/<uuid:key_id>/revoke",
     "projects",
     "projects/new",
     "projects/imports/<uuid:draft_id>",

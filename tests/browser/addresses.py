@@ -26,6 +26,7 @@ FOR_AN_ADMIN: Final = (
     "/projects-tokens",
     "/server-keys",
     "/api-keys",
+    "/agent-keys",
     "/admin/approvals/approvalrequest/",
     "/admin/tools_registry/integrationmode/",
     "/admin/tools_registry/integrationmode/switches/",

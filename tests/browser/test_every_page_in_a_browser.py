@@ -43,7 +43,7 @@ SIGNED_IN = [
     "/signin/confirm",
     "/signout",
     "/admin/mfa/authenticator/",
-    f"{CALLS}?outcome__exact=success",
+    f"{CALLS}?outcome=success",
 ]
 
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from tests.drivers.server import ROOT, backends_of_its_own, environment, free_port
+from tests.drivers.server import ROOT, backends_of_its_own, environment, free_port, lay_tables
 
 RATES: Final = (
     "REGISTER",
@@ -40,6 +40,7 @@ RATES: Final = (
     "GATEWAY_CALL",
     "GATEWAY_OTHER",
     "HR_API",
+    "AGENTS",
 )
 RAISED: Final = {f"HALO_RATE_{name}": "1000000/m" for name in RATES}
 # As long as anybody may want to try things out on it.
@@ -101,6 +102,7 @@ def main() -> None:
     ):
         given = environment(Path(folder), port) | backends | RAISED
         given["HALO_ACCESS_TOKEN_SECONDS"] = str(TOKEN_SECONDS)
+        lay_tables(given)
         given["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
         os.environ.clear()
         os.environ.update(given)

@@ -16,6 +16,7 @@ APPS = (
     "approvals",
     "gateway",
     "people",
+    "agents",
     "ingestion",
     "tools_registry",
     "oauth",

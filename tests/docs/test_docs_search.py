@@ -51,6 +51,7 @@ QUESTIONS = [
     ("API for events and tickets of customers", "sdk-api"),
     ("create an MCP token for a project", "gateway"),
     ("read people and time off over the HR API", "hr-api"),
+    ("create a session with an agent and stream a turn", "agents"),
     ("whoami and search_people of the HR endpoint", "hr-endpoint"),
 ]
 

@@ -62,6 +62,7 @@ class Served:
 
     def close(self) -> None:
         self._application._mcp.close()
+        self._application._agents.close()
         self._application._django.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -89,7 +90,7 @@ def close() -> None:
         served.cache_clear()
 
 
-def request(method: str, path: str, headers: Headers, body: bytes) -> Answer:
+def request(method: str, path: str, headers: Headers, body: bytes, query: str = "") -> Answer:
     """Send a request as a server on the loopback interface hands it over."""
     scope = {
         "type": "http",
@@ -98,7 +99,7 @@ def request(method: str, path: str, headers: Headers, body: bytes) -> Answer:
         "scheme": "http",
         "path": path,
         "root_path": "",
-        "query_string": b"",
+        "query_string": query.encode("latin-1"),
         "headers": [
             (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
         ],

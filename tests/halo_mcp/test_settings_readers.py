@@ -24,6 +24,7 @@ READERS: dict[str, Reader] = {
     "networks": env.networks,
     "origin": lambda name: env.origin(name, "http://127.0.0.1:8000"),
     "origins": env.origins,
+    "path": lambda name: env.path(name, "/aap"),
     "scope": lambda name: env.scope(name, "docs:read"),
     "schemes": lambda name: env.schemes(name, "cursor vscode"),
     "database": lambda name: env.database(name, "sqlite:////data/halo.sqlite3"),
@@ -34,6 +35,8 @@ READERS: dict[str, Reader] = {
     ("reader", "value", "read"),
     [
         ("flag", "Yes", True),
+        ("path", "/api/agents/", "/api/agents"),
+        ("path", "", "/aap"),
         ("flag", "0", False),
         ("integer", " 7 ", 7),
         ("integer", "1", 1),
@@ -81,6 +84,7 @@ def test_an_empty_variable_means_the_default(
 @pytest.mark.parametrize(
     ("reader", "value"),
     [
+        *(("path", one) for one in ("/", "aap", "/a b", "//", "/a?b")),
         ("flag", "perhaps"),
         ("integer", "seven"),
         ("integer", "1.5"),

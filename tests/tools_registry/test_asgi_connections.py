@@ -29,22 +29,22 @@ def break_down() -> int:
 
 
 def test_a_connection_that_was_quiet_is_tried_before_it_is_used(looked_at: Mock) -> None:
-    assert asgi._with_connection(work) == 42
+    assert asgi.with_connection(work) == 42
     assert looked_at.call_count == 1
 
 
 def test_a_connection_that_has_just_worked_is_not_tried_again(looked_at: Mock) -> None:
     for _ in range(5):
-        asgi._with_connection(work)
+        asgi.with_connection(work)
     assert looked_at.call_count == 1
 
 
 def test_a_connection_is_tried_again_after_a_rest(
     looked_at: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asgi._with_connection(work)
+    asgi.with_connection(work)
     monkeypatch.setattr(asgi, "TRUSTED_SECONDS", -1)
-    asgi._with_connection(work)
+    asgi.with_connection(work)
     assert looked_at.call_count == 2
 
 
@@ -53,5 +53,5 @@ def test_a_connection_that_an_error_broke_is_dropped_at_once(
 ) -> None:
     monkeypatch.setattr(asgi, "drop_connection", dropped := Mock())
     with pytest.raises(RuntimeError):
-        asgi._with_connection(break_down)
+        asgi.with_connection(break_down)
     assert (looked_at.call_count, dropped.call_count) == (1, 1)

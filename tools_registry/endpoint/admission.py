@@ -54,7 +54,7 @@ def require_host_and_origin(request: HttpRequest) -> None:
     computer (MCP 2026-07-28, basic/transports/streamable-http, Security & Endpoint).
     """
     host = request.header("host") or ""
-    if len(host) > MAX_HOST_LENGTH or not _is_ours(host, tuple(settings.ALLOWED_HOSTS)):
+    if len(host) > MAX_HOST_LENGTH or not is_ours(host, tuple(settings.ALLOWED_HOSTS)):
         raise ProtocolError(INVALID_REQUEST, "Unknown host.", http_status=421)
     origin = request.header("origin")
     if origin is not None and not _is_allowed(origin):
@@ -110,7 +110,8 @@ def _authenticate(request: HttpRequest) -> Principal:
 
 
 @lru_cache(maxsize=256)
-def _is_ours(host: str, allowed: tuple[str, ...]) -> bool:
+def is_ours(host: str, allowed: tuple[str, ...]) -> bool:
+    """Whether the value of a Host header names one of these hosts."""
     domain, _ = split_domain_port(host)
     return bool(domain) and validate_host(domain, allowed)
 

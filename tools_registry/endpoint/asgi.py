@@ -192,7 +192,7 @@ class McpApplication:
 
     async def look(self, work: Callable[[], T]) -> T:
         """Run a look that is quick in a thread that does nothing else, and return its result."""
-        return await self._quiet.submit(partial(_with_connection, work))
+        return await self._quiet.submit(partial(with_connection, work))
 
     async def deliver(
         self, stream: Stream, receive: Receive, send: Send, encoding: Encoding
@@ -207,7 +207,7 @@ class McpApplication:
     async def _in_thread(
         self, pool: ThreadPool, cancellation: CancelState, work: Callable[[], Answer | Deferred]
     ) -> Answer | Deferred:
-        future = pool.submit(partial(_with_connection, work))
+        future = pool.submit(partial(with_connection, work))
         self._answering[future] = cancellation
         try:
             return await future
@@ -224,7 +224,7 @@ class McpApplication:
 
     def _work(self, pool: Pool, step: Step, emit: Emit) -> "asyncio.Future[Suspend | None]":
         threads = self._quiet if pool == "quiet" else self._streams
-        return threads.submit(partial(_with_connection, step, emit))
+        return threads.submit(partial(with_connection, step, emit))
 
     async def _deliver(self, delivery: Delivery, receive: Receive) -> None:
         self._open.add(delivery)
@@ -234,7 +234,8 @@ class McpApplication:
             self._open.discard(delivery)
 
 
-def _with_connection(function: Callable[..., T], *args: Any) -> T:
+def with_connection(function: Callable[..., T], *args: Any) -> T:
+    """Run a function in a thread that keeps its database connection, and return its result."""
     # Django tries a connection before its next statement once this has been called: right for one
     # that was quiet for a while, and a round trip too many for one that has just worked.
     if time.monotonic() - _thread.worked_at > TRUSTED_SECONDS:

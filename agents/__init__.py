@@ -1,0 +1,1 @@
+"""Agents that applications talk to over the Agent Application Protocol: sessions, turns, models."""

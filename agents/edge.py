@@ -1,0 +1,252 @@
+"""The agents ahead of Django: a raw ASGI application that runs turns as tasks of the event loop.
+
+A request is checked and stored in a thread. A turn is a task, which no thread waits for; what it
+does with the database and with tools runs in threads for a moment. A client that leaves does not
+end its turn: it goes on for a while, and its history has the result.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
+
+from django.conf import settings
+
+from agents import cross_origin, endpoint, sessions
+from agents.callers import SURFACE
+from agents.endpoint import Request, Started
+from agents.loop import FAILED, TurnRun
+from agents.models_port import Complete, Usage
+from agents.protocol import events
+from agents.protocol.events import Event, Stopped, StopReason
+from agents.protocol.requests import Message, StreamMode
+from agents.replies import Refused, Reply
+from agents.session_tools import SessionTools
+from foundation import headers as fields
+from foundation import peer
+from foundation.concurrency.thread_pool import ThreadPool
+from tools_registry.endpoint.asgi import with_connection
+from tools_registry.endpoint.asgi_types import Receive, Scope, Send
+from tools_registry.endpoint.bodies import Bodies, Disconnected
+
+T = TypeVar("T")
+Headers: TypeAlias = Mapping[str, str]
+
+BODY_SECONDS: Final = 30.0
+KEEP_ALIVE_SECONDS: Final = 15.0
+# How long a turn goes on whose client has left.
+GRACE_SECONDS: Final = 120.0
+# Events that wait for a client that reads slowly; the turn waits for it beyond them.
+MAX_WAITING: Final = 32
+THREADS_OVERFLOW: Final = 8
+STREAM_HEADERS: Final = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-store",
+    # Proxies that buffer would hold events back.
+    "X-Accel-Buffering": "no",
+}
+
+
+class RunningTurn:
+    """A turn as a task, and the queue of its events for one client, which may leave."""
+
+    def __init__(self, happening: AsyncGenerator[Event, None]) -> None:
+        self.events: asyncio.Queue[Event] = asyncio.Queue(MAX_WAITING)
+        self._has_client = True
+        self.task = asyncio.create_task(self._run(happening))
+
+    async def _run(self, happening: AsyncGenerator[Event, None]) -> None:
+        last: Event | None = None
+        try:
+            async with aclosing(happening) as each:
+                async for event in each:
+                    last = event
+                    await self._put(event)
+        finally:
+            # The database may be gone: the client is not left waiting.
+            if not isinstance(last, Stopped):
+                await self._put(Stopped(StopReason.ERROR, FAILED))
+
+    async def _put(self, event: Event) -> None:
+        if self._has_client:
+            await self.events.put(event)
+
+    def leave(self) -> None:
+        """The client has gone: events are dropped from here on, and the turn ends in a while."""
+        self._has_client = False
+        while not self.events.empty():
+            self.events.get_nowait()
+        if not self.task.done():
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, self.task.cancel)
+
+
+class AgentApplication:
+    """The ASGI application of the agents. One a process; `close` ends its threads."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPool(settings.HALO_AGENT_THREADS, "agents", overflow=THREADS_OVERFLOW)
+        self._bodies = Bodies(BODY_SECONDS)
+        self._turns: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
+        origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+        readable = cross_origin.headers(origin)
+        try:
+            answer = await self._begin(scope, receive, path, origin)
+        except Disconnected:
+            return
+        with suppress(OSError, RuntimeError):  # the client has left while something was sent
+            if isinstance(answer, Reply):
+                await _send_whole(send, answer, readable)
+            elif answer.stream is StreamMode.NONE:
+                await self._answer_whole(answer, send, readable)
+            else:
+                await self._stream(answer, receive, send, readable)
+
+    def end(self) -> None:
+        """The server is about to stop: every turn ends, and is stored as interrupted."""
+        self._bodies.hurry()
+        for task in self._turns:
+            task.cancel()
+
+    def close(self) -> None:
+        self._threads.close()
+
+    async def _begin(
+        self, scope: Scope, receive: Receive, path: str, origin: str
+    ) -> Reply | Started:
+        if scope["method"] == "OPTIONS":
+            return cross_origin.preflight(origin)
+        limit = settings.HALO_MAX_BODY_BYTES
+        try:
+            body = await self._bodies.read(receive, limit + 1)
+        except TimeoutError:
+            return Refused(408, "The body took too long.", {"Connection": "close"}).reply
+        if len(body) > limit:
+            message = f"The body is larger than {limit} bytes."
+            return Refused(413, message, {"Connection": "close"}).reply
+        request = _request_of(scope, path, body)
+        return await self._in_thread(partial(endpoint.respond, request))
+
+    def _run(self, started: Started) -> RunningTurn:
+        journal = _Rows(started, self._in_thread)
+        tools = SessionTools(
+            surface=SURFACE,
+            principal=started.allowed.principal,
+            tools=started.allowed.tools,
+            chosen=started.chosen,
+            client_tools=started.client_tools,
+            in_thread=self._in_thread,
+            note=f"session {started.session_id}; turn {started.turn_id}",
+        )
+        running = RunningTurn(TurnRun(started.running, journal, tools).events())
+        self._turns.add(running.task)
+        running.task.add_done_callback(self._turns.discard)
+        return running
+
+    async def _answer_whole(self, started: Started, send: Send, readable: Headers) -> None:
+        running, found = self._run(started), list[Event]()
+        while not (found and isinstance(found[-1], Stopped)):
+            found.append(await running.events.get())
+        status = 201 if started.is_new else 200
+        await _send_whole(send, Reply(status, events.body(found)), readable)
+
+    async def _stream(
+        self, started: Started, receive: Receive, send: Send, readable: Headers
+    ) -> None:
+        running = self._run(started)
+        left = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": 200,
+                    "headers": _raw({**STREAM_HEADERS, **readable}),
+                }
+            )
+            await self._send_events(running, started.stream, left, send)
+        finally:
+            left.cancel()
+            running.leave()
+
+    async def _send_events(
+        self, running: RunningTurn, mode: StreamMode, left: "asyncio.Future[None]", send: Send
+    ) -> None:
+        while not left.done():
+            coming = asyncio.ensure_future(running.events.get())
+            waited: set[asyncio.Future[Any]] = {coming, left}
+            await asyncio.wait(
+                waited, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not coming.done():
+                coming.cancel()
+                if not left.done():
+                    await _send_part(send, events.KEEP_ALIVE)
+                continue
+            event = coming.result()
+            is_last = isinstance(event, Stopped)
+            await _send_part(send, events.encoded(event, mode), is_last=is_last)
+            if is_last:
+                return
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await self._threads.submit(partial(with_connection, work))
+
+
+class _Rows:
+    """The journal of a turn: what happens is stored in threads."""
+
+    def __init__(self, started: Started, in_thread: Any) -> None:
+        self._session, self._turn = started.session_id, started.turn_id
+        self._in_thread = in_thread
+
+    async def history(self) -> Sequence[Message]:
+        found: Sequence[Message] = await self._in_thread(partial(sessions.messages, self._session))
+        return found
+
+    async def said(self, answer: Complete) -> None:
+        await self._in_thread(partial(sessions.said, self._session, self._turn, answer))
+
+    async def returned(self, message: Message) -> None:
+        await self._in_thread(partial(sessions.returned, self._session, self._turn, message))
+
+    async def stopped(self, stop: Stopped, usage: Usage) -> None:
+        await self._in_thread(partial(sessions.stopped, self._session, self._turn, stop, usage))
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _request_of(scope: Scope, path: str, body: bytes) -> Request:
+    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    joined = fields.joined(pairs)
+    remote = scope["client"][0] if scope.get("client") else ""
+    return Request(
+        method=scope["method"],
+        path=path,
+        query=scope.get("query_string", b"").decode("latin-1"),
+        headers=joined,
+        body=body,
+        address=peer.client_address(remote, joined.get("x-forwarded-for")),
+    )
+
+
+def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def _send_whole(send: Send, reply: Reply, readable: Headers) -> None:
+    body = reply.body
+    headers = {"Cache-Control": "no-store", **readable, **reply.headers}
+    if reply.value is not None:
+        headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    await send({"type": "http.response.start", "status": reply.status, "headers": _raw(headers)})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_part(send: Send, data: bytes, *, is_last: bool = False) -> None:
+    if data or is_last:
+        await send({"type": "http.response.body", "body": data, "more_body": not is_last})

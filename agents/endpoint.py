@@ -1,0 +1,318 @@
+"""What each request does, in a thread: checks, then rows. A turn that may run is returned.
+
+Everything that can refuse a request is checked before anything is stored, and before a stream
+begins.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qs
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+
+from agents import callers, definitions, sessions
+from agents.callers import SURFACE
+from agents.definitions import Agent
+from agents.loop import Turn as RunningTurn
+from agents.models import Session, SessionTurn
+from agents.protocol import requests, resolution
+from agents.protocol.requests import ClientTool, InvalidRequest, ServerTool, StreamMode, Turn
+from agents.protocol.resolution import Resolved, ToolCall
+from agents.replies import Refused, Reply
+from agents.sessions import Owner, Sent
+from foundation import ids
+from foundation.db.storable import has_unstorable_text
+from mcp_protocol import strict_json
+from mcp_protocol.errors import ProtocolError
+from oauth.principal import Principal
+from tools_registry import registry
+from tools_registry.api import Tool
+from tools_registry.endpoint import admission
+from tools_registry.pipeline import visibility
+
+log = structlog.get_logger(__name__)
+
+MAX_KEY: Final = 255
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request below the base path; header names are in lower case."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a key may use of an agent: its tools, by name."""
+
+    agent: Agent
+    principal: Principal
+    tools: Mapping[str, Tool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A turn that is stored and leased, and how it is answered."""
+
+    session_id: str
+    turn_id: UUID
+    stream: StreamMode
+    running: RunningTurn
+    allowed: Allowed
+    chosen: Sequence[ServerTool]
+    client_tools: Sequence[ClientTool]
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the request created the session."""
+        return bool(self.running.session_id)
+
+
+def respond(request: Request) -> Reply | Started:
+    """Returns the response to a request, or the turn whose events are the response."""
+    try:
+        return _respond(request)
+    except Refused as refused:
+        return refused.reply
+    except InvalidRequest as invalid:
+        return Refused(400, str(invalid)).reply
+    except Exception:
+        request_id = ids.uuid7_hex()
+        log.exception("agents_request_failed", request_id=request_id)
+        return Refused(500, f"Internal error. Quote {request_id} to your admin.").reply
+
+
+def _respond(request: Request) -> Reply | Started:
+    host = request.headers.get("host", "")
+    # DNS rebinding: a page of another site must not reach a server on this computer.
+    if not admission.is_ours(host, tuple(settings.ALLOWED_HOSTS)):
+        raise Refused(421, "Unknown host.")
+    parts = request.path.strip("/").split("/")
+    handler = HANDLERS.get((parts[0], len(parts)))
+    if handler is None:
+        raise Refused(404, "There is nothing at this address.")
+    by_method = handler.get(request.method)
+    if by_method is None:
+        allowed = {"Allow": ", ".join(handler)}
+        raise Refused(405, "This method is not allowed here.", allowed)
+    authorization = request.headers.get("authorization", "")
+    callers.charge(authorization, request.address)
+    if parts[0] == "meta" and not authorization and settings.HALO_AGENTS_PUBLIC_META:
+        return Reply(200, _meta(()))
+    who = callers.authenticated(authorization, request.address)
+    return by_method(request, who, *parts[1:])
+
+
+def _meta(tools: Sequence[Tool]) -> dict[str, Any]:
+    agents = [definitions.described(agent, tools) for agent in definitions.ALL.values()]
+    return {"version": VERSION, "agents": agents}
+
+
+def meta(_request: Request, who: Principal) -> Reply:
+    return Reply(200, _meta(_tools(who)))
+
+
+def list_sessions(request: Request, who: Principal) -> Reply:
+    after = parse_qs(request.query).get("after", [""])[-1]
+    if after and not sessions.is_id(after):
+        raise InvalidRequest("The cursor is not valid.")
+    found, cursor = sessions.page(_owner(who), after)
+    return Reply(200, {"sessions": found, **({"nextCursor": cursor} if cursor else {})})
+
+
+def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
+    session = _session(who, session_id)
+    history = sessions.messages(session.pk)
+    return Reply(
+        200,
+        {
+            "sessionId": session.pk,
+            "agent": {
+                "name": session.agent,
+                "tools": session.tools,
+                "options": session.options,
+            },
+            "tools": session.client_tools,
+            "history": {"compacted": history, "full": history},
+        },
+    )
+
+
+def delete_session(_request: Request, who: Principal, session_id: str) -> Reply:
+    _session(who, session_id).delete()
+    return Reply(204)
+
+
+def create_session(request: Request, who: Principal) -> Started:
+    name, turn = requests.new_session(_parsed(request))
+    agent = definitions.ALL.get(name)
+    if agent is None:
+        raise InvalidRequest(f"There is no agent {name!r}. GET /meta lists them.")
+    allowed = _allowed(agent, who)
+    options = _options(agent, turn.options or {})
+    _require_known(turn, allowed)
+    if resolution.pending(turn.messages[:-1]):
+        raise InvalidRequest("The history ends with calls that have no result.")
+    model = agent.model(options).name
+    session, row = sessions.create(_owner(who), agent.name, turn, options, model)
+    return _started(session, row, turn.stream, allowed, ())
+
+
+def continue_session(request: Request, who: Principal, session_id: str) -> Started:
+    session = _session(who, session_id)
+    agent = definitions.ALL.get(session.agent)
+    if agent is None:
+        raise Refused(409, "The agent of this session does not exist any more.")
+    body = _parsed(request)
+    turn = requests.new_turn(body)
+    key = _idempotency_key(request)
+    allowed = _allowed(agent, who)
+    turn = replace(turn, options=_known_options(agent, turn.options))
+    _require_known(turn, allowed)
+    model = agent.model(session.options | (turn.options or {})).name
+
+    def resolve(session: Session, waiting: list[ToolCall]) -> list[Resolved]:
+        own = {one["name"] for one in session.client_tools}
+        return resolution.resolve(waiting, turn.messages, own.__contains__)
+
+    try:
+        sent = Sent(model, key, sessions.digest(body))
+        session, row, resolved = sessions.begin(session.pk, turn, sent, resolve)
+    except Session.DoesNotExist:
+        raise _no_session() from None
+    except sessions.Busy:
+        raise Refused(409, "Another turn of this session is running.") from None
+    except sessions.AlreadySent as before:
+        raise Refused(409, _sent_before(before)) from None
+    return _started(session, row, turn.stream, allowed, resolved, is_new=False)
+
+
+def _allowed(agent: Agent, who: Principal) -> Allowed:
+    return Allowed(agent, who, {one.name: one for one in _tools(who) if agent.may_have(one)})
+
+
+def _started(
+    session: Session,
+    row: SessionTurn,
+    stream: StreamMode,
+    allowed: Allowed,
+    resolved: Sequence[Resolved],
+    *,
+    is_new: bool = True,
+) -> Started:
+    running = RunningTurn(
+        model=allowed.agent.model(session.options),
+        instructions=allowed.agent.instructions,
+        options=dict(session.options),
+        limits=allowed.agent.limits,
+        resolved=resolved,
+        session_id=session.pk if is_new else "",
+    )
+    return Started(
+        session_id=session.pk,
+        turn_id=row.pk,
+        stream=stream,
+        running=running,
+        allowed=allowed,
+        chosen=[ServerTool(one["name"], one["trust"]) for one in session.tools],
+        client_tools=[
+            ClientTool(one["name"], one.get("title", ""), one["description"], one["inputSchema"])
+            for one in session.client_tools
+        ],
+    )
+
+
+def _parsed(request: Request) -> Any:
+    try:
+        found = strict_json.parse(request.body)
+    except ProtocolError as error:
+        raise Refused(400, f"The body is not valid JSON: {error.message}") from None
+    if has_unstorable_text(found):
+        raise InvalidRequest("The body has a character that cannot be stored.")
+    return found
+
+
+def _session(who: Principal, session_id: str) -> Session:
+    found = sessions.find(_owner(who), session_id)
+    if found is None:
+        raise _no_session()
+    return found
+
+
+def _no_session() -> Refused:
+    return Refused(404, "Session not found.")
+
+
+def _owner(who: Principal) -> Owner:
+    return Owner(who.organization_id, who.token_id)
+
+
+def _tools(who: Principal) -> list[Tool]:
+    """The tools that the key may call, under names that every model provider accepts."""
+    offered = visibility.among(SURFACE.catalogue.tools(who.organization_id), who, SURFACE)
+    return [registry.under_alias(tool) for tool in offered]
+
+
+def _require_known(turn: Turn, allowed: Allowed) -> None:
+    for one in turn.tools or ():
+        if one.name not in allowed.tools:
+            raise InvalidRequest(f"The agent has no tool {one.name!r}. GET /meta lists them.")
+    for client_tool in turn.client_tools or ():
+        if client_tool.name in allowed.tools:
+            raise InvalidRequest(f"The agent has a tool {client_tool.name!r} already.")
+
+
+def _options(agent: Agent, given: Mapping[str, str]) -> dict[str, str]:
+    """The options of a new session: the defaults, and what the client sets."""
+    defaults = {option.name: option.default for option in agent.options}
+    return defaults | (_known_options(agent, given) or {})
+
+
+def _known_options(agent: Agent, given: Mapping[str, str] | None) -> dict[str, str] | None:
+    if given is None:
+        return None
+    by_name = {option.name: option for option in agent.options}
+    for name, value in given.items():
+        option = by_name.get(name)
+        if option is None:
+            raise InvalidRequest(f"The agent has no option {name!r}.")
+        if option.type == "select" and value not in option.options:
+            known = ", ".join(option.options)
+            raise InvalidRequest(f"agent.options.{name} must be one of: {known}.")
+    return dict(given)
+
+
+def _idempotency_key(request: Request) -> str:
+    key = request.headers.get("idempotency-key", "")
+    if len(key) > MAX_KEY or not (key.isascii() and key.isprintable()):
+        raise InvalidRequest("Idempotency-Key must be up to 255 printable ASCII characters.")
+    return key
+
+
+def _sent_before(before: sessions.AlreadySent) -> str:
+    if not before.is_same:
+        return "The Idempotency-Key was used with another body."
+    return "This request was sent before. GET the session for its result."
+
+
+Handler = Callable[..., Reply | Started]
+HANDLERS: Final[Mapping[tuple[str, int], Mapping[str, Handler]]] = {
+    ("meta", 1): {"GET": meta},
+    ("sessions", 1): {"GET": list_sessions},
+    ("session", 1): {"PUT": create_session},
+    ("session", 2): {
+        "GET": read_session,
+        "POST": continue_session,
+        "DELETE": delete_session,
+    },
+}

@@ -1,0 +1,231 @@
+"""One turn: the model answers, its calls run or wait, until it has nothing to call any more.
+
+Rows are the only state. What the model said is stored before any of its calls begins, and each
+result as soon as there is one, so that a process that dies loses at most what was not stored. A
+turn that waits for its client is over: nothing of it stays in memory.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, Protocol
+
+import structlog
+
+from agents.models_port import Complete, Model, ModelFailed, ModelRequest, OfferedTool, Usage
+from agents.protocol.events import Began, Called, Event, Piece, Returned, Said, Stopped, StopReason
+from agents.protocol.requests import Message
+from agents.protocol.resolution import Resolved, ToolCall, calls_of
+
+log = structlog.get_logger(__name__)
+
+DENIED: Final = "Tool call denied"
+UNKNOWN: Final = "There is no tool of this name in this session."
+TOO_MANY_STEPS: Final = "The agent made more steps in this turn than it may."
+TOO_MANY_CALLS: Final = "The agent made more tool calls in this turn than it may."
+TOO_LONG: Final = "The turn took longer than it may."
+INTERRUPTED: Final = "The turn was interrupted: the server stopped, or its client left long ago."
+FAILED: Final = "The turn failed."
+INCOMPLETE: Final = "The model ended its response too early."
+
+
+class Kind(Enum):
+    """What happens to a call of a tool."""
+
+    RUNS = auto()
+    WAITS = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one turn of an agent may take at most."""
+
+    steps: int = 10
+    tool_calls: int = 40
+    tokens: int = 200_000
+    seconds: float = 300
+
+
+class Journal(Protocol):
+    """Stores what happens in the turn; each method has committed when it returns."""
+
+    async def history(self) -> Sequence[Message]:
+        """Returns the history as the model is to read it."""
+        ...
+
+    async def said(self, answer: Complete) -> None: ...
+    async def returned(self, message: Message) -> None: ...
+    async def stopped(self, stop: Stopped, usage: Usage) -> None: ...
+
+
+class Tools(Protocol):
+    """The tools of the session: those of the agent run, those of the client wait."""
+
+    def offered(self) -> Sequence[OfferedTool]: ...
+
+    def kind(self, call: ToolCall) -> Kind:
+        """Returns what happens to a call that has no permission yet."""
+        ...
+
+    def problem(self, call: ToolCall) -> str:
+        """Returns what is wrong with the arguments of a call, as a sentence, or nothing."""
+        ...
+
+    async def run(self, call: ToolCall) -> str | None:
+        """Returns the text of the result, whatever happens; None if an approval is awaited."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn that has been stored and may run. `session_id` is set if the session is new."""
+
+    model: Model
+    instructions: str
+    options: dict[str, str]
+    limits: Limits
+    resolved: Sequence[Resolved]
+    session_id: str = ""
+
+
+class TurnRun:
+    """A turn that runs: `events` yields what happens, from Began to Stopped."""
+
+    def __init__(self, turn: Turn, journal: Journal, tools: Tools) -> None:
+        self._turn, self._journal, self._tools = turn, journal, tools
+        self._stop: Stopped | None = None
+        self._usage = Usage()
+        self._calls = 0
+        self._made: list[ToolCall] = []
+        # Whether a call waits for the client or for an approval.
+        self._waits = False
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        yield Began(self._turn.session_id)
+        try:
+            async with asyncio.timeout(self._turn.limits.seconds), aclosing(self._steps()) as steps:
+                async for event in steps:
+                    yield event
+        except TimeoutError:
+            self._stop = Stopped(StopReason.ERROR, TOO_LONG)
+        except ModelFailed as failed:
+            self._stop = Stopped(StopReason.ERROR, str(failed))
+        except asyncio.CancelledError:
+            self._stop = Stopped(StopReason.ERROR, INTERRUPTED)
+        except Exception:
+            # The traceback stays in the log.
+            log.exception("turn_failed")
+            self._stop = Stopped(StopReason.ERROR, FAILED)
+        stop = self._stop or Stopped(StopReason.ERROR, TOO_MANY_STEPS)
+        await self._journal.stopped(stop, self._usage)
+        yield stop
+
+    async def _steps(self) -> AsyncGenerator[Event, None]:
+        async with aclosing(self._resolve()) as resolving:
+            async for event in resolving:
+                yield event
+        for _step in range(self._turn.limits.steps):
+            if self._waits:
+                self._stop = Stopped(StopReason.TOOL_USE)
+                return
+            async with aclosing(self._respond()) as responding:
+                async for event in responding:
+                    yield event
+            if self._stop is not None:
+                return
+            async with aclosing(self._call()) as calling:
+                async for event in calling:
+                    yield event
+        if self._waits:
+            self._stop = Stopped(StopReason.TOOL_USE)
+
+    async def _respond(self) -> AsyncGenerator[Event, None]:
+        """One response of the model: pieces, then the stored message, then all of its calls."""
+        answer: Complete | None = None
+        request = ModelRequest(
+            instructions=self._turn.instructions,
+            history=await self._journal.history(),
+            tools=self._tools.offered(),
+            options=self._turn.options,
+        )
+        async with aclosing(self._turn.model.respond(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Piece):
+                    yield piece
+                else:
+                    answer = piece
+        if answer is None:
+            raise ModelFailed(INCOMPLETE)
+        await self._journal.said(answer)
+        self._usage = self._usage.plus(answer.usage)
+        yield Said(answer.message)
+        self._made = calls_of(answer.message)
+        for call in self._made:
+            yield Called(call)
+        self._calls += len(self._made)
+        if not self._made:
+            self._stop = Stopped(answer.reason)
+        elif self._calls > self._turn.limits.tool_calls:
+            self._stop = Stopped(StopReason.ERROR, TOO_MANY_CALLS)
+        elif self._usage.tokens > self._turn.limits.tokens:
+            self._stop = Stopped(StopReason.MAX_TOKENS)
+
+    async def _resolve(self) -> AsyncGenerator[Event, None]:
+        """Runs what the client has granted, and stores what it has denied.
+
+        The results of the client's own tools were stored with the request.
+        """
+        granted = []
+        for one in self._turn.resolved:
+            if one.permission is None:
+                continue
+            if one.permission.is_granted:
+                granted.append(one.call)
+                continue
+            reason = one.permission.reason
+            yield await self._store(one.call, f"{DENIED}: {reason}" if reason else DENIED)
+        async with aclosing(self._run(granted)) as running:
+            async for event in running:
+                yield event
+
+    async def _call(self) -> AsyncGenerator[Event, None]:
+        """Runs the calls that need no decision; the others wait."""
+        ready = []
+        for call in self._made:
+            kind = self._tools.kind(call)
+            problem = UNKNOWN if kind is Kind.UNKNOWN else self._tools.problem(call)
+            if problem:
+                yield await self._store(call, problem)
+            elif kind is Kind.RUNS:
+                ready.append(call)
+            else:
+                self._waits = True
+        async with aclosing(self._run(ready)) as running:
+            async for event in running:
+                yield event
+
+    async def _run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Event, None]:
+        """Runs calls at the same time; each result is stored as soon as it is there."""
+
+        async def run_one(call: ToolCall) -> tuple[ToolCall, str | None]:
+            return call, await self._tools.run(call)
+
+        tasks = [asyncio.ensure_future(run_one(call)) for call in calls]
+        try:
+            for finished in asyncio.as_completed(tasks):
+                call, text = await finished
+                if text is None:
+                    self._waits = True
+                else:
+                    yield await self._store(call, text)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _store(self, call: ToolCall, text: str) -> Returned:
+        message = {"role": "tool", "toolCallId": call.id, "content": text}
+        await self._journal.returned(message)
+        return Returned(message)

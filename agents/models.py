@@ -1,0 +1,98 @@
+"""Sessions of agents: their settings, messages and turns. `agents.sessions` writes them."""
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from foundation import ids
+from workspace.models import Organization
+
+
+def new_session_id() -> str:
+    """In the order of their creation, so that an id is a cursor. Only its key may use it."""
+    return f"sess_{ids.uuid7_hex()}"
+
+
+class Session(models.Model):
+    """A conversation of an API key with an agent. What the client last declared is kept."""
+
+    id = models.CharField(max_length=64, primary_key=True, default=new_session_id, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")
+    key_id = models.UUIDField(_("API key"))
+    agent = models.CharField(_("agent"), max_length=100)
+    # [{"name", "trust"}], as they are answered.
+    tools = models.JSONField(_("tools"), default=list)
+    options = models.JSONField(_("options"), default=dict)
+    client_tools = models.JSONField(_("tools of the application"), default=list)
+    # The turn that runs, and until when it has the session.
+    turn_id = models.UUIDField(_("running turn"), null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("changed"), default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name = _("agent session")
+        verbose_name_plural = _("agent sessions")
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("key_id", "id"), name="agents_sessions_of_key"),
+            models.Index(fields=("organization", "updated_at"), name="agents_sessions_by_age"),
+        )
+
+    def __str__(self) -> str:
+        return self.pk
+
+
+class SessionTurn(models.Model):
+    """One turn: why it ended, and what it cost. A turn without an end was interrupted."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    session = models.ForeignKey(Session, models.CASCADE, related_name="turns")
+    idempotency_key = models.CharField(max_length=255, blank=True)
+    request_digest = models.CharField(max_length=64, blank=True)
+    started_at = models.DateTimeField(_("began"), default=timezone.now)
+    ended_at = models.DateTimeField(_("ended"), null=True)
+    stop_reason = models.CharField(_("stop reason"), max_length=20, blank=True)
+    error = models.CharField(_("error"), max_length=500, blank=True)
+    model = models.CharField(_("model"), max_length=100, blank=True)
+    input_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
+    output_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
+    cost_micros = models.PositiveBigIntegerField(_("cost, millionths"), default=0)
+    is_measured = models.BooleanField(_("counted by the provider"), default=True)
+
+    class Meta:
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
+        ordering = ("session", "id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("session", "idempotency_key"),
+                condition=~models.Q(idempotency_key=""),
+                name="agents_turn_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.pk}"
+
+
+class SessionMessage(models.Model):
+    """A message of the history, as it is answered. `state` is what the provider needs of it."""
+
+    session = models.ForeignKey(Session, models.CASCADE, related_name="messages")
+    turn = models.ForeignKey(SessionTurn, models.CASCADE, related_name="messages", null=True)
+    position = models.PositiveIntegerField()
+    content = models.JSONField(_("message"))
+    state = models.JSONField(null=True)
+    created_at = models.DateTimeField(_("created"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
+        ordering = ("session", "position")
+        constraints = (
+            models.UniqueConstraint(fields=("session", "position"), name="agents_message_order"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.position}"

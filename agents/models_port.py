@@ -1,0 +1,79 @@
+"""What a language model is to a turn: a stream of pieces that ends with the whole message."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from agents.protocol.events import Piece, StopReason
+from agents.protocol.requests import Message
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool that the model may call, of the agent or of the client."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One request to a model: the history as it is to be read, and the tools."""
+
+    instructions: str
+    history: Sequence[Message]
+    tools: Sequence[OfferedTool]
+    options: Mapping[str, str] = field(default_factory=dict)
+    max_tokens: int = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one response cost. `is_measured` says that the provider has counted it."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micros: int = 0
+    is_measured: bool = True
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost_micros + other.cost_micros,
+            self.is_measured and other.is_measured,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The end of a response: its message, why it ended, and what it cost.
+
+    `reason` is `tool_use` if the message has calls. `state` is for the provider alone: it gets it
+    back with the message in later requests.
+    """
+
+    message: Message
+    reason: StopReason
+    usage: Usage = field(default_factory=Usage)
+    state: Mapping[str, Any] | None = None
+
+
+Answered: TypeAlias = Piece | Complete
+
+
+class ModelFailed(Exception):
+    """The model gave no usable response; the message names neither key nor prompt."""
+
+
+class Model(Protocol):
+    name: str
+
+    def respond(self, request: ModelRequest) -> AsyncGenerator[Answered, None]:
+        """Yields pieces, then one Complete. Raises ModelFailed."""
+        ...

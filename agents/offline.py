@@ -1,0 +1,98 @@
+"""The agent's model where none is configured: it searches with the tools and quotes what it found.
+
+It reads the last message of the person, calls every offered tool that takes a text to search for,
+and answers with what the tools returned. It makes nothing up, and it says what it is.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Any, Final
+
+from agents.models_port import Answered, Complete, ModelRequest, OfferedTool
+from agents.protocol.events import Piece, StopReason
+from agents.protocol.requests import Message
+from foundation import ids
+
+NOTICE: Final = "No language model is configured for this agent. This is what a search found."
+NO_TOOLS: Final = (
+    "None of the tools that can search is enabled for this session. "
+    "Enable some with agent.tools, by the names that /meta lists."
+)
+NOTHING: Final = "The search found nothing."
+MAX_QUERY: Final = 200
+MAX_QUOTED: Final = 3
+MAX_QUOTE: Final = 1_200
+SEARCHED_BY: Final = ("query", "q", "search")
+
+
+class OfflineModel:
+    """See the module."""
+
+    name = "offline"
+
+    async def respond(self, request: ModelRequest) -> AsyncGenerator[Answered, None]:
+        results = _results(request.history)
+        calls = [] if results else list(_calls(request))
+        if calls:
+            yield Complete({"role": "assistant", "content": calls}, StopReason.TOOL_USE)
+            return
+        text = _answer(results) if results else f"{NOTICE}\n\n{NO_TOOLS}"
+        for line in text.splitlines(keepends=True):
+            yield Piece("text", line)
+        yield Complete({"role": "assistant", "content": text}, StopReason.END_TURN)
+
+
+def _calls(request: ModelRequest) -> Iterator[dict[str, Any]]:
+    asked = _text(request.history[-1])[:MAX_QUERY].strip()
+    for tool in request.tools:
+        argument = _searched_by(tool)
+        if argument and asked:
+            yield {
+                "type": "tool_use",
+                "toolCallId": ids.opaque("call_"),
+                "name": tool.name,
+                "input": {argument: asked},
+            }
+
+
+def _searched_by(tool: OfferedTool) -> str:
+    """The argument of a tool that searches for a text and requires nothing else."""
+    required = tool.input_schema.get("required", [])
+    properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
+    name = next((one for one in SEARCHED_BY if one in properties), "")
+    return name if set(required) <= {name} else ""
+
+
+def _results(history: Any) -> list[Message]:
+    """The results since the last message of the person."""
+    found: list[Message] = []
+    for message in reversed(history):
+        if message["role"] == "user":
+            break
+        if message["role"] == "tool":
+            found.insert(0, message)
+    return found
+
+
+def _answer(results: list[Message]) -> str:
+    quotes = [quote for result in results if (quote := _quote(_text(result)))][:MAX_QUOTED]
+    return "\n\n".join((NOTICE, *(quotes or (NOTHING,))))
+
+
+def _quote(text: str) -> str:
+    """The text of a result as a quotation; JSON is quoted as it is."""
+    try:
+        is_empty = json.loads(text) in ({}, [], None)
+    except ValueError:
+        is_empty = not text.strip()
+    if is_empty:
+        return ""
+    cut = text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
+    return "\n".join(f"> {line}" for line in cut.splitlines())
+
+
+def _text(message: Message) -> str:
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content if block["type"] == "text")

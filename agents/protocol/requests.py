@@ -1,0 +1,140 @@
+"""What a client asks for: a new session, or the next turn of one. Parsed once, at the edge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from agents.protocol import shapes
+from tools_registry.api.schemas import validator_of
+
+# A message of a history, as it is sent, stored and answered.
+Message: TypeAlias = Mapping[str, Any]
+
+MAX_SHOWN: Final = 200
+
+
+class InvalidRequest(Exception):
+    """The request is refused; the message is a sentence for the client's developer."""
+
+
+class StreamMode(StrEnum):
+    DELTA = "delta"
+    MESSAGE = "message"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool of the agent that the session may use; a trusted one runs without permission."""
+
+    name: str
+    is_trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A tool that the application runs itself."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The next turn of a session.
+
+    None for `tools`, `options` or `client_tools` leaves those of the session as they are.
+    """
+
+    stream: StreamMode
+    messages: Sequence[Message]
+    tools: Sequence[ServerTool] | None
+    options: Mapping[str, str] | None
+    client_tools: Sequence[ClientTool] | None
+
+
+def new_session(body: Any) -> tuple[str, Turn]:
+    """Returns the name of the agent, and the first turn with the history before it.
+
+    Raises InvalidRequest.
+    """
+    _require(shapes.NEW_SESSION, body, "")
+    messages = _messages(body["messages"], shapes.STORED)
+    if messages[-1]["role"] != "user":
+        raise InvalidRequest("The last message must be a user message.")
+    return body["agent"]["name"], _turn(body, messages)
+
+
+def new_turn(body: Any) -> Turn:
+    """Returns the next turn. Raises InvalidRequest."""
+    _require(shapes.NEW_TURN, body, "")
+    return _turn(body, _messages(body["messages"], shapes.SENT))
+
+
+def _turn(body: Mapping[str, Any], messages: Sequence[Message]) -> Turn:
+    agent = body.get("agent", {})
+    turn = Turn(
+        stream=StreamMode(body.get("stream", StreamMode.NONE)),
+        messages=messages,
+        tools=_server_tools(agent["tools"]) if "tools" in agent else None,
+        options=agent.get("options"),
+        client_tools=_client_tools(body["tools"]) if "tools" in body else None,
+    )
+    _require_unique(turn)
+    return turn
+
+
+def _server_tools(given: Sequence[Mapping[str, Any]]) -> list[ServerTool]:
+    # A later revision of version 1 made `trust` optional.
+    return [ServerTool(one["name"], one.get("trust", False)) for one in given]
+
+
+def _client_tools(given: Sequence[Mapping[str, Any]]) -> list[ClientTool]:
+    found = []
+    for place, one in enumerate(given):
+        try:
+            validator_of(one["inputSchema"])
+        except ValueError:
+            message = f"tools[{place}].inputSchema is not a valid JSON Schema."
+            raise InvalidRequest(message) from None
+        description, title = one.get("description", ""), one.get("title", "")
+        found.append(ClientTool(one["name"], title, description, one["inputSchema"]))
+    return found
+
+
+def _require_unique(turn: Turn) -> None:
+    """A client tells the tools of the agent from its own by their names."""
+    named = [one.name for one in turn.tools or ()]
+    named += [one.name for one in turn.client_tools or ()]
+    repeated = sorted({name for name in named if named.count(name) > 1})
+    if repeated:
+        raise InvalidRequest(f"The tool {_shown(repeated[0])} is named twice.")
+
+
+def _messages(given: Sequence[Any], by_role: Mapping[str, Any]) -> list[Message]:
+    for place, message in enumerate(given):
+        where, role = f"messages[{place}]", message.get("role")
+        if not isinstance(role, str) or role not in by_role:
+            known = ", ".join(by_role)
+            raise InvalidRequest(f"{where}.role must be one of: {known}.")
+        _require(by_role[role], message, where)
+    return list(given)
+
+
+def _require(schema: Mapping[str, Any], value: Any, where: str) -> None:
+    """Raises InvalidRequest with the place and the cause of the first error."""
+    error = next(iter(validator_of(schema).iter_errors(value)), None)
+    if error is None:
+        return
+    place = where
+    for part in error.instance_path:
+        place += f"[{part}]" if isinstance(part, int) else f".{part}"
+    named = place.removeprefix(".") or "The body"
+    raise InvalidRequest(f"{named} is invalid: {_shown(error.message)}.")
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"

@@ -1,0 +1,118 @@
+"""Which calls of a history wait for the client, and whether what it sends resolves them.
+
+A call waits if it is in the last assistant message and has no `tool` message. All of them are
+resolved in one request: calls of the client's tools by results, calls of the agent's tools by
+permissions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.protocol.requests import InvalidRequest, Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model made it."""
+
+    id: str
+    name: str
+    input: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether the client lets a tool of the agent run, and why not."""
+
+    is_granted: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A waiting call with the `tool` message of the client, or with its permission."""
+
+    call: ToolCall
+    result: Message | None = None
+    permission: Permission | None = None
+
+
+def calls_of(message: Message) -> list[ToolCall]:
+    """Returns the calls of an assistant message, in their order."""
+    content = message["content"]
+    if isinstance(content, str):
+        return []
+    return [
+        ToolCall(block["toolCallId"], block["name"], block["input"])
+        for block in content
+        if block["type"] == "tool_use"
+    ]
+
+
+def pending(history: Sequence[Message]) -> list[ToolCall]:
+    """Returns the calls of a history that have no result yet, in their order."""
+    answered = set()
+    for message in reversed(history):
+        match message["role"]:
+            case "tool":
+                answered.add(message["toolCallId"])
+            case "assistant":
+                return [call for call in calls_of(message) if call.id not in answered]
+            case _:
+                return []
+    return []
+
+
+def resolve(
+    waiting: Sequence[ToolCall],
+    sent: Sequence[Message],
+    is_of_client: Callable[[str], bool],
+) -> list[Resolved]:
+    """Returns each waiting call with what the client has sent for it, in the order of the calls.
+
+    Without waiting calls the client may send user messages only, and the answer is empty. Raises
+    InvalidRequest.
+    """
+    by_id = _by_call(sent)
+    if not waiting:
+        if by_id:
+            raise InvalidRequest(f"No call waits for a result: {_listed(by_id)}.")
+        return []
+    if len(by_id) < len(sent):
+        ids = _listed(call.id for call in waiting)
+        raise InvalidRequest(f"These calls wait for a result or a permission: {ids}.")
+    known = {call.id for call in waiting}
+    if missing := [call.id for call in waiting if call.id not in by_id]:
+        raise InvalidRequest(f"Send results and permissions together; missing: {_listed(missing)}.")
+    if unknown := [one for one in by_id if one not in known]:
+        raise InvalidRequest(f"No such call waits: {_listed(unknown)}.")
+    return [_resolved(call, by_id[call.id], of_client=is_of_client(call.name)) for call in waiting]
+
+
+def _by_call(sent: Sequence[Message]) -> dict[str, Message]:
+    found: dict[str, Message] = {}
+    for message in sent:
+        if message["role"] == "user":
+            continue
+        call_id = message["toolCallId"]
+        if call_id in found:
+            raise InvalidRequest(f"The call {call_id} is resolved twice.")
+        found[call_id] = message
+    return found
+
+
+def _resolved(call: ToolCall, message: Message, *, of_client: bool) -> Resolved:
+    """A result for a tool of the agent is forged; a tool of the client needs no permission."""
+    is_result = message["role"] == "tool"
+    if of_client and not is_result:
+        raise InvalidRequest(f"The call {call.id} is of a tool of yours: send its result.")
+    if not of_client and is_result:
+        raise InvalidRequest(f"The call {call.id} is of a tool of the agent: send a permission.")
+    if is_result:
+        return Resolved(call, result=message)
+    return Resolved(call, permission=Permission(message["granted"], message.get("reason", "")))
+
+
+def _listed(ids: Any) -> str:
+    return ", ".join(map(str, ids))

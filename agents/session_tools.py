@@ -1,0 +1,120 @@
+"""The tools of a session: the agent's run in the pipeline of this product, the client's wait."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from agents.loop import Kind
+from agents.models_port import OfferedTool
+from agents.protocol.requests import ClientTool, ServerTool
+from agents.protocol.resolution import ToolCall
+from audit.outcomes import ActorKind
+from audit.record import Actor
+from foundation import ids
+from mcp_protocol.json_writer import dumps
+from oauth.principal import Principal
+from tools_registry.api import Blocks, Tool
+from tools_registry.api.schemas import validator_of
+from tools_registry.pipeline import calls
+from tools_registry.pipeline.invocation import (
+    ApprovalPending,
+    Failed,
+    Invocation,
+    NeedsInput,
+    Outcome,
+    Refused,
+    Succeeded,
+)
+from tools_registry.pipeline.surface import Surface
+
+T = TypeVar("T")
+# Runs a function in one of the threads of the agents.
+InThread = Callable[[Callable[[], T]], Awaitable[T]]
+
+MAX_RESULT: Final = 100_000
+CUT: Final = "\n[The rest of {left} characters was left out.]"
+ASKS: Final = "This tool asks a person while it runs, which an agent cannot answer."
+FAILED: Final = "The tool failed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTools:
+    """The tools of one session; `tools` are those that its key may see, by name."""
+
+    surface: Surface
+    principal: Principal
+    tools: Mapping[str, Tool]
+    chosen: Sequence[ServerTool]
+    client_tools: Sequence[ClientTool]
+    in_thread: InThread[Any]
+    note: str = ""
+
+    def offered(self) -> list[OfferedTool]:
+        own = [self.tools[one.name] for one in self.chosen if one.name in self.tools]
+        return [
+            *(OfferedTool(tool.name, tool.description, tool.input_schema) for tool in own),
+            *(
+                OfferedTool(one.name, one.description, one.input_schema)
+                for one in self.client_tools
+            ),
+        ]
+
+    def kind(self, call: ToolCall) -> Kind:
+        if any(one.name == call.name for one in self.client_tools):
+            return Kind.WAITS
+        chosen = next((one for one in self.chosen if one.name == call.name), None)
+        if chosen is None or call.name not in self.tools:
+            return Kind.UNKNOWN
+        return Kind.RUNS if chosen.is_trusted else Kind.WAITS
+
+    def problem(self, call: ToolCall) -> str:
+        """Only arguments of the client's tools are checked here: the pipeline checks the others."""
+        tool = next((one for one in self.client_tools if one.name == call.name), None)
+        if tool is None:
+            return ""
+        error = next(iter(validator_of(tool.input_schema).iter_errors(call.input)), None)
+        return f"The arguments are invalid: {error.message}" if error is not None else ""
+
+    async def run(self, call: ToolCall) -> str | None:
+        outcome: Outcome = await self.in_thread(lambda: calls.run(self._invocation(call)))
+        text = _text(outcome)
+        if text is not None and len(text) > MAX_RESULT:
+            text = text[:MAX_RESULT] + CUT.format(left=len(text) - MAX_RESULT)
+        return text
+
+    def _invocation(self, call: ToolCall) -> Invocation:
+        who = self.principal
+        actor = Actor(
+            kind=ActorKind.AGENT,
+            organization_id=ids.text(who.organization_id),
+            client_id=who.client_id,
+            client_name=who.client_name,
+            token_id=ids.text(who.token_id),
+        )
+        return Invocation(
+            surface=self.surface,
+            principal=who,
+            actor=actor,
+            name=call.name,
+            arguments=call.input,
+            request_id=ids.uuid7_hex(),
+            note=self.note,
+        )
+
+
+def _text(outcome: Outcome) -> str | None:
+    """The result as the model reads it; None if it waits for an approval."""
+    match outcome:
+        case Succeeded(result=Blocks() as blocks):
+            return "\n".join(str(block.get("text", "")) for block in blocks.content)
+        case Succeeded(result=result, text=text):
+            return text or dumps(result.value).decode()
+        case Refused(decision=decision):
+            return decision.message
+        case Failed(failure=failure):
+            where = f" ({failure.field})" if failure.field else ""
+            return f"{failure.message or FAILED}{where}"
+        case NeedsInput():
+            return ASKS
+        case ApprovalPending():
+            return None

@@ -1,0 +1,209 @@
+"""The rows of sessions: created, read, continued and deleted. One turn runs at a time.
+
+A turn holds a lease on its session. A process that dies leaves the lease behind, which ends by
+itself; what the turn had stored stays, and the calls that it was running count as unknown.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.utils import timezone
+
+from agents.models import Session, SessionMessage, SessionTurn
+from agents.models_port import Complete, Usage
+from agents.protocol.events import Stopped
+from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
+from agents.protocol.resolution import Resolved, ToolCall, pending
+from foundation.db.storable import escape_unstorable
+from mcp_protocol.json_writer import dumps
+
+LEASE: Final = timedelta(minutes=10)
+PAGE: Final = 100
+ID: Final = re.compile(r"sess_[0-9a-f]{32}")
+
+
+class Busy(Exception):
+    """Another turn of the session runs."""
+
+
+class AlreadySent(Exception):
+    """A request with this idempotency key was sent before; `turn` is its turn."""
+
+    def __init__(self, turn: SessionTurn, *, is_same: bool) -> None:
+        super().__init__(turn.pk)
+        self.turn, self.is_same = turn, is_same
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How a turn was requested: the model that it uses, its idempotency key and its digest."""
+
+    model: str
+    key: str = ""
+    digest: str = ""
+
+
+# Returns what the client has sent for the calls that wait in a session.
+Resolve: TypeAlias = Callable[[Session, list[ToolCall]], list[Resolved]]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose sessions these are: of another key, they do not exist."""
+
+    organization_id: UUID
+    key_id: UUID
+
+
+def is_id(text: str) -> bool:
+    return ID.fullmatch(text) is not None
+
+
+def find(owner: Owner, session_id: str) -> Session | None:
+    """Returns a session of the owner, or None."""
+    return _of(owner).filter(pk=session_id).first() if is_id(session_id) else None
+
+
+def page(owner: Owner, after: str) -> tuple[list[str], str]:
+    """Returns a page of the ids of sessions, the oldest first, and the cursor of the next one."""
+    rows = _of(owner).filter(pk__gt=after).order_by("pk")
+    found = list(rows.values_list("pk", flat=True)[: PAGE + 1])
+    return found[:PAGE], found[PAGE - 1] if len(found) > PAGE else ""
+
+
+def _of(owner: Owner) -> QuerySet[Session]:
+    return Session.objects.filter(organization_id=owner.organization_id, key_id=owner.key_id)
+
+
+def messages(session_id: str) -> list[Message]:
+    """Returns the history of a session, exactly as it was stored."""
+    rows = SessionMessage.objects.filter(session=session_id).order_by("position")
+    return list(rows.values_list("content", flat=True))
+
+
+def digest(body: Mapping[str, Any]) -> str:
+    return sha256(dumps(body)).hexdigest()
+
+
+@transaction.atomic
+def create(
+    owner: Owner, agent: str, turn: Turn, options: Mapping[str, str], model: str
+) -> tuple[Session, SessionTurn]:
+    """Stores a session with the history that it begins with, and its first turn."""
+    session = Session(
+        organization_id=owner.organization_id,
+        key_id=owner.key_id,
+        agent=agent,
+        tools=stored_tools(turn.tools or ()),
+        options=dict(options),
+        client_tools=stored_client_tools(turn.client_tools or ()),
+    )
+    session.save(force_insert=True)
+    return session, _begin(session, turn.messages, Sent(model))
+
+
+@transaction.atomic
+def begin(
+    session_id: str, turn: Turn, sent: Sent, resolve: Resolve
+) -> tuple[Session, SessionTurn, list[Resolved]]:
+    """Stores the next turn and what the client has sent, and leases the session.
+
+    `resolve` gets the session and the calls that wait in it. Raises Busy, AlreadySent, and what
+    `resolve` raises; nothing is stored then.
+    """
+    session = Session.objects.select_for_update().get(pk=session_id)
+    if sent.key and (before := session.turns.filter(idempotency_key=sent.key).first()):
+        raise AlreadySent(before, is_same=before.request_digest == sent.digest)
+    now = timezone.now()
+    if session.leased_until is not None and session.leased_until > now:
+        raise Busy
+    resolved = resolve(session, pending(messages(session_id)))
+    if turn.tools is not None:
+        session.tools = stored_tools(turn.tools)
+    if turn.client_tools is not None:
+        session.client_tools = stored_client_tools(turn.client_tools)
+    session.options |= turn.options or {}
+    stored = [one for one in turn.messages if one["role"] != "tool_permission"]
+    return session, _begin(session, stored, sent), resolved
+
+
+def _begin(session: Session, stored: Sequence[Message], sent: Sent) -> SessionTurn:
+    turn = SessionTurn.objects.create(
+        session=session,
+        model=sent.model,
+        idempotency_key=sent.key,
+        request_digest=sent.digest,
+    )
+    session.turn_id, session.leased_until = turn.pk, timezone.now() + LEASE
+    session.updated_at = timezone.now()
+    session.save()
+    _append(session.pk, turn.pk, stored)
+    return turn
+
+
+def _append(session_id: str, turn_id: UUID, messages: Sequence[Message], state: Any = None) -> None:
+    """The session is locked, or leased by the turn."""
+    rows = SessionMessage.objects.filter(session=session_id)
+    last = rows.aggregate(last=Max("position"))["last"]
+    first = 0 if last is None else last + 1
+    storable: Any = escape_unstorable(list(messages))
+    SessionMessage.objects.bulk_create(
+        SessionMessage(
+            session_id=session_id,
+            turn_id=turn_id,
+            position=first + number,
+            content=one,
+            state=state,
+        )
+        for number, one in enumerate(storable)
+    )
+
+
+def said(session_id: str, turn_id: UUID, answer: Complete) -> None:
+    with transaction.atomic():
+        _append(session_id, turn_id, [answer.message], answer.state)
+
+
+def returned(session_id: str, turn_id: UUID, message: Message) -> None:
+    with transaction.atomic():
+        Session.objects.select_for_update().get(pk=session_id)
+        _append(session_id, turn_id, [message])
+
+
+def stopped(session_id: str, turn_id: UUID, stop: Stopped, usage: Usage) -> None:
+    """Ends the turn and its lease."""
+    with transaction.atomic():
+        SessionTurn.objects.filter(pk=turn_id).update(
+            ended_at=timezone.now(),
+            stop_reason=stop.reason,
+            error=stop.error[:500],
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_micros=usage.cost_micros,
+            is_measured=usage.is_measured,
+        )
+        held = Session.objects.filter(pk=session_id, turn_id=turn_id)
+        held.update(turn_id=None, leased_until=None, updated_at=timezone.now())
+
+
+def stored_tools(tools: Sequence[ServerTool]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "trust": one.is_trusted} for one in tools]
+
+
+def stored_client_tools(tools: Sequence[ClientTool]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            **({"title": one.title} if one.title else {}),
+            "description": one.description,
+            "inputSchema": dict(one.input_schema),
+        }
+        for one in tools
+    ]

@@ -1,0 +1,114 @@
+"""Agents of the real server: with curl, kill -9, and hundreds of streams that wait."""
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.drivers import server
+from tests.drivers.server import Server, evaluate
+
+pytestmark = [pytest.mark.process]
+
+PREPARE = """
+import json
+from documentation import index
+from django.conf import settings
+from oauth import server_keys
+from oauth.models import KeyKind
+from workspace import organizations
+from workspace.models import User
+index.refresh(settings.HALO_DOCS_SOURCE)
+office = organizations.found("Agents", owner=User.objects.create_user("agents@example.com"))
+row = server_keys.unsaved(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
+print(json.dumps(server_keys.issue(row, user=None, address="").secret))
+"""
+BODY = {
+    "agent": {"name": "documentation", "tools": [{"name": "search_docs", "trust": True}]},
+    "messages": [{"role": "user", "content": "How do scopes work?"}],
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    server: Server
+    secret: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.secret}"}
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}/aap"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("agents")
+    with server.running(folder, {"HALO_RATE_AGENTS": "100000/m"}) as started:
+        yield Running(started, json.loads(evaluate(started.env, PREPARE)))
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+@pytest.mark.parametrize("stream", ["delta", "message", "none"])
+def test_curl_gets_an_answer_in_each_mode(running: Running, stream: str) -> None:
+    words = ["curl", "-sS", "-N", "-X", "PUT", f"{running.url}/session"]
+    words += ["-H", f"Authorization: Bearer {running.secret}"]
+    words += ["-d", json.dumps(BODY | {"stream": stream})]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+    if stream == "none":
+        assert json.loads(said)["stopReason"] == "end_turn"
+        return
+    assert said.startswith("event: session_start\n")
+    assert said.endswith('event: turn_stop\ndata: {"stopReason":"end_turn"}\n\n')
+    assert ("event: text_delta" in said, "event: text\n" in said) == (
+        stream == "delta",
+        stream == "message",
+    )
+
+
+def threads_of(running: Running) -> int:
+    status = Path(f"/proc/{running.server.process.pid}/status").read_text()
+    return int(status.partition("Threads:")[2].split()[0])
+
+
+def test_a_client_that_leaves_early_costs_the_server_nothing(running: Running) -> None:
+    with httpx2.Client(headers=running.headers, timeout=30) as client:
+        for _number in range(30):
+            body = BODY | {"stream": "delta"}
+            with client.stream("PUT", f"{running.url}/session", json=body) as answer:
+                assert answer.status_code == 200
+        before = threads_of(running)
+        for _number in range(30):
+            body = BODY | {"stream": "delta"}
+            with client.stream("PUT", f"{running.url}/session", json=body) as answer:
+                assert answer.status_code == 200
+        assert threads_of(running) <= before + 2
+
+
+def test_no_session_is_lost_or_unreadable_after_kill_9(tmp_path: Path) -> None:
+    with server.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
+        running = Running(first, json.loads(evaluate(first.env, PREPARE)))
+        with httpx2.Client(headers=running.headers, timeout=30) as client:
+            made = [
+                client.put(f"{running.url}/session", json=BODY).json()["sessionId"]
+                for _number in range(5)
+            ]
+            with client.stream("PUT", f"{running.url}/session", json=BODY | {"stream": "delta"}):
+                first.process.kill()
+        assert first.process.wait(60) == -signal.SIGKILL
+        again = server.started(first.url, tmp_path / "again.log", first.env, "manage.py", "up")
+        with again, httpx2.Client(headers=running.headers, timeout=30) as client:
+            listed = client.get(f"{running.url}/sessions").json()["sessions"]
+            assert [one for one in listed if one in made] == made
+            for session_id in listed:
+                session: Any = client.get(f"{running.url}/session/{session_id}").json()
+                assert session["history"]["full"][0]["content"] == "How do scopes work?"
