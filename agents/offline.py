@@ -36,7 +36,8 @@ class OfflineModel:
         if calls:
             yield Complete({"role": "assistant", "content": calls}, StopReason.TOOL_USE)
             return
-        text = _answer(results) if results else f"{NOTICE}\n\n{NO_TOOLS}"
+        quotes = int(request.options.get("quotes", MAX_QUOTED))
+        text = _answer(results, quotes) if results else f"{NOTICE}\n\n{NO_TOOLS}"
         for line in text.splitlines(keepends=True):
             yield Piece("text", line)
         yield Complete({"role": "assistant", "content": text}, StopReason.END_TURN)
@@ -74,8 +75,8 @@ def _results(history: Any) -> list[Message]:
     return found
 
 
-def _answer(results: list[Message]) -> str:
-    quotes = [quote for result in results if (quote := _quote(_text(result)))][:MAX_QUOTED]
+def _answer(results: list[Message], limit: int) -> str:
+    quotes = [quote for result in results if (quote := _quote(_text(result)))][:limit]
     return "\n\n".join((NOTICE, *(quotes or (NOTHING,))))
 
 

@@ -23,6 +23,7 @@ PACKAGES = (
     "ingestion",
     "console",
     "retrieval",
+    "aap_conformance",
 )
 # Made by tools on this machine, and part of no commit.
 MADE = {
