@@ -201,8 +201,10 @@ class _Rows:
         self._session, self._turn = started.session_id, started.turn_id
         self._in_thread = in_thread
 
-    async def history(self) -> Sequence[Message]:
-        found: Sequence[Message] = await self._in_thread(partial(sessions.messages, self._session))
+    async def history(self) -> tuple[Sequence[Message], Sequence[Mapping[str, Any] | None]]:
+        found: tuple[list[Message], list[Mapping[str, Any] | None]] = await self._in_thread(
+            partial(sessions.remembered, self._session)
+        )
         return found
 
     async def said(self, answer: Complete) -> None:

@@ -13,11 +13,13 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 
-from agents import callers, definitions, sessions
+from agents import callers, definitions, language_models, sessions
 from agents.callers import SURFACE
 from agents.definitions import Agent
+from agents.language_models import BudgetUsed
 from agents.loop import Turn as RunningTurn
 from agents.models import Session, SessionTurn
+from agents.models_port import Model
 from agents.protocol import requests, resolution
 from agents.protocol.requests import ClientTool, InvalidRequest, ServerTool, StreamMode, Turn
 from agents.protocol.resolution import Resolved, ToolCall
@@ -25,6 +27,7 @@ from agents.replies import Refused, Reply
 from agents.sessions import Owner, Sent
 from foundation import ids
 from foundation.db.storable import has_unstorable_text
+from foundation.sealing import SealBroken
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 from oauth.principal import Principal
@@ -53,10 +56,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a key may use of an agent: its tools, by name."""
+    """What a key may use of an agent: its model, and its tools by name."""
 
     agent: Agent
     principal: Principal
+    model: Model
     tools: Mapping[str, Tool]
 
 
@@ -163,8 +167,7 @@ def create_session(request: Request, who: Principal) -> Started:
     _require_known(turn, allowed)
     if resolution.pending(turn.messages[:-1]):
         raise InvalidRequest("The history ends with calls that have no result.")
-    model = agent.model(options).name
-    session, row = sessions.create(_owner(who), agent.name, turn, options, model)
+    session, row = sessions.create(_owner(who), agent.name, turn, options, allowed.model.name)
     return _started(session, row, turn.stream, allowed, ())
 
 
@@ -179,14 +182,13 @@ def continue_session(request: Request, who: Principal, session_id: str) -> Start
     allowed = _allowed(agent, who)
     turn = replace(turn, options=_known_options(agent, turn.options))
     _require_known(turn, allowed)
-    model = agent.model(session.options | (turn.options or {})).name
 
     def resolve(session: Session, waiting: list[ToolCall]) -> list[Resolved]:
         own = {one["name"] for one in session.client_tools}
         return resolution.resolve(waiting, turn.messages, own.__contains__)
 
     try:
-        sent = Sent(model, key, sessions.digest(body))
+        sent = Sent(allowed.model.name, key, sessions.digest(body))
         session, row, resolved = sessions.begin(session.pk, turn, sent, resolve)
     except Session.DoesNotExist:
         raise _no_session() from None
@@ -198,7 +200,20 @@ def continue_session(request: Request, who: Principal, session_id: str) -> Start
 
 
 def _allowed(agent: Agent, who: Principal) -> Allowed:
-    return Allowed(agent, who, {one.name: one for one in _tools(who) if agent.may_have(one)})
+    """What the key may use. Raises Refused if the organization's language model cannot be used."""
+    row = language_models.used_by(who.organization_id)
+    try:
+        if row is not None:
+            language_models.require_budget(row)
+        model = agent.model(row)
+    except BudgetUsed as used:
+        message = "The budget of the day for the language model is used up."
+        raise Refused(429, message, {"Retry-After": str(used.seconds)}) from None
+    except SealBroken:
+        log.exception("language_model_key_unreadable")
+        raise Refused(503, "The key of the language model cannot be read.") from None
+    tools = {one.name: one for one in _tools(who) if agent.may_have(one)}
+    return Allowed(agent, who, model, tools)
 
 
 def _started(
@@ -211,7 +226,7 @@ def _started(
     is_new: bool = True,
 ) -> Started:
     running = RunningTurn(
-        model=allowed.agent.model(session.options),
+        model=allowed.model,
         instructions=allowed.agent.instructions,
         options=dict(session.options),
         limits=allowed.agent.limits,

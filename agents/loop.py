@@ -6,11 +6,11 @@ turn that waits for its client is over: nothing of it stays in memory.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -52,8 +52,8 @@ class Limits:
 class Journal(Protocol):
     """Stores what happens in the turn; each method has committed when it returns."""
 
-    async def history(self) -> Sequence[Message]:
-        """Returns the history as the model is to read it."""
+    async def history(self) -> tuple[Sequence[Message], Sequence[Mapping[str, Any] | None]]:
+        """Returns the history as the model is to read it, and the state of each message."""
         ...
 
     async def said(self, answer: Complete) -> None: ...
@@ -100,6 +100,7 @@ class TurnRun:
         self._usage = Usage()
         self._calls = 0
         self._made: list[ToolCall] = []
+        self._problems: Mapping[str, str] = {}
         # Whether a call waits for the client or for an approval.
         self._waits = False
 
@@ -112,7 +113,7 @@ class TurnRun:
         except TimeoutError:
             self._stop = Stopped(StopReason.ERROR, TOO_LONG)
         except ModelFailed as failed:
-            self._stop = Stopped(StopReason.ERROR, str(failed))
+            self._stop = Stopped(failed.reason, str(failed))
         except asyncio.CancelledError:
             self._stop = Stopped(StopReason.ERROR, INTERRUPTED)
         except Exception:
@@ -145,9 +146,11 @@ class TurnRun:
     async def _respond(self) -> AsyncGenerator[Event, None]:
         """One response of the model: pieces, then the stored message, then all of its calls."""
         answer: Complete | None = None
+        history, states = await self._journal.history()
         request = ModelRequest(
             instructions=self._turn.instructions,
-            history=await self._journal.history(),
+            history=history,
+            states=states,
             tools=self._tools.offered(),
             options=self._turn.options,
         )
@@ -162,7 +165,7 @@ class TurnRun:
         await self._journal.said(answer)
         self._usage = self._usage.plus(answer.usage)
         yield Said(answer.message)
-        self._made = calls_of(answer.message)
+        self._made, self._problems = calls_of(answer.message), answer.problems
         for call in self._made:
             yield Called(call)
         self._calls += len(self._made)
@@ -196,7 +199,8 @@ class TurnRun:
         ready = []
         for call in self._made:
             kind = self._tools.kind(call)
-            problem = UNKNOWN if kind is Kind.UNKNOWN else self._tools.problem(call)
+            known = UNKNOWN if kind is Kind.UNKNOWN else self._problems.get(call.id, "")
+            problem = known or self._tools.problem(call)
             if problem:
                 yield await self._store(call, problem)
             elif kind is Kind.RUNS:

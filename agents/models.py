@@ -1,5 +1,9 @@
-"""Sessions of agents: their settings, messages and turns. `agents.sessions` writes them."""
+"""Sessions of agents: their settings, messages and turns. `agents.sessions` writes them.
 
+And the language models of organizations, whose keys `agents.language_models` seals.
+"""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -11,6 +15,85 @@ from workspace.models import Organization
 def new_session_id() -> str:
     """In the order of their creation, so that an id is a cursor. Only its key may use it."""
     return f"sess_{ids.uuid7_hex()}"
+
+
+class LanguageModel(models.Model):
+    """A model of a provider, with the organization's key for it."""
+
+    class Provider(models.TextChoices):
+        ANTHROPIC = "anthropic", _("Anthropic")
+        OPENAI = "openai", _("OpenAI, or another with the same API")
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    organization = models.ForeignKey(
+        Organization, models.CASCADE, related_name="+", verbose_name=_("organization")
+    )
+    provider = models.CharField(_("provider"), max_length=20, choices=Provider.choices)
+    model = models.CharField(
+        _("model"), max_length=200, help_text=_("As the provider names it: claude-sonnet-5.")
+    )
+    base_url = models.CharField(
+        _("base URL"),
+        max_length=500,
+        blank=True,
+        help_text=_("Empty for the provider's own. https://llm.example.com/v1"),
+    )
+    sealed = models.BinaryField(editable=False, default=bytes)
+    is_used = models.BooleanField(
+        _("used by the agents"),
+        default=True,
+        help_text=_("An organization's agents use one model. The others are kept."),
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        _("output tokens of one response"),
+        default=4_096,
+        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
+    )
+    # Prices are in US dollars, as providers publish them.
+    input_price = models.DecimalField(
+        _("price of a million input tokens, USD"),
+        max_digits=12,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_("Empty for the published price of a known model."),
+    )
+    output_price = models.DecimalField(
+        _("price of a million output tokens, USD"),
+        max_digits=12,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+    )
+    daily_budget = models.DecimalField(
+        _("budget of a day, USD"),
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_("No turn begins once this is used up, until 00:00 UTC. Empty for no limit."),
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("language model")
+        verbose_name_plural = _("language models")
+        ordering = ("organization", "model", "id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("organization",),
+                condition=models.Q(is_used=True),
+                name="agents_one_model_used",
+                violation_error_message=_("The organization's agents use another model already."),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.model
 
 
 class Session(models.Model):

@@ -19,13 +19,16 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One request to a model: the history as it is to be read, and the tools."""
+    """One request to a model: the history as it is to be read, and the tools.
+
+    `states` has the state that a response came with for each message of the history.
+    """
 
     instructions: str
     history: Sequence[Message]
+    states: Sequence[Mapping[str, Any] | None]
     tools: Sequence[OfferedTool]
     options: Mapping[str, str] = field(default_factory=dict)
-    max_tokens: int = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,14 @@ class Complete:
     """The end of a response: its message, why it ended, and what it cost.
 
     `reason` is `tool_use` if the message has calls. `state` is for the provider alone: it gets it
-    back with the message in later requests.
+    back with the message in later requests. `problems` are of calls that cannot be made, by id.
     """
 
     message: Message
     reason: StopReason
     usage: Usage = field(default_factory=Usage)
     state: Mapping[str, Any] | None = None
+    problems: Mapping[str, str] = field(default_factory=dict)
 
 
 Answered: TypeAlias = Piece | Complete
@@ -70,9 +74,14 @@ Answered: TypeAlias = Piece | Complete
 class ModelFailed(Exception):
     """The model gave no usable response; the message names neither key nor prompt."""
 
+    def __init__(self, message: str, reason: StopReason = StopReason.ERROR) -> None:
+        super().__init__(message)
+        self.reason = reason
+
 
 class Model(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def respond(self, request: ModelRequest) -> AsyncGenerator[Answered, None]:
         """Yields pieces, then one Complete. Raises ModelFailed."""

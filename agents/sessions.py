@@ -88,6 +88,13 @@ def messages(session_id: str) -> list[Message]:
     return list(rows.values_list("content", flat=True))
 
 
+def remembered(session_id: str) -> tuple[list[Message], list[Mapping[str, Any] | None]]:
+    """Returns the history of a session for its model, with the state of each message."""
+    rows = SessionMessage.objects.filter(session=session_id).order_by("position")
+    found = list(rows.values_list("content", "state"))
+    return [content for content, _state in found], [state for _content, state in found]
+
+
 def digest(body: Mapping[str, Any]) -> str:
     return sha256(dumps(body)).hexdigest()
 

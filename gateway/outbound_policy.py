@@ -6,10 +6,8 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 
 from foundation.outbound import OutboundError, Policy, vet
+from foundation.outbound.policy import DEFAULT_PORTS, usual_ports
 
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# Below are ports of mail, remote shells and directories (RFC 6335 section 6).
-FIRST_USER_PORT: Final = 1024
 DOCUMENT_REDIRECTS: Final = 3
 
 
@@ -23,16 +21,13 @@ def policy_for(url: str, *, max_bytes: int, max_redirects: int = 0) -> Policy:
     A redirect is not followed by default: it would take the credential along.
     """
     parts = _split(url)
-    named = _hosts(parts) & settings.HALO_GATEWAY_PRIVATE_HOSTS
     return Policy(
-        https_only=not named,
         max_bytes=max_bytes,
         read_timeout=float(settings.HALO_GATEWAY_TIMEOUT_SECONDS),
         deadline=float(settings.HALO_GATEWAY_TIMEOUT_SECONDS),
         max_redirects=max_redirects,
-        allowed_private_hosts=frozenset({parts.hostname or ""}) if named else frozenset(),
-        allowed_ports=frozenset({*DEFAULT_PORTS.values(), *_user_port(parts)}),
-    )
+        allowed_ports=usual_ports(parts),
+    ).naming(parts, settings.HALO_GATEWAY_PRIVATE_HOSTS)
 
 
 def for_calls(url: str) -> Policy:
@@ -76,13 +71,3 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         raise InvalidTarget("Enter a valid URL.") from None
     return parts
-
-
-def _hosts(parts: SplitResult) -> set[str]:
-    host = (parts.hostname or "").lower()
-    shown = f"[{host}]" if ":" in host else host
-    return {shown, f"{shown}:{parts.port or DEFAULT_PORTS.get(parts.scheme, 0)}"}
-
-
-def _user_port(parts: SplitResult) -> set[int]:
-    return {parts.port} if parts.port and parts.port >= FIRST_USER_PORT else set()

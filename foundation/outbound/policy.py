@@ -1,8 +1,14 @@
 """The limits of outgoing requests."""
 
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import SplitResult
 
 MEBIBYTE = 1_048_576
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+# Below are ports of mail, remote shells and directories (RFC 6335 section 6).
+FIRST_USER_PORT: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,28 @@ class Policy:
 
     def approves(self, host: str) -> bool:
         return host in {approved.lower() for approved in self.allowed_private_hosts}
+
+    def naming(self, parts: SplitResult, private_hosts: AbstractSet[str]) -> "Policy":
+        """Returns the limits for a URL, whose host may be private and without https if it is named.
+
+        Names are `host` or `host:port`, in lower case; an IPv6 address is in brackets.
+        """
+        if not _names_of(parts) & private_hosts:
+            return self
+        host = frozenset({parts.hostname or ""})
+        return replace(self, https_only=False, allowed_private_hosts=host)
+
+
+def usual_ports(parts: SplitResult) -> frozenset[int]:
+    """Returns the ports of HTTP, and the one that a URL names unless a system service has it."""
+    named = {parts.port} if parts.port and parts.port >= FIRST_USER_PORT else set()
+    return frozenset({*DEFAULT_PORTS.values(), *named})
+
+
+def _names_of(parts: SplitResult) -> set[str]:
+    host = (parts.hostname or "").lower()
+    shown = f"[{host}]" if ":" in host else host
+    return {shown, f"{shown}:{parts.port or DEFAULT_PORTS.get(parts.scheme, 0)}"}
 
 
 DEFAULT = Policy()

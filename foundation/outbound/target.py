@@ -7,9 +7,8 @@ from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 
 from foundation.outbound.addresses import Address
 from foundation.outbound.errors import RefusedUrl
-from foundation.outbound.policy import Policy
+from foundation.outbound.policy import DEFAULT_PORTS, Policy
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_URL = 8192
 
 # Visible ASCII without the characters RFC 3986 excludes. Browsers read a backslash as a slash.

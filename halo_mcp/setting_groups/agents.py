@@ -1,6 +1,11 @@
 """Settings of the Agent Application Protocol, which `settings.py` includes."""
 
+from typing import Final
+
 from halo_mcp import env
+
+_LOOPBACK: Final = "localhost 127.0.0.1 [::1]"
+_IN_PRODUCTION: Final = env.text("HALO_ENV", "development") == "production"
 
 # Where the protocol is served, without a slash at the end.
 HALO_AGENTS_PATH = env.path("HALO_AGENTS_PATH", "/aap")
@@ -11,5 +16,11 @@ HALO_AGENT_THREADS = env.integer("HALO_AGENT_THREADS", 4, least=1)
 # The origins of pages that may read the answers; "*" for all. Only a key lets anyone in.
 HALO_AGENTS_ORIGINS = (
     ["*"] if env.text("HALO_AGENTS_ORIGINS") == "*" else env.origins("HALO_AGENTS_ORIGINS")
+)
+# Hosts of language models that may be in a private network and without https: host, or host:port.
+# In development, this computer.
+HALO_AGENTS_PRIVATE_HOSTS = frozenset(
+    word.lower()
+    for word in env.words("HALO_AGENTS_PRIVATE_HOSTS", "" if _IN_PRODUCTION else _LOOPBACK)
 )
 HALO_RATE_AGENTS = env.rate("HALO_RATE_AGENTS", "120/m")

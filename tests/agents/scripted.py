@@ -1,6 +1,6 @@
 """A model that says what a test has written down, and remembers what it was sent."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 from agents import definitions
 from agents.definitions import Agent
 from agents.loop import Limits
+from agents.models import LanguageModel
 from agents.models_port import Answered, Complete, Model, ModelFailed, ModelRequest, Usage
 from agents.protocol.events import Piece, StopReason
 
@@ -54,7 +55,7 @@ class Script:
         script = cls()
 
         class Scripted(Agent):
-            def model(self, _options: Mapping[str, str]) -> Model:
+            def model(self, _row: LanguageModel | None) -> Model:
                 return script
 
         agent = Scripted(

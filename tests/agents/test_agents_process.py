@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from aap_conformance import command_line
 from tests.drivers import server
 from tests.drivers.server import Server, evaluate
 
@@ -73,6 +74,16 @@ def test_curl_gets_an_answer_in_each_mode(running: Running, stream: str) -> None
         stream == "delta",
         stream == "message",
     )
+
+
+@pytest.mark.parametrize("agent", ["documentation", "ask-ai"])
+def test_the_conformance_suite_shows_and_passes_everything(
+    running: Running, agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--url", running.url, "--key", running.secret, "--agent", agent]
+    # More sessions than one page has.
+    code = command_line.main([*given, "--tool", "search_docs", "--sessions", "101", "--strict"])
+    assert code == 0, capsys.readouterr().out
 
 
 def threads_of(running: Running) -> int:

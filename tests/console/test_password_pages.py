@@ -28,8 +28,8 @@ PAGES: dict[str, dict[str, str]] = {
     CHANGE: {"old_password": "a guess"} | NEW_TWICE,
     OWN: {"old_password": "a guess"} | NEW_TWICE,
 }
-# What a form calls a password that is yet to be.
-TO_BE = {"password1", "password2", "new_password1", "new_password2"}
+# Passwords that are set, and keys of other services: nothing here can be guessed with them.
+TO_BE = {"password1", "password2", "new_password1", "new_password2", "key"}
 
 
 @pytest.fixture(autouse=True)

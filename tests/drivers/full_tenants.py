@@ -8,6 +8,7 @@ from django.db.models import F
 from django.test import Client as Http
 from django.utils import timezone
 
+from agents.models import LanguageModel
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
@@ -128,6 +129,9 @@ def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
         FeatureFlag.objects.create(organization=place, name=f"{name}_flag", enabled=True),
         agent,
         DataImport.objects.create(organization=place, kind="customers", file_name=f"{name}.csv"),
+        LanguageModel.objects.create(
+            organization=place, provider="anthropic", model=f"{name} model", sealed=b"x"
+        ),
         *gateway_rows(name, consent),
         *people_rows(name, place),
     ]

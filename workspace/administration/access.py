@@ -49,6 +49,7 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "gateway.upstreamcredential": ("view",),
     "gateway.plan": ("view",),
     "gateway.monthlyusage": ("view",),
+    "agents.languagemodel": VERBS,
     "people.person": VERBS,
     "people.personprofile": VERBS,
     "people.employmentrecord": ("view", "add"),

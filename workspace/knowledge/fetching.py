@@ -45,17 +45,13 @@ def policy_for(url: str) -> Policy:
     """Returns the limits for a URL; hosts of HALO_KNOWLEDGE_PRIVATE_HOSTS may be private."""
     try:
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").lower(), parts.port
+        port = parts.port
     except ValueError:
         return PUBLIC
-    if not {host, f"{host}:{port}"} & settings.HALO_KNOWLEDGE_PRIVATE_HOSTS:
-        return PUBLIC
-    return replace(
-        PUBLIC,
-        https_only=False,
-        allowed_private_hosts=frozenset({host}),
-        allowed_ports=frozenset({80, 443} if port is None else {port}),
-    )
+    found = PUBLIC.naming(parts, settings.HALO_KNOWLEDGE_PRIVATE_HOSTS)
+    if found is PUBLIC or port is None:
+        return found
+    return replace(found, allowed_ports=frozenset({port}))
 
 
 def page(url: str) -> Fetched:

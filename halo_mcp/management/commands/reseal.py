@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
+from agents import language_models
 from console.account import second_factors
 from foundation import resealing
 from foundation.resealing import Column
@@ -16,6 +17,7 @@ COLUMNS: Final[tuple[Column, ...]] = (
     second_factors.SEALED,
     credentials.SEALED,
     upstream.SEALED,
+    language_models.SEALED,
 )
 
 

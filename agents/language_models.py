@@ -1,0 +1,117 @@
+"""The language models of organizations: which one the agents use, its sealed key, its budget."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Sum
+from django.utils import timezone
+
+from agents.models import LanguageModel, SessionTurn
+from audit import record
+from foundation import sealing
+from foundation.outbound import OutboundError, Policy, vet
+from foundation.outbound.policy import usual_ports
+from foundation.resealing import Column
+from workspace.models import User
+
+CONTEXT: Final = "agents.language_model"
+MICROS: Final = 1_000_000
+
+
+class InvalidAddress(Exception):
+    """A base URL is none that requests may go to; the message is for the person who entered it."""
+
+
+class BudgetUsed(Exception):
+    """The budget of the day is used up; `seconds` until the next day."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+def used_by(organization_id: UUID) -> LanguageModel | None:
+    """Returns the model that an organization's agents use."""
+    return LanguageModel.objects.filter(organization=organization_id, is_used=True).first()
+
+
+def seal_key(row: LanguageModel, key: str) -> None:
+    """Seals the key in place of the one that was there. An empty key removes it."""
+    row.sealed = sealing.seal(key.encode(), context=_context(row)) if key else b""
+
+
+def key_of(row: LanguageModel) -> str:
+    """Returns the key, or nothing. Raises SealBroken if it was sealed under a key since removed."""
+    return sealing.unseal(bytes(row.sealed), context=_context(row)).decode() if row.sealed else ""
+
+
+def require_budget(row: LanguageModel) -> None:
+    """Raises BudgetUsed if the turns of the day have cost as much as they may."""
+    if row.daily_budget is None:
+        return
+    now = timezone.now().astimezone(UTC)
+    today = datetime(now.year, now.month, now.day, tzinfo=UTC)
+    turns = SessionTurn.objects.filter(
+        session__organization=row.organization_id, started_at__gte=today
+    )
+    spent = turns.aggregate(micros=Sum("cost_micros"))["micros"] or 0
+    if spent >= row.daily_budget * MICROS:
+        raise BudgetUsed(int((today + timedelta(days=1) - now).total_seconds()) + 1)
+
+
+def base_url(url: str) -> str:
+    """Returns a base URL as it is stored, without a final slash. Raises InvalidAddress."""
+    url = url.strip().rstrip("/")
+    if not url:
+        return ""
+    if "?" in url:
+        raise InvalidAddress("Enter a URL without a query.")
+    try:
+        vet(url, policy=policy_for(url))
+    except (OutboundError, ValueError) as refused:
+        reason = refused.reason if isinstance(refused, OutboundError) else "it is not a URL"
+        raise InvalidAddress(f"Requests cannot go to this URL: {reason}.") from None
+    return url
+
+
+def policy_for(url: str) -> Policy:
+    """Returns the limits of requests to a model; hosts of HALO_AGENTS_PRIVATE_HOSTS may be private.
+
+    Raises ValueError for what is no URL.
+    """
+    parts: SplitResult = urlsplit(url)
+    limits = Policy(allowed_ports=usual_ports(parts))
+    return limits.naming(parts, settings.HALO_AGENTS_PRIVATE_HOSTS)
+
+
+def recorded(change: str, row: LanguageModel, by: User, address: str) -> None:
+    """Records that a model was added, changed or deleted."""
+    record.security_event(
+        "language_model_changed",
+        address=address,
+        subject=str(row.pk),
+        organization_id=str(row.organization_id),
+        user_id=str(by.pk),
+        detail=f"{row.model}: {change}"[:500],
+    )
+
+
+def _context(row: LanguageModel) -> bytes:
+    return f"{CONTEXT}:{row.pk}".encode()
+
+
+def _reseal(row: LanguageModel, sealed: bytes) -> None:
+    row.sealed = sealed
+    row.save(update_fields=["sealed"])
+
+
+SEALED: Final = Column(
+    name="keys of language models",
+    rows=LanguageModel.objects.exclude(sealed=b"").all,
+    read=lambda row: bytes(row.sealed),
+    write=_reseal,
+    context=_context,
+)

@@ -1,0 +1,141 @@
+"""Language models in the admin: a key is entered, checked and replaced, and never shown."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from agents import language_models
+from agents.models import LanguageModel
+from audit.models import SecurityEvent
+from tests.agents import provider_server
+from tests.agents.application import Application
+from tests.agents.provider_server import Fails, Provider
+from workspace.models import Membership, Role
+
+pytestmark = pytest.mark.django_db
+PAGE = "/admin/agents/languagemodel/"
+KEY = "sk-the-key"
+
+
+@pytest.fixture
+def browser(app: Application) -> Client:
+    """An admin of the organization, who is signed in."""
+    browser = Client()
+    role = Membership.objects.get(organization=app.organization, role=Role.SUPER_ADMIN)
+    browser.force_login(role.user)
+    return browser
+
+
+@pytest.fixture
+def served() -> Iterator[Provider]:
+    with provider_server.serving("openai") as provider:
+        yield provider
+
+
+def form(app: Application, **given: Any) -> dict[str, Any]:
+    return {
+        "organization": app.organization.pk,
+        "provider": "anthropic",
+        "model": "claude-test",
+        "key": KEY,
+        "base_url": "",
+        "is_used": "on",
+        "max_output_tokens": "4096",
+    } | given
+
+
+def add(browser: Client, app: Application, **given: Any) -> LanguageModel:
+    answer = browser.post(f"{PAGE}add/", form(app, **given))
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    return LanguageModel.objects.get(model=given.get("model", "claude-test"))
+
+
+def errors(answer: Any) -> Any:
+    return answer.context["adminform"].form.errors
+
+
+def test_a_key_is_stored_sealed_and_shown_on_no_page(browser: Client, app: Application) -> None:
+    row = add(browser, app)
+    assert language_models.key_of(row) == KEY
+    for page in (PAGE, f"{PAGE}{row.pk}/change/", f"{PAGE}{row.pk}/history/"):
+        assert KEY not in browser.get(page).content.decode()
+    event = SecurityEvent.objects.get(kind="language_model_changed")
+    assert (event.detail, event.subject) == ("claude-test: added", str(row.pk))
+
+
+def test_an_empty_field_keeps_the_key(browser: Client, app: Application) -> None:
+    row = add(browser, app)
+    changed = form(app, key="", max_output_tokens="100")
+    assert browser.post(f"{PAGE}{row.pk}/change/", changed).status_code == 302
+    row.refresh_from_db()
+    assert (row.max_output_tokens, language_models.key_of(row)) == (100, KEY)
+
+
+@pytest.mark.parametrize(
+    "given", [{"provider": "openai"}, {"base_url": "https://llm.example.com"}], ids=str
+)
+def test_another_address_needs_the_key_again(
+    browser: Client, app: Application, given: dict[str, str]
+) -> None:
+    row = add(browser, app)
+    address = f"{PAGE}{row.pk}/change/"
+    answer = browser.post(address, form(app, key="", **given))
+    assert "another address" in str(errors(answer)["key"])
+    assert browser.post(address, form(app, key="sk-another", **given)).status_code == 302
+    row.refresh_from_db()
+    assert language_models.key_of(row) == "sk-another"
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"key": ""}, "key"),
+        ({"key": "sk with spaces"}, "key"),
+        ({"base_url": "http://llm.example.com"}, "base_url"),
+        ({"base_url": "https://10.0.0.7/v1"}, "base_url"),
+        ({"base_url": "https://llm.example.com/?key=1"}, "base_url"),
+        ({"base_url": "https://[::1"}, "base_url"),
+        ({"max_output_tokens": "0"}, "max_output_tokens"),
+        ({"input_price": "-1"}, "input_price"),
+        ({"model": ""}, "model"),
+    ],
+)
+def test_what_cannot_work_is_an_error_of_its_field(
+    browser: Client, app: Application, given: dict[str, str], field: str
+) -> None:
+    answer = browser.post(f"{PAGE}add/", form(app, **given))
+    assert (answer.status_code, {*errors(answer)}) == (200, {field})
+    assert not LanguageModel.objects.exists()
+
+
+def test_agents_use_one_model(browser: Client, app: Application) -> None:
+    add(browser, app)
+    second = browser.post(f"{PAGE}add/", form(app, model="second"))
+    assert "another model already" in str(errors(second))
+    add(browser, app, model="second", is_used="")
+    used = language_models.used_by(app.organization.pk)
+    assert used is not None
+    assert used.model == "claude-test"
+
+
+def test_a_test_request_says_whether_the_model_answers(
+    browser: Client, app: Application, served: Provider
+) -> None:
+    row = add(browser, app, provider="openai", base_url=served.url)
+    sent = {"action": "send_test_request", "_selected_action": [str(row.pk)]}
+    page = browser.post(PAGE, sent, follow=True).content.decode()
+    assert "It answered with 19 tokens." in page
+    served.answers = [Fails(401)]
+    page = browser.post(PAGE, sent, follow=True).content.decode()
+    assert "refused the key" in page
+    assert KEY not in page
+
+
+def test_a_deletion_is_recorded(browser: Client, app: Application) -> None:
+    row = add(browser, app)
+    assert browser.post(f"{PAGE}{row.pk}/delete/", {"post": "yes"}).status_code == 302
+    details = SecurityEvent.objects.values_list("detail", flat=True)
+    assert "claude-test: deleted" in details
+    assert not LanguageModel.objects.exists()
