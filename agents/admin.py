@@ -1,4 +1,7 @@
-"""Language models in the admin. A key is entered, checked and replaced; no page shows it."""
+"""Agents, language models, sessions and turns in the admin.
+
+A key is entered, checked and replaced; no page shows it, nor what was said in a session.
+"""
 
 import asyncio
 from typing import Any, cast
@@ -11,13 +14,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from agents import language_models
+from agents import definitions, language_models
 from agents.language_models import InvalidAddress
-from agents.models import LanguageModel
+from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
 from agents.models_port import ModelFailed
 from foundation.sealing import SealBroken
 from oauth.endpoints import replies
-from workspace.administration.scoped import ScopedAdmin
+from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin
 from workspace.models import User
 
 MAX_KEY_LENGTH = 1_000
@@ -89,11 +92,11 @@ class LanguageModelAdmin(ScopedAdmin):
                 language_models.seal_key(obj, key)
             obj.save()
             names = ", ".join(form.changed_data) if change else "added"
-            _record(names, obj, request)
+            language_models.recorded(names, obj, *_by(request))
 
     def delete_model(self, request: HttpRequest, obj: LanguageModel) -> None:
         with transaction.atomic():
-            _record("deleted", obj, request)
+            language_models.recorded("deleted", obj, *_by(request))
             obj.delete()
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[LanguageModel]) -> None:
@@ -119,6 +122,112 @@ class LanguageModelAdmin(ScopedAdmin):
                 self.message_user(request, f"“{row.model}”: {text % tokens}", messages.SUCCESS)
 
 
-def _record(change: str, row: LanguageModel, request: HttpRequest) -> None:
-    user, address = cast("User", request.user), replies.address_of(request)
-    language_models.recorded(change, row, user, address)
+class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An agent, with its tools as boxes to tick."""
+
+    tools = forms.MultipleChoiceField(
+        label=_("Tools"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("None for every tool that a key may use."),
+    )
+
+    class Meta:
+        model = AgentDefinition
+        fields = (
+            *("organization", "name", "title", "version", "description", "instructions"),
+            *("tools", "is_enabled", "max_steps", "max_tool_calls", "max_tokens", "max_seconds"),
+        )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = definitions.tool_names(self.instance.organization_id)
+        # A tool that is gone stays ticked, and can be unticked.
+        names = sorted({*known, *self.instance.tools})
+        field = cast("forms.MultipleChoiceField", self.fields["tools"])
+        field.choices = [(name, name) for name in names]
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        if name in definitions.ALL:
+            raise forms.ValidationError(_("An agent of the product has this name."))
+        return name
+
+
+@admin.register(AgentDefinition)
+class AgentDefinitionAdmin(ScopedAdmin):
+    organization_lookup = "organization"
+    deferred = ("instructions",)
+    form = AgentDefinitionForm
+    list_display = ("name", "title", "organization", "version", "is_enabled", "updated_at")
+    list_filter = ("is_enabled", "organization")
+    list_select_related = ("organization",)
+    search_fields = ("name", "title")
+    fieldsets = (
+        (None, {"fields": ("organization", "name", "title", "version", "description")}),
+        (_("What it does"), {"fields": ("instructions", "tools", "is_enabled")}),
+        (
+            _("Limits"),
+            {"fields": ("max_steps", "max_tool_calls", "max_tokens", "max_seconds")},
+        ),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
+        return ("organization",) if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        with transaction.atomic():
+            obj.save()
+            names = ", ".join(form.changed_data) if change else "added"
+            definitions.recorded(names, obj, *_by(request))
+
+    def delete_model(self, request: HttpRequest, obj: AgentDefinition) -> None:
+        with transaction.atomic():
+            definitions.recorded("deleted", obj, *_by(request))
+            obj.delete()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[AgentDefinition]) -> None:
+        for row in queryset:
+            self.delete_model(request, row)
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    """Sessions without what was said in them."""
+
+    organization_lookup = "organization"
+    deferred = ("options", "client_tools")
+    list_display = ("id", "organization", "agent", "created_at", "updated_at")
+    list_filter = ("agent", "organization", "updated_at")
+    list_select_related = ("organization",)
+    search_fields = ("=id",)
+    fields = ("id", "organization", "agent", "key_id", "tools", "created_at", "updated_at")
+
+
+@admin.register(SessionTurn)
+class SessionTurnAdmin(ReadOnlyAdmin):
+    """What each turn cost, and why it ended."""
+
+    organization_lookup = "session__organization"
+    list_display = (
+        *("started_at", "session", "model", "stop_reason"),
+        *("input_tokens", "output_tokens", "cost"),
+    )
+    list_filter = ("stop_reason", "model", "session__organization", "started_at")
+    # By the key, which is in the order of time.
+    ordering = ("-id",)
+    list_select_related = ("session",)
+    search_fields = ("=session__id",)
+    fields = (
+        *("session", "model", "started_at", "ended_at", "stop_reason", "error"),
+        *("input_tokens", "output_tokens", "is_measured", "cost"),
+    )
+
+    @admin.display(description=_("cost, USD"), ordering="cost_micros")
+    def cost(self, turn: SessionTurn) -> str:
+        return f"{turn.cost_micros / language_models.MICROS:.4f}"
+
+
+def _by(request: HttpRequest) -> tuple[User, str]:
+    """Who changes something, and from which address."""
+    return cast("User", request.user), replies.address_of(request)

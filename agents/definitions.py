@@ -1,19 +1,24 @@
 """The agents of an organization, as `/meta` lists them.
 
 Two come with the product: one that answers from the documentation, and the organization's Ask AI,
-whose action toggles gate what agents may do.
+whose action toggles gate what agents may do. Admins define others.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from uuid import UUID
 
 from agents.loop import Limits
-from agents.models import LanguageModel
+from agents.models import AgentDefinition, LanguageModel
 from agents.models_port import Model
 from agents.offline import OfflineModel
+from audit import record
+from tools_registry import registry
 from tools_registry.api import Tool
+from workspace.models import User
 
+NOBODY: Final = UUID(int=0)
 # Of the agents that come with the product (semantic versioning).
 VERSION: Final = "1.0.0"
 
@@ -50,14 +55,16 @@ class Agent:
     title: str
     description: str
     instructions: str
-    # The scopes of the tools; empty for every tool that the key may use.
+    # The scopes and the names of its tools; empty for every tool that the key may use.
     scopes: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
     options: Sequence[Option] = ()
     limits: Limits = field(default_factory=Limits)
     version: str = VERSION
 
     def may_have(self, tool: Tool) -> bool:
-        return not self.scopes or tool.scope in self.scopes
+        is_named = not self.tools or tool.name in self.tools
+        return is_named and (not self.scopes or tool.scope in self.scopes)
 
     def model(self, row: LanguageModel | None) -> Model:
         """Returns the organization's language model, or a search where it has none.
@@ -107,7 +114,46 @@ ASK_AI: Final = Agent(
     ),
     options=(QUOTES,),
 )
+# What every organization has.
 ALL: Final[Mapping[str, Agent]] = {one.name: one for one in (DOCUMENTATION, ASK_AI)}
+
+
+def of_organization(organization_id: UUID) -> Mapping[str, Agent]:
+    """Returns the agents of an organization by name: those of the product, and its own."""
+    rows = AgentDefinition.objects.filter(organization=organization_id, is_enabled=True)
+    own = [_of_row(row) for row in rows.order_by("name")]
+    return {**ALL, **{one.name: one for one in own}}
+
+
+def tool_names(organization_id: UUID | None) -> list[str]:
+    """Returns the names of all tools that an agent may have, whatever a key may use of them."""
+    found = registry.WORKSPACE_CATALOGUE.tools(organization_id or NOBODY)
+    return sorted(registry.under_alias(tool).name for tool in found if not tool.destructive)
+
+
+def recorded(change: str, row: AgentDefinition, by: User, address: str) -> None:
+    """Records that an agent was added, changed or deleted."""
+    record.security_event(
+        "agent_definition_changed",
+        address=address,
+        subject=str(row.pk),
+        organization_id=str(row.organization_id),
+        user_id=str(by.pk),
+        detail=f"{row.name}: {change}"[:500],
+    )
+
+
+def _of_row(row: AgentDefinition) -> Agent:
+    return Agent(
+        name=row.name,
+        title=row.title,
+        version=row.version,
+        description=row.description,
+        instructions=row.instructions,
+        tools=frozenset(row.tools),
+        options=(QUOTES,),
+        limits=Limits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
+    )
 
 
 def described(agent: Agent, tools: Sequence[Tool]) -> dict[str, Any]:

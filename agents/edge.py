@@ -11,6 +11,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
+import structlog
 from django.conf import settings
 
 from agents import cross_origin, endpoint, sessions
@@ -30,11 +31,15 @@ from tools_registry.endpoint.asgi import with_connection
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
 from tools_registry.endpoint.bodies import Bodies, Disconnected
 
+log = structlog.get_logger(__name__)
+
 T = TypeVar("T")
 Headers: TypeAlias = Mapping[str, str]
 
 BODY_SECONDS: Final = 30.0
 KEEP_ALIVE_SECONDS: Final = 15.0
+# A third of the lease.
+RENEWAL_SECONDS: Final = sessions.LEASE.total_seconds() / 3
 # How long a turn goes on whose client has left.
 GRACE_SECONDS: Final = 120.0
 # Events that wait for a client that reads slowly; the turn waits for it beyond them.
@@ -141,9 +146,21 @@ class AgentApplication:
             note=f"session {started.session_id}; turn {started.turn_id}",
         )
         running = RunningTurn(TurnRun(started.running, journal, tools).events())
+        renewing = asyncio.create_task(self._renew(started))
         self._turns.add(running.task)
         running.task.add_done_callback(self._turns.discard)
+        running.task.add_done_callback(lambda _task: renewing.cancel())
         return running
+
+    async def _renew(self, started: Started) -> None:
+        """Keeps the session for the turn. A renewal that fails is made up for by the next one."""
+        renew = partial(sessions.renew, started.session_id, started.turn_id)
+        while True:
+            await asyncio.sleep(RENEWAL_SECONDS)
+            try:
+                await self._in_thread(renew)
+            except Exception as error:  # noqa: BLE001  whatever it is, the turn goes on
+                log.warning("lease_not_renewed", kind=type(error).__name__)
 
     async def _answer_whole(self, started: Started, send: Send, readable: Headers) -> None:
         running, found = self._run(started), list[Event]()

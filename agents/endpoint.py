@@ -112,18 +112,18 @@ def _respond(request: Request) -> Reply | Started:
     authorization = request.headers.get("authorization", "")
     callers.charge(authorization, request.address)
     if parts[0] == "meta" and not authorization and settings.HALO_AGENTS_PUBLIC_META:
-        return Reply(200, _meta(()))
+        return Reply(200, _meta(definitions.ALL, ()))
     who = callers.authenticated(authorization, request.address)
     return by_method(request, who, *parts[1:])
 
 
-def _meta(tools: Sequence[Tool]) -> dict[str, Any]:
-    agents = [definitions.described(agent, tools) for agent in definitions.ALL.values()]
-    return {"version": VERSION, "agents": agents}
+def _meta(agents: Mapping[str, Agent], tools: Sequence[Tool]) -> dict[str, Any]:
+    listed = [definitions.described(agent, tools) for agent in agents.values()]
+    return {"version": VERSION, "agents": listed}
 
 
 def meta(_request: Request, who: Principal) -> Reply:
-    return Reply(200, _meta(_tools(who)))
+    return Reply(200, _meta(definitions.of_organization(who.organization_id), _tools(who)))
 
 
 def list_sessions(request: Request, who: Principal) -> Reply:
@@ -159,7 +159,7 @@ def delete_session(_request: Request, who: Principal, session_id: str) -> Reply:
 
 def create_session(request: Request, who: Principal) -> Started:
     name, turn = requests.new_session(_parsed(request))
-    agent = definitions.ALL.get(name)
+    agent = definitions.of_organization(who.organization_id).get(name)
     if agent is None:
         raise InvalidRequest(f"There is no agent {name!r}. GET /meta lists them.")
     allowed = _allowed(agent, who)
@@ -173,7 +173,7 @@ def create_session(request: Request, who: Principal) -> Started:
 
 def continue_session(request: Request, who: Principal, session_id: str) -> Started:
     session = _session(who, session_id)
-    agent = definitions.ALL.get(session.agent)
+    agent = definitions.of_organization(who.organization_id).get(session.agent)
     if agent is None:
         raise Refused(409, "The agent of this session does not exist any more.")
     body = _parsed(request)

@@ -17,7 +17,7 @@ import structlog
 from agents.models_port import Complete, Model, ModelFailed, ModelRequest, OfferedTool, Usage
 from agents.protocol.events import Began, Called, Event, Piece, Returned, Said, Stopped, StopReason
 from agents.protocol.requests import Message
-from agents.protocol.resolution import Resolved, ToolCall, calls_of
+from agents.protocol.resolution import NOT_MADE, Resolved, ToolCall, calls_of
 
 log = structlog.get_logger(__name__)
 
@@ -171,10 +171,15 @@ class TurnRun:
         self._calls += len(self._made)
         if not self._made:
             self._stop = Stopped(answer.reason)
-        elif self._calls > self._turn.limits.tool_calls:
+            return
+        if self._calls > self._turn.limits.tool_calls:
             self._stop = Stopped(StopReason.ERROR, TOO_MANY_CALLS)
         elif self._usage.tokens > self._turn.limits.tokens:
             self._stop = Stopped(StopReason.MAX_TOKENS)
+        if self._stop is not None:
+            # The session goes on with a question, and not with the calls.
+            for call in self._made:
+                await self._store(call, NOT_MADE)
 
     async def _resolve(self) -> AsyncGenerator[Event, None]:
         """Runs what the client has granted, and stores what it has denied.

@@ -1,15 +1,22 @@
 """Sessions of agents: their settings, messages and turns. `agents.sessions` writes them.
 
-And the language models of organizations, whose keys `agents.language_models` seals.
+And what admins define: agents, and language models, whose keys `agents.language_models` seals.
 """
 
-from django.core.validators import MaxValueValidator, MinValueValidator
+from collections.abc import Callable
+from typing import Any
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
 from workspace.models import Organization
+
+
+def _between(least: int, most: int) -> list[Callable[[Any], None]]:
+    return [MinValueValidator(least), MaxValueValidator(most)]
 
 
 def new_session_id() -> str:
@@ -96,6 +103,65 @@ class LanguageModel(models.Model):
         return self.model
 
 
+class AgentDefinition(models.Model):
+    """An agent that an organization has defined, next to those that come with the product."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    organization = models.ForeignKey(
+        Organization, models.CASCADE, related_name="+", verbose_name=_("organization")
+    )
+    name = models.CharField(
+        _("name"),
+        max_length=64,
+        validators=[RegexValidator(r"^[a-z0-9]+(-[a-z0-9]+)*\Z", _("Use a-z, 0-9 and hyphens."))],
+        help_text=_("By which applications call it: support-agent."),
+    )
+    title = models.CharField(_("title"), max_length=200)
+    version = models.CharField(
+        _("version"),
+        max_length=50,
+        default="1.0.0",
+        validators=[RegexValidator(r"^\d{1,9}(\.\d{1,9}){2}\Z", _("Use three numbers: 1.0.0."))],
+    )
+    description = models.CharField(_("description"), max_length=1_000, blank=True)
+    instructions = models.TextField(
+        _("instructions"), max_length=50_000, help_text=_("What the language model is to do.")
+    )
+    tools = models.JSONField(
+        _("tools"), default=list, blank=True, help_text=_("None for every tool that a key may use.")
+    )
+    is_enabled = models.BooleanField(_("enabled"), default=True)
+    max_steps = models.PositiveIntegerField(
+        _("responses of the model in a turn"), default=10, validators=_between(1, 100)
+    )
+    max_tool_calls = models.PositiveIntegerField(
+        _("calls of tools in a turn"), default=40, validators=_between(0, 1_000)
+    )
+    max_tokens = models.PositiveIntegerField(
+        _("tokens of a turn"), default=200_000, validators=_between(1, 100_000_000)
+    )
+    max_seconds = models.PositiveIntegerField(
+        _("seconds of a turn"), default=300, validators=_between(1, 3_600)
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("agent for applications")
+        verbose_name_plural = _("agents for applications")
+        ordering = ("organization", "name")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("organization", "name"),
+                name="agents_definition_name",
+                violation_error_message=_("The organization has an agent of this name."),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Session(models.Model):
     """A conversation of an API key with an agent. What the client last declared is kept."""
 
@@ -133,6 +199,8 @@ class SessionTurn(models.Model):
     session = models.ForeignKey(Session, models.CASCADE, related_name="turns")
     idempotency_key = models.CharField(max_length=255, blank=True)
     request_digest = models.CharField(max_length=64, blank=True)
+    # The ids of the calls that its request has permitted.
+    granted = models.JSONField(default=list, editable=False)
     started_at = models.DateTimeField(_("began"), default=timezone.now)
     ended_at = models.DateTimeField(_("ended"), null=True)
     stop_reason = models.CharField(_("stop reason"), max_length=20, blank=True)

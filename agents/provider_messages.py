@@ -5,7 +5,7 @@ With `agents.providers`, the only module that imports pydantic-ai.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -27,10 +27,8 @@ from pydantic_ai.messages import ModelRequest as ProviderRequest
 
 from agents.models_port import ModelRequest
 from agents.protocol.requests import Message
-from agents.protocol.resolution import calls_of
+from agents.protocol.resolution import UNKNOWN_RESULT, calls_of
 from foundation import ids
-
-UNKNOWN_RESULT: Final = "The result is unknown: the call was interrupted."
 
 
 def sent(request: ModelRequest, source: str) -> list[ModelMessage]:

@@ -1,7 +1,8 @@
 """The rows of sessions: created, read, continued and deleted. One turn runs at a time.
 
-A turn holds a lease on its session. A process that dies leaves the lease behind, which ends by
-itself; what the turn had stored stays, and the calls that it was running count as unknown.
+A turn holds a lease on its session, which its process renews. A process that dies leaves it
+behind: once it has expired, whoever needs the session next ends the turn. What the turn had stored
+stays, and the result of a call that may have run is unknown: no call is made twice.
 """
 
 import re
@@ -16,21 +17,26 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
+from agents.loop import INTERRUPTED
 from agents.models import Session, SessionMessage, SessionTurn
 from agents.models_port import Complete, Usage
-from agents.protocol.events import Stopped
+from agents.protocol.events import Stopped, StopReason
 from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
-from agents.protocol.resolution import Resolved, ToolCall, pending
+from agents.protocol.resolution import UNKNOWN_RESULT, Resolved, ToolCall, pending
 from foundation.db.storable import escape_unstorable
 from mcp_protocol.json_writer import dumps
 
-LEASE: Final = timedelta(minutes=10)
+LEASE: Final = timedelta(seconds=60)
 PAGE: Final = 100
 ID: Final = re.compile(r"sess_[0-9a-f]{32}")
 
 
 class Busy(Exception):
     """Another turn of the session runs."""
+
+
+class LeaseLost(Exception):
+    """The session was deleted, or another turn has it."""
 
 
 class AlreadySent(Exception):
@@ -67,8 +73,11 @@ def is_id(text: str) -> bool:
 
 
 def find(owner: Owner, session_id: str) -> Session | None:
-    """Returns a session of the owner, or None."""
-    return _of(owner).filter(pk=session_id).first() if is_id(session_id) else None
+    """Returns a session of the owner, or None. Ends a turn of it whose process has died."""
+    found = _of(owner).filter(pk=session_id).first() if is_id(session_id) else None
+    if found is not None and _is_abandoned(found):
+        _end_abandoned(found.pk)
+    return found
 
 
 def page(owner: Owner, after: str) -> tuple[list[str], str]:
@@ -128,8 +137,7 @@ def begin(
     session = Session.objects.select_for_update().get(pk=session_id)
     if sent.key and (before := session.turns.filter(idempotency_key=sent.key).first()):
         raise AlreadySent(before, is_same=before.request_digest == sent.digest)
-    now = timezone.now()
-    if session.leased_until is not None and session.leased_until > now:
+    if session.turn_id is not None:
         raise Busy
     resolved = resolve(session, pending(messages(session_id)))
     if turn.tools is not None:
@@ -138,12 +146,18 @@ def begin(
         session.client_tools = stored_client_tools(turn.client_tools)
     session.options |= turn.options or {}
     stored = [one for one in turn.messages if one["role"] != "tool_permission"]
-    return session, _begin(session, stored, sent), resolved
+    granted = [
+        one.call.id for one in resolved if one.permission is not None and one.permission.is_granted
+    ]
+    return session, _begin(session, stored, sent, granted), resolved
 
 
-def _begin(session: Session, stored: Sequence[Message], sent: Sent) -> SessionTurn:
+def _begin(
+    session: Session, stored: Sequence[Message], sent: Sent, granted: Sequence[str] = ()
+) -> SessionTurn:
     turn = SessionTurn.objects.create(
         session=session,
+        granted=list(granted),
         model=sent.model,
         idempotency_key=sent.key,
         request_digest=sent.digest,
@@ -173,20 +187,32 @@ def _append(session_id: str, turn_id: UUID, messages: Sequence[Message], state: 
     )
 
 
+def renew(session_id: str, turn_id: UUID) -> None:
+    """Keeps the session for the turn."""
+    held = Session.objects.filter(pk=session_id, turn_id=turn_id)
+    held.update(leased_until=timezone.now() + LEASE)
+
+
+@transaction.atomic
 def said(session_id: str, turn_id: UUID, answer: Complete) -> None:
-    with transaction.atomic():
-        _append(session_id, turn_id, [answer.message], answer.state)
+    """Stores a message of the model. Raises LeaseLost."""
+    _held(session_id, turn_id)
+    _append(session_id, turn_id, [answer.message], answer.state)
 
 
+@transaction.atomic
 def returned(session_id: str, turn_id: UUID, message: Message) -> None:
-    with transaction.atomic():
-        Session.objects.select_for_update().get(pk=session_id)
-        _append(session_id, turn_id, [message])
+    """Stores the result of a call. Raises LeaseLost."""
+    _held(session_id, turn_id)
+    _append(session_id, turn_id, [message])
 
 
 def stopped(session_id: str, turn_id: UUID, stop: Stopped, usage: Usage) -> None:
-    """Ends the turn and its lease."""
+    """Ends the turn and its lease. After an error, calls that may have run have unknown results."""
     with transaction.atomic():
+        session = Session.objects.select_for_update().filter(pk=session_id, turn_id=turn_id).first()
+        if session is not None and stop.reason is StopReason.ERROR:
+            _append_unknown(session)
         SessionTurn.objects.filter(pk=turn_id).update(
             ended_at=timezone.now(),
             stop_reason=stop.reason,
@@ -196,8 +222,52 @@ def stopped(session_id: str, turn_id: UUID, stop: Stopped, usage: Usage) -> None
             cost_micros=usage.cost_micros,
             is_measured=usage.is_measured,
         )
-        held = Session.objects.filter(pk=session_id, turn_id=turn_id)
-        held.update(turn_id=None, leased_until=None, updated_at=timezone.now())
+        if session is not None:
+            _release(session)
+
+
+def _is_abandoned(session: Session) -> bool:
+    return session.leased_until is not None and session.leased_until <= timezone.now()
+
+
+@transaction.atomic
+def _end_abandoned(session_id: str) -> None:
+    """Ends the turn of a process that has died."""
+    session = Session.objects.select_for_update().filter(pk=session_id).first()
+    if session is None or session.turn_id is None or not _is_abandoned(session):
+        return
+    _append_unknown(session)
+    SessionTurn.objects.filter(pk=session.turn_id).update(
+        ended_at=timezone.now(), stop_reason=StopReason.ERROR, error=INTERRUPTED
+    )
+    _release(session)
+
+
+def _append_unknown(session: Session) -> None:
+    """Gives each waiting call that may have run a result: trusted ones, and permitted ones."""
+    turn = session.turns.filter(pk=session.turn_id).first() if session.turn_id else None
+    granted = set(turn.granted) if turn is not None else set()
+    trusted = {one["name"] for one in session.tools if one["trust"]}
+    interrupted = [
+        {"role": "tool", "toolCallId": call.id, "content": UNKNOWN_RESULT}
+        for call in pending(messages(session.pk))
+        if call.id in granted or call.name in trusted
+    ]
+    if turn is not None and interrupted:
+        _append(session.pk, turn.pk, interrupted)
+
+
+def _release(session: Session) -> None:
+    session.turn_id, session.leased_until = None, None
+    session.updated_at = timezone.now()
+    session.save(update_fields=["turn_id", "leased_until", "updated_at"])
+
+
+def _held(session_id: str, turn_id: UUID) -> None:
+    """Locks the session. Raises LeaseLost unless the turn has it."""
+    rows = Session.objects.select_for_update().filter(pk=session_id, turn_id=turn_id)
+    if rows.values_list("pk").first() is None:
+        raise LeaseLost
 
 
 def stored_tools(tools: Sequence[ServerTool]) -> list[dict[str, Any]]:

@@ -39,6 +39,10 @@ BEAT: Final[Mapping[str, Mapping[str, Any]]] = {
         "task": "audit.prune",
         "schedule": crontab(hour="4", minute="10"),
     },
+    "prune-sessions-of-agents": {
+        "task": "agents.prune_sessions",
+        "schedule": crontab(hour="4", minute="20"),
+    },
     "prune-data": {
         "task": "workspace.prune_data",
         "schedule": crontab(hour="4", minute="30"),

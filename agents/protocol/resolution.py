@@ -7,9 +7,13 @@ permissions.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from agents.protocol.requests import InvalidRequest, Message
+
+# The results of calls that were interrupted, and of those that were not made.
+UNKNOWN_RESULT: Final = "The result is unknown: the call was interrupted."
+NOT_MADE: Final = "The call was not made: the turn had reached its limit."
 
 
 @dataclass(frozen=True, slots=True)

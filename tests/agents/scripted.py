@@ -12,6 +12,7 @@ from agents.loop import Limits
 from agents.models import LanguageModel
 from agents.models_port import Answered, Complete, Model, ModelFailed, ModelRequest, Usage
 from agents.protocol.events import Piece, StopReason
+from foundation.limits import Limit
 
 
 def calls(*made: tuple[str, str, dict[str, Any]], text: str = "") -> Complete:
@@ -85,3 +86,4 @@ class Script:
 
 
 FAILED = ModelFailed("The model could not be reached.")
+UNLIMITED = Limit.parse("1000000/m")

@@ -4,7 +4,9 @@ import json
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,59 @@ def test_a_client_that_leaves_early_costs_the_server_nothing(running: Running) -
             with client.stream("PUT", f"{running.url}/session", json=body) as answer:
                 assert answer.status_code == 200
         assert threads_of(running) <= before + 2
+
+
+CALLS_BY_TURN = """
+import json
+from collections import Counter
+from audit.models import ActionExecution
+from agents.models import Session, SessionMessage
+from django.utils import timezone
+# As if the minute of the lease had passed.
+Session.objects.exclude(leased_until=None).update(leased_until=timezone.now())
+rows = ActionExecution.objects.filter(tool="search_docs").values_list("detail", flat=True)
+stored = Counter(
+    (message["toolCallId"], session)
+    for session, message in SessionMessage.objects.values_list("session", "content")
+    if message["role"] == "tool"
+)
+print(json.dumps([Counter(rows), len(stored), max(stored.values(), default=0)]))
+"""
+
+
+def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: Path) -> None:
+    with server.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
+        running = Running(first, json.loads(evaluate(first.env, PREPARE)))
+        begun, killed = threading.Event(), threading.Event()
+
+        def keep_asking() -> None:
+            with httpx2.Client(headers=running.headers, timeout=30) as client:
+                while not killed.is_set():
+                    try:
+                        client.put(f"{running.url}/session", json=BODY)
+                    except httpx2.HTTPError:
+                        return
+                    begun.set()
+
+        with ThreadPoolExecutor(8) as pool:
+            asking = [pool.submit(keep_asking) for _number in range(8)]
+            assert begun.wait(60)
+            first.process.kill()
+            killed.set()
+            for one in asking:
+                one.result()
+        assert first.process.wait(60) == -signal.SIGKILL
+        again = server.started(first.url, tmp_path / "again.log", first.env, "manage.py", "up")
+        with again, httpx2.Client(headers=running.headers, timeout=30) as client:
+            evaluate(first.env, CALLS_BY_TURN)
+            for session_id in client.get(f"{running.url}/sessions").json()["sessions"]:
+                more = {"messages": [{"role": "user", "content": "And what is a token?"}]}
+                answer = client.post(f"{running.url}/session/{session_id}", json=more)
+                assert (answer.status_code, answer.json()["stopReason"]) == (200, "end_turn")
+            rows, stored, most = json.loads(evaluate(first.env, CALLS_BY_TURN))
+            assert (max(rows.values()), most) == (1, 1)
+            # Every call has its row: what has a result, and what was interrupted.
+            assert sum(rows.values()) >= stored - 8
 
 
 def test_no_session_is_lost_or_unreadable_after_kill_9(tmp_path: Path) -> None:

@@ -126,7 +126,9 @@ def test_a_session_that_cannot_be_is_refused_with_a_sentence(
 
 def test_only_one_turn_runs_at_a_time(app: Application, script: Script) -> None:
     session_id = app.create(agent="scripted").session_id
-    Session.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
+    running = SessionTurn.objects.get().pk
+    until = timezone.now() + timedelta(minutes=1)
+    Session.objects.update(turn_id=running, leased_until=until)
     answer = app.turn(session_id, says("Hi"))
     assert (answer.status, answer.error) == (409, "Another turn of this session is running.")
     Session.objects.update(leased_until=timezone.now() - timedelta(seconds=1))

@@ -8,9 +8,10 @@ from django.db.models import F
 from django.test import Client as Http
 from django.utils import timezone
 
-from agents.models import LanguageModel
+from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
+from foundation.ids import uuid7
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
 from oauth.grants import tokens
 from oauth.models import Grant
@@ -129,13 +130,24 @@ def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
         FeatureFlag.objects.create(organization=place, name=f"{name}_flag", enabled=True),
         agent,
         DataImport.objects.create(organization=place, kind="customers", file_name=f"{name}.csv"),
-        LanguageModel.objects.create(
-            organization=place, provider="anthropic", model=f"{name} model", sealed=b"x"
-        ),
+        *agent_rows(name, place),
         *gateway_rows(name, consent),
         *people_rows(name, place),
     ]
     return {**recorded(name, consent), **{type(row): row for row in rows}}
+
+
+def agent_rows(name: str, place: Organization) -> list[models.Model]:
+    """A language model, and a session with a turn."""
+    model = LanguageModel.objects.create(
+        organization=place, provider="anthropic", model=f"{name} model", sealed=b"x"
+    )
+    session = Session.objects.create(organization=place, key_id=uuid7(), agent=f"{name} agent")
+    turn = SessionTurn.objects.create(session=session, model=f"{name} model")
+    definition = AgentDefinition.objects.create(
+        organization=place, name=f"{name}-agent", title=f"{name} agent", instructions=name
+    )
+    return [model, session, turn, definition]
 
 
 def gateway_rows(name: str, consent: Consent) -> list[models.Model]:

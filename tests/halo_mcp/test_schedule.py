@@ -20,6 +20,7 @@ EVERY_DAY_AT = {
     "people.prune_data_use": "03:50",
     "console.prune_sessions": "03:55",
     "audit.prune": "04:10",
+    "agents.prune_sessions": "04:20",
     "workspace.prune_data": "04:30",
 }
 EVERY = {
