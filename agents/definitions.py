@@ -18,7 +18,8 @@ from tools_registry import registry
 from tools_registry.api import Tool
 from workspace.models import User
 
-NOBODY: Final = UUID(int=0)
+# An id that no organization has: for a form that has no organization yet.
+NO_ORGANIZATION: Final = UUID(int=0)
 # Of the agents that come with the product (semantic versioning).
 VERSION: Final = "1.0.0"
 
@@ -127,7 +128,7 @@ def of_organization(organization_id: UUID) -> Mapping[str, Agent]:
 
 def tool_names(organization_id: UUID | None) -> list[str]:
     """Returns the names of all tools that an agent may have, whatever a key may use of them."""
-    found = registry.WORKSPACE_CATALOGUE.tools(organization_id or NOBODY)
+    found = registry.WORKSPACE_CATALOGUE.tools(organization_id or NO_ORGANIZATION)
     return sorted(registry.under_alias(tool).name for tool in found if not tool.destructive)
 
 

@@ -216,11 +216,12 @@ class _Rows:
 
     def __init__(self, started: Started, in_thread: Any) -> None:
         self._session, self._turn = started.session_id, started.turn_id
+        self._budget = started.running.limits.history_tokens
         self._in_thread = in_thread
 
     async def history(self) -> tuple[Sequence[Message], Sequence[Mapping[str, Any] | None]]:
         found: tuple[list[Message], list[Mapping[str, Any] | None]] = await self._in_thread(
-            partial(sessions.remembered, self._session)
+            partial(sessions.remembered, self._session, self._budget)
         )
         return found
 

@@ -17,10 +17,12 @@ from agents import callers, definitions, language_models, sessions
 from agents.callers import SURFACE
 from agents.definitions import Agent
 from agents.language_models import BudgetUsed
+from agents.loop import Limits
 from agents.loop import Turn as RunningTurn
 from agents.models import Session, SessionTurn
 from agents.models_port import Model
 from agents.protocol import requests, resolution
+from agents.protocol.compaction import compacted
 from agents.protocol.requests import ClientTool, InvalidRequest, ServerTool, StreamMode, Turn
 from agents.protocol.resolution import Resolved, ToolCall
 from agents.replies import Refused, Reply
@@ -137,6 +139,8 @@ def list_sessions(request: Request, who: Principal) -> Reply:
 def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
     session = _session(who, session_id)
     history = sessions.messages(session.pk)
+    agent = definitions.of_organization(who.organization_id).get(session.agent)
+    budget = (agent.limits if agent is not None else Limits()).history_tokens
     return Reply(
         200,
         {
@@ -147,7 +151,7 @@ def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
                 "options": session.options,
             },
             "tools": session.client_tools,
-            "history": {"compacted": history, "full": history},
+            "history": {"compacted": compacted(history, budget), "full": history},
         },
     )
 

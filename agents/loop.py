@@ -41,12 +41,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one turn of an agent may take at most."""
+    """What one turn of an agent may take at most, and how much history its model reads."""
 
     steps: int = 10
     tool_calls: int = 40
     tokens: int = 200_000
     seconds: float = 300
+    history_tokens: int = 60_000
 
 
 class Journal(Protocol):

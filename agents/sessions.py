@@ -20,6 +20,7 @@ from django.utils import timezone
 from agents.loop import INTERRUPTED
 from agents.models import Session, SessionMessage, SessionTurn
 from agents.models_port import Complete, Usage
+from agents.protocol.compaction import compacted_places
 from agents.protocol.events import Stopped, StopReason
 from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
 from agents.protocol.resolution import UNKNOWN_RESULT, Resolved, ToolCall, pending
@@ -97,11 +98,15 @@ def messages(session_id: str) -> list[Message]:
     return list(rows.values_list("content", flat=True))
 
 
-def remembered(session_id: str) -> tuple[list[Message], list[Mapping[str, Any] | None]]:
-    """Returns the history of a session for its model, with the state of each message."""
+def remembered(
+    session_id: str, budget: int
+) -> tuple[list[Message], list[Mapping[str, Any] | None]]:
+    """Returns the compacted history of a session, with the state of each message."""
     rows = SessionMessage.objects.filter(session=session_id).order_by("position")
     found = list(rows.values_list("content", "state"))
-    return [content for content, _state in found], [state for _content, state in found]
+    kept = compacted_places([content for content, _state in found], budget)
+    states = [None if place is None else found[place][1] for _message, place in kept]
+    return [message for message, _place in kept], states
 
 
 def digest(body: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A language model on this computer that speaks the wires of Anthropic and of OpenAI.
+"""A local HTTP server with the APIs of Anthropic and of OpenAI, for tests of language models.
 
 It answers with what a test has written down, one response after the other.
 """

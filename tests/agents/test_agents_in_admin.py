@@ -10,19 +10,10 @@ from audit.models import SecurityEvent
 from tests.agents import application
 from tests.agents.application import Application, says
 from workspace import organizations
-from workspace.models import Membership, Role, User
+from workspace.models import User
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/agents/agentdefinition/"
-
-
-@pytest.fixture
-def browser(app: Application) -> Client:
-    """An admin of the organization, who is signed in."""
-    browser = Client()
-    role = Membership.objects.get(organization=app.organization, role=Role.SUPER_ADMIN)
-    browser.force_login(role.user)
-    return browser
 
 
 def form(app: Application, **given: Any) -> dict[str, Any]:

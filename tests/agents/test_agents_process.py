@@ -15,24 +15,12 @@ import httpx2
 import pytest
 
 from aap_conformance import command_line
+from tests.agents.real_server import PREPARE
 from tests.drivers import server
 from tests.drivers.server import Server, evaluate
 
 pytestmark = [pytest.mark.process]
 
-PREPARE = """
-import json
-from documentation import index
-from django.conf import settings
-from oauth import server_keys
-from oauth.models import KeyKind
-from workspace import organizations
-from workspace.models import User
-index.refresh(settings.HALO_DOCS_SOURCE)
-office = organizations.found("Agents", owner=User.objects.create_user("agents@example.com"))
-row = server_keys.unsaved(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
-print(json.dumps(server_keys.issue(row, user=None, address="").secret))
-"""
 BODY = {
     "agent": {"name": "documentation", "tools": [{"name": "search_docs", "trust": True}]},
     "messages": [{"role": "user", "content": "How do scopes work?"}],

@@ -12,20 +12,10 @@ from audit.models import SecurityEvent
 from tests.agents import provider_server
 from tests.agents.application import Application
 from tests.agents.provider_server import Fails, Provider
-from workspace.models import Membership, Role
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/agents/languagemodel/"
 KEY = "sk-the-key"
-
-
-@pytest.fixture
-def browser(app: Application) -> Client:
-    """An admin of the organization, who is signed in."""
-    browser = Client()
-    role = Membership.objects.get(organization=app.organization, role=Role.SUPER_ADMIN)
-    browser.force_login(role.user)
-    return browser
 
 
 @pytest.fixture

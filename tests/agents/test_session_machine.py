@@ -42,7 +42,7 @@ JUNK: tuple[Any, ...] = (
     7,
     None,
 )
-# What a message resolves: a waiting call, by its place, or a call that nobody has made.
+# The index of the waiting call that a message resolves. An index without a call: an unknown id.
 PLACES = st.integers(min_value=0, max_value=4)
 
 
