@@ -4,7 +4,7 @@ A key is entered, checked and replaced; no page shows it, nor what was said in a
 """
 
 import asyncio
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -16,11 +16,17 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import definitions, language_models
 from agents.language_models import InvalidAddress
-from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
+from agents.models import AgentDefinition, AgentOption, LanguageModel, Session, SessionTurn
 from agents.models_port import ModelFailed
+from audit import record
 from foundation.sealing import SealBroken
 from oauth.endpoints import replies
-from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin
+from workspace.administration.scoped import (
+    LabelledFormSet,
+    ReadOnlyAdmin,
+    ScopedAdmin,
+    ScopedInline,
+)
 from workspace.models import User
 
 MAX_KEY_LENGTH = 1_000
@@ -52,7 +58,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_key(self) -> str:
         key = str(self.cleaned_data["key"])
-        if not (key.isascii() and key.isprintable()) or " " in key:
+        if not language_models.is_key(key):
             raise forms.ValidationError(_("Enter a key of visible ASCII characters."))
         return key
 
@@ -68,9 +74,42 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         return given
 
 
-@admin.register(LanguageModel)
-class LanguageModelAdmin(ScopedAdmin):
+class RecordedAdmin(ScopedAdmin):
+    """Pages of an organization's rows, whose changes are security events."""
+
     organization_lookup = "organization"
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        super().save_related(request, form, formsets, change)
+        names = [*form.changed_data, *(one.prefix for one in formsets if one.has_changed())]
+        self._record(request, form.instance, ", ".join(names) if change else "added")
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with transaction.atomic():
+            self._record(request, obj, "deleted")
+            obj.delete()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for row in queryset:
+            self.delete_model(request, row)
+
+    def _record(self, request: HttpRequest, row: Any, change: str) -> None:
+        kind = {
+            LanguageModel: "language_model_changed",
+            AgentDefinition: "agent_definition_changed",
+        }[type(row)]
+        record.security_event(
+            kind,
+            address=replies.address_of(request),
+            subject=str(row.pk),
+            organization_id=str(row.organization_id),
+            user_id=str(cast("User", request.user).pk),
+            detail=f"{row}: {change}"[:500],
+        )
+
+
+@admin.register(LanguageModel)
+class LanguageModelAdmin(RecordedAdmin):
     deferred = ("sealed",)
     form = LanguageModelForm
     list_display = ("model", "organization", "provider", "is_used", "daily_budget", "updated_at")
@@ -87,21 +126,9 @@ class LanguageModelAdmin(ScopedAdmin):
         return ("organization", "updated_at") if obj else ("updated_at",)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
-        with transaction.atomic():
-            if key := form.cleaned_data["key"]:
-                language_models.seal_key(obj, key)
-            obj.save()
-            names = ", ".join(form.changed_data) if change else "added"
-            language_models.recorded(names, obj, *_by(request))
-
-    def delete_model(self, request: HttpRequest, obj: LanguageModel) -> None:
-        with transaction.atomic():
-            language_models.recorded("deleted", obj, *_by(request))
-            obj.delete()
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[LanguageModel]) -> None:
-        for row in queryset:
-            self.delete_model(request, row)
+        if key := form.cleaned_data["key"]:
+            language_models.seal_key(obj, key)
+        super().save_model(request, obj, form, change)
 
     @admin.action(description=_("Send a test request"), permissions=["change"])
     def send_test_request(self, request: HttpRequest, queryset: QuerySet[LanguageModel]) -> None:
@@ -111,7 +138,8 @@ class LanguageModelAdmin(ScopedAdmin):
 
         for row in queryset:
             try:
-                tokens = asyncio.run(providers.test_request(providers.of_row(row))).tokens
+                model = providers.of_row(row, language_models.key_of(row))
+                tokens = asyncio.run(providers.test_request(model)).tokens
             except ModelFailed as failed:
                 self.message_user(request, f"“{row.model}”: {failed}", messages.ERROR)
             except SealBroken:
@@ -154,9 +182,64 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
         return name
 
 
+class AgentOptionForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An option. What sessions hold of it depends on its name and its type, which are fixed."""
+
+    class Meta:
+        model = AgentOption
+        fields = ("name", "title", "description", "type", "choices", "default")
+        widgets: ClassVar[dict[str, Any]] = {"choices": forms.Textarea(attrs={"rows": 3})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if kwargs.get("instance") is not None:
+            self.fields["name"].disabled = self.fields["type"].disabled = True
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        if name == definitions.QUOTES.name:
+            raise forms.ValidationError(_("Every agent has an option of this name."))
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        kind, default = given.get("type"), given.get("default", "")
+        listed = AgentOption(choices=given.get("choices", "")).listed
+        if kind == AgentOption.Type.SELECT:
+            if not listed:
+                self.add_error("choices", _("Enter the choices, one in each line."))
+            elif default not in listed:
+                self.add_error("default", _("Enter one of the choices."))
+        elif listed:
+            self.add_error("choices", _("Only a list has choices."))
+        if kind == AgentOption.Type.SECRET and default:
+            self.add_error("default", _("A key has no default."))
+        return given
+
+
+class AgentOptionFormSet(LabelledFormSet):
+    """The options of one agent; the database takes one key among them."""
+
+    def clean(self) -> None:
+        super().clean()
+        kept = [form for form in self.forms if form not in self.deleted_forms]
+        secret = AgentOption.Type.SECRET
+        keys = [form for form in kept if form.cleaned_data.get("type") == secret]
+        for form in keys[1:]:
+            form.add_error("type", _("The agent has another option for a key."))
+
+
+class AgentOptionInline(ScopedInline):
+    model = AgentOption
+    form = AgentOptionForm
+    formset = AgentOptionFormSet
+    organization_lookup = "agent__organization"
+    extra = 0
+
+
 @admin.register(AgentDefinition)
-class AgentDefinitionAdmin(ScopedAdmin):
-    organization_lookup = "organization"
+class AgentDefinitionAdmin(RecordedAdmin):
+    inlines = (AgentOptionInline,)
     deferred = ("instructions",)
     form = AgentDefinitionForm
     list_display = ("name", "title", "organization", "version", "is_enabled", "updated_at")
@@ -175,28 +258,13 @@ class AgentDefinitionAdmin(ScopedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
         return ("organization",) if obj else ()
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
-        with transaction.atomic():
-            obj.save()
-            names = ", ".join(form.changed_data) if change else "added"
-            definitions.recorded(names, obj, *_by(request))
-
-    def delete_model(self, request: HttpRequest, obj: AgentDefinition) -> None:
-        with transaction.atomic():
-            definitions.recorded("deleted", obj, *_by(request))
-            obj.delete()
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[AgentDefinition]) -> None:
-        for row in queryset:
-            self.delete_model(request, row)
-
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
     """Sessions without what was said in them."""
 
     organization_lookup = "organization"
-    deferred = ("options", "client_tools")
+    deferred = ("options", "sealed_options", "client_tools")
     list_display = ("id", "organization", "agent", "created_at", "updated_at")
     list_filter = ("agent", "organization", "updated_at")
     list_select_related = ("organization",)
@@ -220,14 +288,9 @@ class SessionTurnAdmin(ReadOnlyAdmin):
     search_fields = ("=session__id",)
     fields = (
         *("session", "model", "started_at", "ended_at", "stop_reason", "error"),
-        *("input_tokens", "output_tokens", "is_measured", "cost"),
+        *("input_tokens", "output_tokens", "is_measured", "cost", "has_own_key"),
     )
 
     @admin.display(description=_("cost, USD"), ordering="cost_micros")
     def cost(self, turn: SessionTurn) -> str:
         return f"{turn.cost_micros / language_models.MICROS:.4f}"
-
-
-def _by(request: HttpRequest) -> tuple[User, str]:
-    """Who changes something, and from which address."""
-    return cast("User", request.user), replies.address_of(request)

@@ -4,48 +4,25 @@ Two come with the product: one that answers from the documentation, and the orga
 whose action toggles gate what agents may do. Admins define others.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, cast
 from uuid import UUID
 
+from agents import language_models
 from agents.loop import Limits
-from agents.models import AgentDefinition, LanguageModel
+from agents.models import AgentDefinition, AgentOption, LanguageModel
 from agents.models_port import Model
 from agents.offline import OfflineModel
-from audit import record
+from agents.protocol.options import Option, OptionType
 from tools_registry import registry
 from tools_registry.api import Tool
-from workspace.models import User
 
 # An id that no organization has: for a form that has no organization yet.
 NO_ORGANIZATION: Final = UUID(int=0)
 # Of the agents that come with the product (semantic versioning).
 VERSION: Final = "1.0.0"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """What a client may set. Values are texts."""
-
-    name: str
-    title: str
-    description: str
-    type: Literal["text", "select"] = "text"
-    options: Sequence[str] = ()
-    default: str = ""
-
-    @property
-    def described(self) -> dict[str, Any]:
-        listed = {"options": list(self.options)} if self.type == "select" else {}
-        return {
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "type": self.type,
-            **listed,
-            "default": self.default,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +44,36 @@ class Agent:
         is_named = not self.tools or tool.name in self.tools
         return is_named and (not self.scopes or tool.scope in self.scopes)
 
-    def model(self, row: LanguageModel | None) -> Model:
+    @property
+    def key_option(self) -> str:
+        """The option in which applications send a key of their own for the language model."""
+        return next((option.name for option in self.options if option.type == "secret"), "")
+
+    def instructed(self, values: Mapping[str, str]) -> str:
+        """Returns the instructions, with the values of the options that the model reads."""
+        lines = [
+            f"- {option.name}: {json.dumps(values.get(option.name, option.default))}"
+            for option in self.options
+            if option.is_for_model and option.type != "secret"
+        ]
+        return "\n".join((self.instructions, *((OPTIONS_SET, *lines) if lines else ())))
+
+    def model(self, row: LanguageModel | None, secrets: Mapping[str, str]) -> Model:
         """Returns the organization's language model, or a search where it has none.
 
-        Raises SealBroken.
+        An agent with a key option uses the application's key, and never the organization's. Raises
+        SealBroken.
         """
         if row is None:
             return OfflineModel()
         # The clients of providers take seconds to load, which only their users are to wait for.
         from agents import providers  # noqa: PLC0415
 
-        return providers.of_row(row)
+        key = secrets[self.key_option] if self.key_option else language_models.key_of(row)
+        return providers.of_row(row, key)
 
 
+OPTIONS_SET: Final = "\nOptions that the application has set:"
 # How much of what it found the offline model quotes.
 QUOTES: Final = Option(
     name="quotes",
@@ -88,6 +82,7 @@ QUOTES: Final = Option(
     type="select",
     options=("1", "3", "5"),
     default="3",
+    is_for_model=False,
 )
 CAPABILITIES: Final[Mapping[str, Any]] = {
     "history": {"compacted": {}, "full": {}},
@@ -122,7 +117,7 @@ ALL: Final[Mapping[str, Agent]] = {one.name: one for one in (DOCUMENTATION, ASK_
 def of_organization(organization_id: UUID) -> Mapping[str, Agent]:
     """Returns the agents of an organization by name: those of the product, and its own."""
     rows = AgentDefinition.objects.filter(organization=organization_id, is_enabled=True)
-    own = [_of_row(row) for row in rows.order_by("name")]
+    own = [_of_row(row) for row in rows.order_by("name").prefetch_related("options")]
     return {**ALL, **{one.name: one for one in own}}
 
 
@@ -130,18 +125,6 @@ def tool_names(organization_id: UUID | None) -> list[str]:
     """Returns the names of all tools that an agent may have, whatever a key may use of them."""
     found = registry.WORKSPACE_CATALOGUE.tools(organization_id or NO_ORGANIZATION)
     return sorted(registry.under_alias(tool).name for tool in found if not tool.destructive)
-
-
-def recorded(change: str, row: AgentDefinition, by: User, address: str) -> None:
-    """Records that an agent was added, changed or deleted."""
-    record.security_event(
-        "agent_definition_changed",
-        address=address,
-        subject=str(row.pk),
-        organization_id=str(row.organization_id),
-        user_id=str(by.pk),
-        detail=f"{row.name}: {change}"[:500],
-    )
 
 
 def _of_row(row: AgentDefinition) -> Agent:
@@ -152,8 +135,19 @@ def _of_row(row: AgentDefinition) -> Agent:
         description=row.description,
         instructions=row.instructions,
         tools=frozenset(row.tools),
-        options=(QUOTES,),
+        options=(QUOTES, *(_option_of_row(one) for one in row.options.all())),
         limits=Limits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
+    )
+
+
+def _option_of_row(row: AgentOption) -> Option:
+    return Option(
+        name=row.name,
+        title=row.title,
+        description=row.description,
+        type=cast("OptionType", row.type),
+        options=row.listed,
+        default=row.default,
     )
 
 

@@ -21,8 +21,9 @@ from agents.loop import Limits
 from agents.loop import Turn as RunningTurn
 from agents.models import Session, SessionTurn
 from agents.models_port import Model
-from agents.protocol import requests, resolution
+from agents.protocol import options, requests, resolution
 from agents.protocol.compaction import compacted
+from agents.protocol.options import Chosen
 from agents.protocol.requests import ClientTool, InvalidRequest, ServerTool, StreamMode, Turn
 from agents.protocol.resolution import Resolved, ToolCall
 from agents.replies import Refused, Reply
@@ -64,6 +65,7 @@ class Allowed:
     principal: Principal
     model: Model
     tools: Mapping[str, Tool]
+    has_own_key: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +150,7 @@ def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
             "agent": {
                 "name": session.agent,
                 "tools": session.tools,
-                "options": session.options,
+                "options": options.shown(agent.options if agent else (), session.options),
             },
             "tools": session.client_tools,
             "history": {"compacted": compacted(history, budget), "full": history},
@@ -166,12 +168,13 @@ def create_session(request: Request, who: Principal) -> Started:
     agent = definitions.of_organization(who.organization_id).get(name)
     if agent is None:
         raise InvalidRequest(f"There is no agent {name!r}. GET /meta lists them.")
-    allowed = _allowed(agent, who)
-    options = _options(agent, turn.options or {})
+    chosen = options.chosen(agent.options, turn.options or {})
+    turn = replace(turn, options={**options.defaults(agent.options), **chosen.shown})
+    allowed = _allowed(agent, who, chosen.secrets)
     _require_known(turn, allowed)
     if resolution.pending(turn.messages[:-1]):
         raise InvalidRequest("The history ends with calls that have no result.")
-    session, row = sessions.create(_owner(who), agent.name, turn, options, allowed.model.name)
+    session, row = sessions.create(_owner(who), agent.name, turn, _sent(allowed, chosen))
     return _started(session, row, turn.stream, allowed, ())
 
 
@@ -183,8 +186,9 @@ def continue_session(request: Request, who: Principal, session_id: str) -> Start
     body = _parsed(request)
     turn = requests.new_turn(body)
     key = _idempotency_key(request)
-    allowed = _allowed(agent, who)
-    turn = replace(turn, options=_known_options(agent, turn.options))
+    chosen = options.chosen(agent.options, turn.options or {})
+    turn = replace(turn, options=chosen.shown)
+    allowed = _allowed(agent, who, {**sessions.secrets_of(session), **chosen.secrets})
     _require_known(turn, allowed)
 
     def resolve(session: Session, waiting: list[ToolCall]) -> list[Resolved]:
@@ -192,7 +196,7 @@ def continue_session(request: Request, who: Principal, session_id: str) -> Start
         return resolution.resolve(waiting, turn.messages, own.__contains__)
 
     try:
-        sent = Sent(allowed.model.name, key, sessions.digest(body))
+        sent = replace(_sent(allowed, chosen), key=key, digest=sessions.digest(body))
         session, row, resolved = sessions.begin(session.pk, turn, sent, resolve)
     except Session.DoesNotExist:
         raise _no_session() from None
@@ -203,13 +207,20 @@ def continue_session(request: Request, who: Principal, session_id: str) -> Start
     return _started(session, row, turn.stream, allowed, resolved, is_new=False)
 
 
-def _allowed(agent: Agent, who: Principal) -> Allowed:
-    """What the key may use. Raises Refused if the organization's language model cannot be used."""
+def _allowed(agent: Agent, who: Principal, secrets: Mapping[str, str]) -> Allowed:
+    """What the key may use of an agent, with these secret options.
+
+    Raises Refused if the organization's language model cannot be used, and InvalidRequest if its
+    applications use keys of their own, and this one has sent none.
+    """
     row = language_models.used_by(who.organization_id)
+    has_own_key = row is not None and bool(agent.key_option)
+    if has_own_key:
+        _require_key(agent.key_option, secrets)
     try:
-        if row is not None:
+        if row is not None and not has_own_key:
             language_models.require_budget(row)
-        model = agent.model(row)
+        model = agent.model(row, secrets)
     except BudgetUsed as used:
         message = "The budget of the day for the language model is used up."
         raise Refused(429, message, {"Retry-After": str(used.seconds)}) from None
@@ -217,7 +228,20 @@ def _allowed(agent: Agent, who: Principal) -> Allowed:
         log.exception("language_model_key_unreadable")
         raise Refused(503, "The key of the language model cannot be read.") from None
     tools = {one.name: one for one in _tools(who) if agent.may_have(one)}
-    return Allowed(agent, who, model, tools)
+    return Allowed(agent, who, model, tools, has_own_key)
+
+
+def _require_key(option: str, secrets: Mapping[str, str]) -> None:
+    key = secrets.get(option, "")
+    if not key:
+        message = f"agent.options.{option} must be your own key for the language model."
+        raise InvalidRequest(message)
+    if not language_models.is_key(key):
+        raise InvalidRequest(f"agent.options.{option} must be of visible ASCII characters.")
+
+
+def _sent(allowed: Allowed, chosen: Chosen) -> Sent:
+    return Sent(allowed.model.name, chosen.secrets, allowed.has_own_key)
 
 
 def _started(
@@ -231,7 +255,7 @@ def _started(
 ) -> Started:
     running = RunningTurn(
         model=allowed.model,
-        instructions=allowed.agent.instructions,
+        instructions=allowed.agent.instructed(session.options),
         options=dict(session.options),
         limits=allowed.agent.limits,
         resolved=resolved,
@@ -289,26 +313,6 @@ def _require_known(turn: Turn, allowed: Allowed) -> None:
     for client_tool in turn.client_tools or ():
         if client_tool.name in allowed.tools:
             raise InvalidRequest(f"The agent has a tool {client_tool.name!r} already.")
-
-
-def _options(agent: Agent, given: Mapping[str, str]) -> dict[str, str]:
-    """The options of a new session: the defaults, and what the client sets."""
-    defaults = {option.name: option.default for option in agent.options}
-    return defaults | (_known_options(agent, given) or {})
-
-
-def _known_options(agent: Agent, given: Mapping[str, str] | None) -> dict[str, str] | None:
-    if given is None:
-        return None
-    by_name = {option.name: option for option in agent.options}
-    for name, value in given.items():
-        option = by_name.get(name)
-        if option is None:
-            raise InvalidRequest(f"The agent has no option {name!r}.")
-        if option.type == "select" and value not in option.options:
-            known = ", ".join(option.options)
-            raise InvalidRequest(f"agent.options.{name} must be one of: {known}.")
-    return dict(given)
 
 
 def _idempotency_key(request: Request) -> str:

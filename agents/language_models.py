@@ -10,12 +10,10 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from agents.models import LanguageModel, SessionTurn
-from audit import record
 from foundation import sealing
 from foundation.outbound import OutboundError, Policy, vet
 from foundation.outbound.policy import usual_ports
 from foundation.resealing import Column
-from workspace.models import User
 
 CONTEXT: Final = "agents.language_model"
 MICROS: Final = 1_000_000
@@ -55,7 +53,7 @@ def require_budget(row: LanguageModel) -> None:
     now = timezone.now().astimezone(UTC)
     today = datetime(now.year, now.month, now.day, tzinfo=UTC)
     turns = SessionTurn.objects.filter(
-        session__organization=row.organization_id, started_at__gte=today
+        session__organization=row.organization_id, started_at__gte=today, has_own_key=False
     )
     spent = turns.aggregate(micros=Sum("cost_micros"))["micros"] or 0
     if spent >= row.daily_budget * MICROS:
@@ -87,16 +85,9 @@ def policy_for(url: str) -> Policy:
     return limits.naming(parts, settings.HALO_AGENTS_PRIVATE_HOSTS)
 
 
-def recorded(change: str, row: LanguageModel, by: User, address: str) -> None:
-    """Records that a model was added, changed or deleted."""
-    record.security_event(
-        "language_model_changed",
-        address=address,
-        subject=str(row.pk),
-        organization_id=str(row.organization_id),
-        user_id=str(by.pk),
-        detail=f"{row.model}: {change}"[:500],
-    )
+def is_key(text: str) -> bool:
+    """Whether a text can be sent as a key: visible ASCII characters."""
+    return text.isascii() and text.isprintable() and " " not in text
 
 
 def _context(row: LanguageModel) -> bytes:

@@ -162,6 +162,59 @@ class AgentDefinition(models.Model):
         return self.name
 
 
+class AgentOption(models.Model):
+    """What applications may set for an agent of an organization."""
+
+    class Type(models.TextChoices):
+        TEXT = "text", _("text")
+        SELECT = "select", _("choice from a list")
+        SECRET = "secret", _("own key of the application for the language model")
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    agent = models.ForeignKey(AgentDefinition, models.CASCADE, related_name="options")
+    name = models.CharField(
+        _("name"),
+        max_length=64,
+        validators=[
+            RegexValidator(r"^[a-z][a-z0-9_]*\Z", _("Use a-z, 0-9 and _, and begin with a letter."))
+        ],
+        help_text=_("By which applications set it: language."),
+    )
+    title = models.CharField(_("title"), max_length=200)
+    description = models.CharField(_("description"), max_length=1_000, blank=True)
+    type = models.CharField(_("type"), max_length=10, choices=Type.choices, default=Type.TEXT)
+    choices = models.TextField(
+        _("choices"), max_length=10_000, blank=True, help_text=_("Of a list, one in each line.")
+    )
+    default = models.CharField(_("default"), max_length=1_000, blank=True)
+
+    class Meta:
+        verbose_name = _("option")
+        verbose_name_plural = _("options")
+        ordering = ("agent", "id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("agent", "name"),
+                name="agents_option_name",
+                violation_error_message=_("The agent has an option of this name."),
+            ),
+            models.UniqueConstraint(
+                fields=("agent",),
+                condition=models.Q(type="secret"),
+                name="agents_one_own_key",
+                violation_error_message=_("The agent has another option for a key."),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def listed(self) -> list[str]:
+        """The choices of a list."""
+        return [line.strip() for line in self.choices.splitlines() if line.strip()]
+
+
 class Session(models.Model):
     """A conversation of an API key with an agent. What the client last declared is kept."""
 
@@ -171,7 +224,9 @@ class Session(models.Model):
     agent = models.CharField(_("agent"), max_length=100)
     # [{"name", "trust"}], as they are answered.
     tools = models.JSONField(_("tools"), default=list)
+    # As they are answered; the values of secrets are sealed, as JSON by name.
     options = models.JSONField(_("options"), default=dict)
+    sealed_options = models.BinaryField(editable=False, default=bytes)
     client_tools = models.JSONField(_("tools of the application"), default=list)
     # The turn that runs, and until when it has the session.
     turn_id = models.UUIDField(_("running turn"), null=True, editable=False)
@@ -206,6 +261,7 @@ class SessionTurn(models.Model):
     stop_reason = models.CharField(_("stop reason"), max_length=20, blank=True)
     error = models.CharField(_("error"), max_length=500, blank=True)
     model = models.CharField(_("model"), max_length=100, blank=True)
+    has_own_key = models.BooleanField(_("with the application's own key"), default=False)
     input_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
     output_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
     cost_micros = models.PositiveBigIntegerField(_("cost, millionths"), default=0)

@@ -224,13 +224,13 @@ class ProvidedModel:
             return 0
 
 
-def of_row(row: LanguageModel) -> ProvidedModel:
-    """Returns a model with its opened key. Raises SealBroken."""
+def of_row(row: LanguageModel, key: str) -> ProvidedModel:
+    """Returns a model that is used with this key."""
     return ProvidedModel(
         name=row.model,
         provider=row.provider,
         base_url=row.base_url,
-        key=language_models.key_of(row),
+        key=key,
         max_output_tokens=row.max_output_tokens,
         input_price=row.input_price,
         output_price=row.output_price,

@@ -5,14 +5,16 @@ behind: once it has expired, whoever needs the session next ends the turn. What 
 stays, and the result of a call that may have run is unknown: no call is made twice.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
@@ -24,8 +26,13 @@ from agents.protocol.compaction import compacted_places
 from agents.protocol.events import Stopped, StopReason
 from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
 from agents.protocol.resolution import UNKNOWN_RESULT, Resolved, ToolCall, pending
+from foundation import sealing
 from foundation.db.storable import escape_unstorable
+from foundation.resealing import Column
+from foundation.sealing import SealBroken
 from mcp_protocol.json_writer import dumps
+
+log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(seconds=60)
 PAGE: Final = 100
@@ -50,9 +57,11 @@ class AlreadySent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How a turn was requested: the model that it uses, its idempotency key and its digest."""
+    """How a turn was requested: its model, the secret options, its idempotency key and digest."""
 
     model: str
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    has_own_key: bool = False
     key: str = ""
     digest: str = ""
 
@@ -109,25 +118,60 @@ def remembered(
     return [message for message, _place in kept], states
 
 
+def secrets_of(session: Session) -> dict[str, str]:
+    """Returns the secret options of a session; none if the key that sealed them was removed."""
+    if not session.sealed_options:
+        return {}
+    try:
+        opened = sealing.unseal(bytes(session.sealed_options), context=_context(session))
+    except SealBroken:
+        log.warning("session_options_unreadable", session=session.pk)
+        return {}
+    found: dict[str, str] = json.loads(opened)
+    return found
+
+
+def _seal(session: Session, secrets: Mapping[str, str]) -> None:
+    kept = {name: value for name, value in secrets.items() if value}
+    sealed = sealing.seal(dumps(kept), context=_context(session)) if kept else b""
+    session.sealed_options = sealed
+
+
+def _context(session: Session) -> bytes:
+    return f"agents.session:{session.pk}".encode()
+
+
+def _reseal(session: Session, sealed: bytes) -> None:
+    Session.objects.filter(pk=session.pk).update(sealed_options=sealed)
+
+
+SEALED: Final = Column(
+    name="secret options of agent sessions",
+    rows=Session.objects.exclude(sealed_options=b"").all,
+    read=lambda session: bytes(session.sealed_options),
+    write=_reseal,
+    context=_context,
+)
+
+
 def digest(body: Mapping[str, Any]) -> str:
     return sha256(dumps(body)).hexdigest()
 
 
 @transaction.atomic
-def create(
-    owner: Owner, agent: str, turn: Turn, options: Mapping[str, str], model: str
-) -> tuple[Session, SessionTurn]:
+def create(owner: Owner, agent: str, turn: Turn, sent: Sent) -> tuple[Session, SessionTurn]:
     """Stores a session with the history that it begins with, and its first turn."""
     session = Session(
         organization_id=owner.organization_id,
         key_id=owner.key_id,
         agent=agent,
         tools=stored_tools(turn.tools or ()),
-        options=dict(options),
+        options=dict(turn.options or {}),
         client_tools=stored_client_tools(turn.client_tools or ()),
     )
+    _seal(session, sent.secrets)
     session.save(force_insert=True)
-    return session, _begin(session, turn.messages, Sent(model))
+    return session, _begin(session, turn.messages, sent)
 
 
 @transaction.atomic
@@ -150,6 +194,8 @@ def begin(
     if turn.client_tools is not None:
         session.client_tools = stored_client_tools(turn.client_tools)
     session.options |= turn.options or {}
+    if sent.secrets:
+        _seal(session, {**secrets_of(session), **sent.secrets})
     stored = [one for one in turn.messages if one["role"] != "tool_permission"]
     granted = [
         one.call.id for one in resolved if one.permission is not None and one.permission.is_granted
@@ -164,6 +210,7 @@ def _begin(
         session=session,
         granted=list(granted),
         model=sent.model,
+        has_own_key=sent.has_own_key,
         idempotency_key=sent.key,
         request_digest=sent.digest,
     )

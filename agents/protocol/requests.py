@@ -133,6 +133,9 @@ def _require(schema: Mapping[str, Any], value: Any, where: str) -> None:
     for part in error.instance_path:
         place += f"[{part}]" if isinstance(part, int) else f".{part}"
     named = place.removeprefix(".") or "The body"
+    if named.startswith("agent.options."):
+        # The value may be a secret.
+        raise InvalidRequest(f"{named} must be a text of at most {shapes.MAX_OPTION} characters.")
     raise InvalidRequest(f"{named} is invalid: {_shown(error.message)}.")
 
 

@@ -12,6 +12,7 @@ from agents.loop import Limits
 from agents.models import LanguageModel
 from agents.models_port import Answered, Complete, Model, ModelFailed, ModelRequest, Usage
 from agents.protocol.events import Piece, StopReason
+from agents.protocol.options import Option
 from foundation.limits import Limit
 
 
@@ -56,7 +57,7 @@ class Script:
         script = cls()
 
         class Scripted(Agent):
-            def model(self, _row: LanguageModel | None) -> Model:
+            def model(self, _row: LanguageModel | None, _secrets: Any) -> Model:
                 return script
 
         agent = Scripted(
@@ -66,8 +67,8 @@ class Script:
             },
             name="scripted",
             options=(
-                definitions.Option(name="language", title="Language", description="", default="en"),
-                definitions.Option(
+                Option(name="language", title="Language", description="", default="en"),
+                Option(
                     name="size",
                     title="Size",
                     description="",

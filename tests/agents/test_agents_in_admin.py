@@ -30,6 +30,8 @@ def form(app: Application, **given: Any) -> dict[str, Any]:
         "max_tool_calls": "40",
         "max_tokens": "200000",
         "max_seconds": "300",
+        "options-TOTAL_FORMS": "0",
+        "options-INITIAL_FORMS": "0",
     } | given
 
 

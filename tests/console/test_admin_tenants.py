@@ -32,6 +32,7 @@ from workspace.models import (
 MARK = "zweiteorg"
 # What admins change on the page of another row.
 WITHOUT_A_LIST = {
+    "agents.agentoption",
     "workspace.featureflag",
     "workspace.agent",
     "people.personrelationship",

@@ -8,7 +8,7 @@ from django.db.models import F
 from django.test import Client as Http
 from django.utils import timezone
 
-from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
+from agents.models import AgentDefinition, AgentOption, LanguageModel, Session, SessionTurn
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
 from foundation.ids import uuid7
@@ -147,7 +147,8 @@ def agent_rows(name: str, place: Organization) -> list[models.Model]:
     definition = AgentDefinition.objects.create(
         organization=place, name=f"{name}-agent", title=f"{name} agent", instructions=name
     )
-    return [model, session, turn, definition]
+    option = AgentOption.objects.create(agent=definition, name="language", title=f"{name} language")
+    return [model, session, turn, definition, option]
 
 
 def gateway_rows(name: str, consent: Consent) -> list[models.Model]:

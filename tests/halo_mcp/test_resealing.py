@@ -10,8 +10,8 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db.models import BinaryField
 
-from agents import language_models
-from agents.models import LanguageModel
+from agents import language_models, sessions
+from agents.models import LanguageModel, Session
 from console.account.second_factors import SecondFactorAdapter
 from foundation import resealing, sealing
 from foundation.ids import uuid7
@@ -35,6 +35,7 @@ RESEALED = {
     "tools_registry.Credential.sealed",
     "gateway.UpstreamCredential.sealed",
     "agents.LanguageModel.sealed",
+    "agents.Session.sealed_options",
 }
 
 
@@ -67,6 +68,10 @@ def kept(grant: Grant) -> list[Authenticator]:
     model = LanguageModel(organization=grant.organization, provider="openai", model="gpt")
     language_models.seal_key(model, SECRET)
     model.save()
+    session = Session(organization=grant.organization, key_id=uuid7(), agent="support")
+    context = f"agents.session:{session.pk}".encode()
+    session.sealed_options = sealing.seal(b'{"key": "%b"}' % SECRET.encode(), context=context)
+    session.save()
     return [
         keep_a_factor(grant.user, Authenticator.Type.TOTP, "secret", "JBSWY3DP"),
         keep_a_factor(grant.user, Authenticator.Type.RECOVERY_CODES, "seed", "5eed"),
@@ -79,12 +84,13 @@ def test_everything_opens_once_the_old_key_is_gone(
     secret = organizations.identity_secret(grant.organization)
     old, new = settings.HALO_SEALING_KEYS[0], sealing.new_key()
     settings.HALO_SEALING_KEYS = [new, old]
-    assert reseal() == as_counted((1, 0), (2, 0), (1, 0), (0, 0), (1, 0))
+    assert reseal() == as_counted((1, 0), (2, 0), (1, 0), (0, 0), (1, 0), (1, 0))
     settings.HALO_SEALING_KEYS = [new]
     organization = Organization.objects.get(pk=grant.organization.pk)
     assert organizations.identity_secret(organization) == secret
     assert credentials.opened(Credential.objects.get()) == SECRET
     assert language_models.key_of(LanguageModel.objects.get()) == SECRET
+    assert sessions.secrets_of(Session.objects.get()) == {"key": SECRET}
     app, codes = (Authenticator.objects.get(pk=row.pk) for row in kept)
     assert SecondFactorAdapter().decrypt(app.data["secret"]) == "JBSWY3DP"
     assert SecondFactorAdapter().decrypt(codes.data["seed"]) == "5eed"
@@ -96,7 +102,7 @@ def test_running_it_again_changes_nothing(settings: Any) -> None:
     settings.HALO_SEALING_KEYS = [sealing.new_key(), *settings.HALO_SEALING_KEYS]
     reseal()
     sealed = bytes(Credential.objects.get().sealed)
-    assert reseal() == as_counted((0, 1), (0, 2), (0, 1), (0, 0), (0, 1))
+    assert reseal() == as_counted((0, 1), (0, 2), (0, 1), (0, 0), (0, 1), (0, 1))
     assert bytes(Credential.objects.get().sealed) == sealed
 
 
@@ -117,7 +123,7 @@ def test_passkeys_hold_nothing_sealed_and_are_left_alone(grant: Grant) -> None:
     key = Authenticator.objects.create(
         user=grant.user, type=Authenticator.Type.WEBAUTHN, data={"name": "x"}
     )
-    assert reseal() == as_counted((0, 1), (0, 0), (0, 0), (0, 0), (0, 0))
+    assert reseal() == as_counted((0, 1), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0))
     key.refresh_from_db()
     assert key.data == {"name": "x"}
 
@@ -132,7 +138,7 @@ def test_it_goes_through_more_rows_than_a_batch(
         )
         credentials.store(mode, SECRET)
     settings.HALO_SEALING_KEYS = [sealing.new_key(), *settings.HALO_SEALING_KEYS]
-    assert reseal() == as_counted((1, 0), (0, 0), (5, 0), (0, 0), (0, 0))
+    assert reseal() == as_counted((1, 0), (0, 0), (5, 0), (0, 0), (0, 0), (0, 0))
 
 
 # Binary columns that hold no secret.

@@ -50,6 +50,7 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "gateway.plan": ("view",),
     "gateway.monthlyusage": ("view",),
     "agents.agentdefinition": VERBS,
+    "agents.agentoption": VERBS,
     "agents.languagemodel": VERBS,
     "agents.session": ("view",),
     "agents.sessionturn": ("view",),

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import language_models
+from agents import language_models, sessions
 from console.account import second_factors
 from foundation import resealing
 from foundation.resealing import Column
@@ -18,6 +18,7 @@ COLUMNS: Final[tuple[Column, ...]] = (
     credentials.SEALED,
     upstream.SEALED,
     language_models.SEALED,
+    sessions.SEALED,
 )
 
 
