@@ -159,21 +159,36 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.CheckboxSelectMultiple,
         help_text=_("None for every tool that a key may use."),
     )
+    approval_tools = forms.MultipleChoiceField(
+        label=_("Tools that need an approval"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Each of their calls waits until an admin approves it."),
+    )
 
     class Meta:
         model = AgentDefinition
         fields = (
             *("organization", "name", "title", "version", "description", "instructions"),
-            *("tools", "is_enabled", "max_steps", "max_tool_calls", "max_tokens", "max_seconds"),
+            *(
+                "tools",
+                "approval_tools",
+                "is_enabled",
+                "max_steps",
+                "max_tool_calls",
+                "max_tokens",
+                "max_seconds",
+            ),
         )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         known = definitions.tool_names(self.instance.organization_id)
-        # A tool that is gone stays ticked, and can be unticked.
-        names = sorted({*known, *self.instance.tools})
-        field = cast("forms.MultipleChoiceField", self.fields["tools"])
-        field.choices = [(name, name) for name in names]
+        for column in ("tools", "approval_tools"):
+            # A tool that is gone stays ticked, and can be unticked.
+            names = sorted({*known, *getattr(self.instance, column)})
+            field = cast("forms.MultipleChoiceField", self.fields[column])
+            field.choices = [(name, name) for name in names]
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
@@ -248,7 +263,7 @@ class AgentDefinitionAdmin(RecordedAdmin):
     search_fields = ("name", "title")
     fieldsets = (
         (None, {"fields": ("organization", "name", "title", "version", "description")}),
-        (_("What it does"), {"fields": ("instructions", "tools", "is_enabled")}),
+        (_("What it does"), {"fields": ("instructions", "tools", "approval_tools", "is_enabled")}),
         (
             _("Limits"),
             {"fields": ("max_steps", "max_tool_calls", "max_tokens", "max_seconds")},

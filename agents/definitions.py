@@ -36,6 +36,8 @@ class Agent:
     # The scopes and the names of its tools; empty for every tool that the key may use.
     scopes: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
+    # Whose calls wait for an approval, whatever the client trusts.
+    approval_tools: frozenset[str] = frozenset()
     options: Sequence[Option] = ()
     limits: Limits = field(default_factory=Limits)
     version: str = VERSION
@@ -135,6 +137,7 @@ def _of_row(row: AgentDefinition) -> Agent:
         description=row.description,
         instructions=row.instructions,
         tools=frozenset(row.tools),
+        approval_tools=frozenset(row.approval_tools),
         options=(QUOTES, *(_option_of_row(one) for one in row.options.all())),
         limits=Limits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
     )

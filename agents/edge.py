@@ -143,6 +143,8 @@ class AgentApplication:
             chosen=started.chosen,
             client_tools=started.client_tools,
             in_thread=self._in_thread,
+            session_id=started.session_id,
+            approval_tools=started.allowed.agent.approval_tools,
             note=f"session {started.session_id}; turn {started.turn_id}",
         )
         running = RunningTurn(TurnRun(started.running, journal, tools).events())

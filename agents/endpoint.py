@@ -154,12 +154,22 @@ def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
             },
             "tools": session.client_tools,
             "history": {"compacted": compacted(history, budget), "full": history},
+            **_approvals(session),
         },
     )
 
 
+def _approvals(session: Session) -> dict[str, Any]:
+    """What calls of the session wait for, or can go on with: an extension of the protocol."""
+    found = [
+        {"toolCallId": call, "requestId": str(row.pk), "status": row.status}
+        for call, row in sessions.requested(session).items()
+    ]
+    return {"approvals": found} if found else {}
+
+
 def delete_session(_request: Request, who: Principal, session_id: str) -> Reply:
-    _session(who, session_id).delete()
+    sessions.delete(_session(who, session_id))
     return Reply(204)
 
 

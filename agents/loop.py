@@ -79,6 +79,10 @@ class Tools(Protocol):
         """Returns the text of the result, whatever happens; None if an approval is awaited."""
         ...
 
+    async def withdraw(self, call: ToolCall) -> bool:
+        """Ends what waits for a call that the client denies; False if it has been executed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -191,7 +195,7 @@ class TurnRun:
         for one in self._turn.resolved:
             if one.permission is None:
                 continue
-            if one.permission.is_granted:
+            if one.permission.is_granted or not await self._tools.withdraw(one.call):
                 granted.append(one.call)
                 continue
             reason = one.permission.reason

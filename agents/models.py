@@ -130,6 +130,12 @@ class AgentDefinition(models.Model):
     tools = models.JSONField(
         _("tools"), default=list, blank=True, help_text=_("None for every tool that a key may use.")
     )
+    approval_tools = models.JSONField(
+        _("tools that need an approval"),
+        default=list,
+        blank=True,
+        help_text=_("Each of their calls waits until an admin approves it."),
+    )
     is_enabled = models.BooleanField(_("enabled"), default=True)
     max_steps = models.PositiveIntegerField(
         _("responses of the model in a turn"), default=10, validators=_between(1, 100)

@@ -1,13 +1,16 @@
 """The tools of a session: the agent's run in the pipeline of this product, the client's wait."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
+from agents import sessions
 from agents.loop import Kind
 from agents.models_port import OfferedTool
 from agents.protocol.requests import ClientTool, ServerTool
 from agents.protocol.resolution import ToolCall
+from approvals import outcomes, requests
 from audit.outcomes import ActorKind
 from audit.record import Actor
 from foundation import ids
@@ -23,6 +26,7 @@ from tools_registry.pipeline.invocation import (
     NeedsInput,
     Outcome,
     Refused,
+    Settled,
     Succeeded,
 )
 from tools_registry.pipeline.surface import Surface
@@ -35,6 +39,7 @@ MAX_RESULT: Final = 100_000
 CUT: Final = "\n[The rest of {left} characters was left out.]"
 ASKS: Final = "This tool asks a person while it runs, which an agent cannot answer."
 FAILED: Final = "The tool failed."
+WAITING: Final = Blocks([], {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,9 @@ class SessionTools:
     chosen: Sequence[ServerTool]
     client_tools: Sequence[ClientTool]
     in_thread: InThread[Any]
+    session_id: str
+    # Those whose calls wait for an approval.
+    approval_tools: frozenset[str] = frozenset()
     note: str = ""
 
     def offered(self) -> list[OfferedTool]:
@@ -82,6 +90,23 @@ class SessionTools:
             text = text[:MAX_RESULT] + CUT.format(left=len(text) - MAX_RESULT)
         return text
 
+    async def withdraw(self, call: ToolCall) -> bool:
+        if call.name not in self.approval_tools:
+            return True
+        return bool(await self.in_thread(lambda: self._withdrawn(call)))
+
+    def _withdrawn(self, call: ToolCall) -> bool:
+        names = sessions.named_calls(self.session_id, [call])
+        rows = requests.of_calls(self.principal.organization_id, list(names.values()))
+        return requests.withdraw(rows) > 0 or not rows.exists()
+
+    def _surface(self, call: ToolCall) -> Surface:
+        """The surface of a call: with a review, if the call needs an approval."""
+        if call.name not in self.approval_tools:
+            return self.surface
+        [name] = sessions.named_calls(self.session_id, [call]).values()
+        return replace(self.surface, review=partial(_review, name, self.note))
+
     def _invocation(self, call: ToolCall) -> Invocation:
         who = self.principal
         actor = Actor(
@@ -92,7 +117,7 @@ class SessionTools:
             token_id=ids.text(who.token_id),
         )
         return Invocation(
-            surface=self.surface,
+            surface=self._surface(call),
             principal=who,
             actor=actor,
             name=call.name,
@@ -100,6 +125,14 @@ class SessionTools:
             request_id=ids.uuid7_hex(),
             note=self.note,
         )
+
+
+def _review(name: str, note: str, invocation: Invocation) -> Settled:
+    """The state of the request for a call, which is filed with its first run (`Review`)."""
+    summary = f"{invocation.subject.name} ({invocation.principal.client_name})"
+    row = requests.request_waiting_call(invocation, call=name, summary=summary)
+    invocation.note = f"{note}; approval request {row.pk}"
+    return outcomes.settled(row, invocation) or ApprovalPending(WAITING)
 
 
 def _text(outcome: Outcome) -> str | None:

@@ -26,6 +26,8 @@ from agents.protocol.compaction import compacted_places
 from agents.protocol.events import Stopped, StopReason
 from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
 from agents.protocol.resolution import UNKNOWN_RESULT, Resolved, ToolCall, pending
+from approvals import requests as approvals
+from approvals.models import ApprovalRequest
 from foundation import sealing
 from foundation.db.storable import escape_unstorable
 from foundation.resealing import Column
@@ -116,6 +118,35 @@ def remembered(
     kept = compacted_places([content for content, _state in found], budget)
     states = [None if place is None else found[place][1] for _message, place in kept]
     return [message for message, _place in kept], states
+
+
+def named_calls(session_id: str, calls: Sequence[ToolCall]) -> dict[str, str]:
+    """Returns a name of each call of the last response, by its id.
+
+    The name is used nowhere else, in whatever session. Models may use the id of a call again.
+    """
+    responses = SessionMessage.objects.filter(session=session_id, content__role="assistant")
+    last = responses.order_by("-position").values_list("pk", flat=True).first()
+    return {call.id: f"{last}/{call.id}" for call in calls}
+
+
+def requested(session: Session) -> dict[str, ApprovalRequest]:
+    """Returns the requests for approval of the calls that wait in a session, by call."""
+    waiting = pending(messages(session.pk))
+    if not waiting:
+        return {}
+    names = named_calls(session.pk, waiting)
+    rows = approvals.of_calls(session.organization_id, list(names.values()))
+    by_name = {row.call: row for row in rows}
+    return {call: by_name[name] for call, name in names.items() if name in by_name}
+
+
+@transaction.atomic
+def delete(session: Session) -> None:
+    """Deletes a session. Calls of it that wait for an approval are not made any more."""
+    rows = ApprovalRequest.objects.filter(pk__in=[row.pk for row in requested(session).values()])
+    approvals.withdraw(rows)
+    session.delete()
 
 
 def secrets_of(session: Session) -> dict[str, str]:
@@ -300,10 +331,12 @@ def _append_unknown(session: Session) -> None:
     turn = session.turns.filter(pk=session.turn_id).first() if session.turn_id else None
     granted = set(turn.granted) if turn is not None else set()
     trusted = {one["name"] for one in session.tools if one["trust"]}
+    # These run with their approval only.
+    requested_calls = requested(session)
     interrupted = [
         {"role": "tool", "toolCallId": call.id, "content": UNKNOWN_RESULT}
         for call in pending(messages(session.pk))
-        if call.id in granted or call.name in trusted
+        if (call.id in granted or call.name in trusted) and call.id not in requested_calls
     ]
     if turn is not None and interrupted:
         _append(session.pk, turn.pk, interrupted)

@@ -156,7 +156,8 @@ def may_be_tried(row: ApprovalRequest) -> bool:
 def _open(row: ApprovalRequest) -> Q:
     now = timezone.now()
     waiting = Q(status=Status.PENDING, expires_at__gt=now)
-    if not deciders.of(row).may_repeat:
+    # A session of an agent goes on with the first outcome of a call that waits in it.
+    if row.call or not deciders.of(row).may_repeat:
         return waiting
     again = Q(status__in=(Status.FAILED, Status.UNKNOWN))
     return waiting | again & Q(sent_at__gt=now - expiry.KEY_LIFETIME)
@@ -258,7 +259,8 @@ def _ended_requester(row: ApprovalRequest) -> Principal:
         token_id=UUID(row.credential_id),
         authorization_id=UUID(row.authorization_id),
         organization_id=row.organization_id,
-        user_id=UUID(row.user_id),
+        # A key has no user.
+        user_id=UUID(row.user_id) if row.user_id else "",
         user_email=row.user_email,
         client_id=row.client_id,
         client_name=row.client_name,

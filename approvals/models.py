@@ -48,6 +48,8 @@ class ApprovalRequest(models.Model):
     # Of what describes the tool, on surfaces whose tools come from a document.
     version = models.PositiveIntegerField(_("version of the document"), null=True, editable=False)
     arguments = models.JSONField(_("arguments"), default=dict)
+    # Of a call that waits in a session of an agent: where, so that it is requested once.
+    call = models.CharField(max_length=300, blank=True, editable=False)
     # SHA-256 of all of the above and the requester: requests with the same digest are identical.
     digest = models.CharField(max_length=64, editable=False)
     summary = models.CharField(_("summary"), max_length=300)
@@ -100,6 +102,7 @@ class ApprovalRequest(models.Model):
         permissions = [("decide_approvalrequest", "Can approve or decline approval requests")]
         indexes = [
             models.Index(fields=("organization", "status"), name="approvals_by_status"),
+            models.Index(fields=("call",), condition=~models.Q(call=""), name="approvals_by_call"),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -36,6 +37,7 @@ MAX_OPEN_REQUESTS: Final = 50
 # How long an identical call gets the outcome of an ended request: a client that lost a response
 # repeats its call, which must not file another request.
 REPEATED: Final = timedelta(minutes=15)
+WITHDRAWN: Final = "The requester has withdrawn it."
 BLOCKS: Final = {"content", "structuredContent"}
 
 
@@ -104,6 +106,46 @@ def request_call(
     has ended in the last 15 minutes, unless it expired. `version` is that of the document that
     describes the tool. Raises TooManyWait.
     """
+    requested = _identified_call(invocation, version=version)
+    if (row := _answering(requested).first()) is not None:
+        return FoundRequest(row, is_new=False)
+    words = {"summary": summary[:300], "expires_at": expires_at}
+    return _filed({**requested, **_facts(invocation.principal), **words})
+
+
+def request_waiting_call(invocation: Invocation, *, call: str, summary: str) -> ApprovalRequest:
+    """Requests an approval for a validated call that waits in a session, where `call` names it.
+
+    It is requested once: later the same request is returned, whatever became of it. Raises
+    TooManyWait.
+    """
+    requested = _identified_call(invocation, call=call)
+    before = of_calls(invocation.principal.organization_id, [call]).first()
+    return before or _create(
+        {**requested, **_facts(invocation.principal), "summary": summary[:300]}
+    )
+
+
+def of_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRequest]:
+    """Returns the requests of calls that wait in sessions of an organization's agents.
+
+    Those that expired or were interrupted are marked.
+    """
+    rows = ApprovalRequest.objects.filter(organization=organization_id, call__in=calls)
+    expiry.settle(rows)
+    return rows
+
+
+def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
+    """Ends those of the requests that nobody has decided; returns how many."""
+    now = timezone.now()
+    return rows.filter(status=Status.PENDING).update(
+        status=Status.DECLINED, note=WITHDRAWN, decided_at=now, ended_at=now
+    )
+
+
+def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
+    """The columns that identify a request for a call as a whole."""
     requester, subject, customer = invocation.principal, invocation.subject, invocation.customer
     wanted = {
         "surface": invocation.surface.name,
@@ -112,13 +154,9 @@ def request_call(
         "arguments": dict(invocation.validated),
         "customer_id": customer.id if customer else "",
         "authorization_id": str(requester.authorization_id),
-        "version": version,
+        **more,
     }
-    requested = _identified(wanted, subject.integration, requester)
-    if (row := _answering(requested).first()) is not None:
-        return FoundRequest(row, is_new=False)
-    words = {"summary": summary[:300], "expires_at": expires_at}
-    return _filed({**requested, **_facts(requester), **words})
+    return _identified(wanted, subject.integration, requester)
 
 
 def version_of(approval: Approval) -> int | None:

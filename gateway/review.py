@@ -12,22 +12,20 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from approvals import requests
+from approvals import outcomes, requests
 from approvals.models import ApprovalRequest, Status
 from foundation import queueing
 from gateway import policies, quota
 from gateway.models import Effect
 from gateway.policies import Policy
 from gateway.requests import statuses
-from tools_registry.api import Blocks, ToolFailure
+from tools_registry.api import Blocks
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
-    Failed,
     Invocation,
     Refused,
     Settled,
-    Succeeded,
 )
 
 MAIL_TASK: Final = "gateway.mail_approvers"
@@ -47,18 +45,6 @@ CHANGED: Final = Decision(
     message="The OpenAPI document of the project changed after the request was made. The call "
     "has to be requested again.",
 )
-
-
-class RequestRejected(ToolFailure):
-    """An approver rejected the request for this very call a short time ago."""
-
-    kind = "approval_rejected"
-
-
-class RequestFailed(ToolFailure):
-    """The request for this very call was approved a short time ago, and the call failed."""
-
-    kind = "approval_failed"
 
 
 def review(invocation: Invocation) -> Settled | None:
@@ -89,19 +75,8 @@ def _requested(invocation: Invocation, policy: Policy) -> Settled:
     if found.is_new:
         transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.pk)))
     invocation.note = f"approval request {row.pk}"
-    match row.status:
-        case Status.DONE:
-            result = requests.stored_result(row)
-            return Succeeded(result, invocation.kind.text(result))
-        case Status.DECLINED:
-            return Failed(RequestRejected(f"The request was rejected. {_reason(row)}"))
-        case Status.FAILED | Status.UNKNOWN:
-            return Failed(RequestFailed(f"The call was approved and failed. {_reason(row)}"))
-    return ApprovalPending(_pending(row))
-
-
-def _reason(row: ApprovalRequest) -> str:
-    return f"Reason: {statuses.reason(row)} See {statuses.url(row)}"
+    url = f" See {statuses.url(row)}"
+    return outcomes.settled(row, invocation, url) or ApprovalPending(_pending(row))
 
 
 def _pending(row: ApprovalRequest) -> Blocks:

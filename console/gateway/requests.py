@@ -18,7 +18,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals import deciders, decisions
+from approvals import deciders, decisions, outcomes
 from approvals.decisions import Decider, NotAllowed, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
 from foundation.db.storable import escape_unstorable
@@ -100,7 +100,7 @@ def _show_outcome(request: HttpRequest, row: ApprovalRequest) -> None:
         case Status.DECLINED:
             messages.success(request, _("Rejected."))
         case Status.FAILED | Status.UNKNOWN:
-            messages.error(request, statuses.reason(row))
+            messages.error(request, outcomes.reason(row))
         case Status.EXPIRED:
             messages.error(request, _("The request has expired."))
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from approvals import deciders, decisions, masked_arguments
+from approvals import deciders, decisions, masked_arguments, outcomes
 from approvals.models import ApprovalRequest, Status
 from foundation.db.storable import spelled_out
 from gateway import policies
@@ -140,7 +140,7 @@ def of(row: ApprovalRequest) -> Details:
         arguments=[ShownArgument(_safe(name), _text(value)) for name, value in shown.items()],
         raw=json.dumps(shown, indent=2),
         status=statuses.of(row),
-        reason=_safe(statuses.reason(row)),
+        reason=_safe(outcomes.reason(row)),
         url=statuses.url(row),
         result="" if row.result is None else _result(row.result),
         is_outdated=project is not None and row.version != project.version,

@@ -82,7 +82,10 @@ class Script:
         return script
 
     def limit(self, monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
-        agent = replace(definitions.ALL["scripted"], limits=Limits(**limits))
+        self.change(monkeypatch, limits=Limits(**limits))
+
+    def change(self, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
+        agent = replace(definitions.ALL["scripted"], **fields)
         monkeypatch.setitem(definitions.ALL, "scripted", agent)  # type: ignore[arg-type]  a dict
 
 

@@ -54,7 +54,7 @@ def test_a_request_made_with_an_oauth_token_names_its_kind(before: Any) -> None:
         expires_at=timezone.now(),
     )
 
-    migrated("0004_calls")
+    migrated("0005_waiting_calls")
 
     row = ApprovalRequest.objects.get(pk=earlier.pk)
     assert (row.credential, row.credential_id) == ("halo_at_", token)

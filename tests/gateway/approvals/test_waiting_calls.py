@@ -222,7 +222,7 @@ def test_a_failure_that_may_have_happened_is_unknown_and_never_repeated(
     assert state(row) == "unknown"
     decide(desk, row)
     assert len(project.executed) == 1
-    assert "the API may have executed the call" in project.call().error["message"]
+    assert "the call may have been executed" in project.call().error["message"]
     assert len(project.executed) == 1
     project.failure = Upstream(409)
     other = project.request(WRITE, name="Bob")

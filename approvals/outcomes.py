@@ -1,0 +1,50 @@
+"""How a call ends for which an approval was requested, by what became of the request."""
+
+from typing import Final
+
+from approvals import requests
+from approvals.models import ApprovalRequest, Status
+from tools_registry.api import ToolFailure
+from tools_registry.pipeline.invocation import Failed, Invocation, Settled, Succeeded
+
+NO_REASON: Final = "No reason was given."
+EXPIRED: Final = "Nobody decided the request in time."
+UNKNOWN: Final = "The outcome is unknown: the call may have been executed."
+
+
+class RequestRejected(ToolFailure):
+    """A person has rejected the request for this very call, or nobody has decided it."""
+
+    kind = "approval_rejected"
+
+
+class RequestFailed(ToolFailure):
+    """The request for this very call was approved, and the call failed."""
+
+    kind = "approval_failed"
+
+
+def settled(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Settled | None:
+    """Returns how the requested call ends, or None while it waits; `more` goes into messages."""
+    why = f"Reason: {reason(row)}{more}"
+    match row.status:
+        case Status.DONE:
+            result = requests.stored_result(row)
+            return Succeeded(result, invocation.kind.text(result))
+        case Status.DECLINED | Status.EXPIRED:
+            return Failed(RequestRejected(f"The request was rejected. {why}"))
+        case Status.FAILED | Status.UNKNOWN:
+            return Failed(RequestFailed(f"The call was approved and failed. {why}"))
+    return None
+
+
+def reason(row: ApprovalRequest) -> str:
+    """Returns why a request has ended without a result."""
+    match row.status:
+        case Status.DECLINED:
+            return row.note or NO_REASON
+        case Status.EXPIRED:
+            return EXPIRED
+        case Status.UNKNOWN:
+            return " ".join(filter(None, (row.problem, UNKNOWN)))
+    return row.problem
