@@ -22,6 +22,7 @@ from tests.workspace.customer_pages import (
     words,
 )
 from workspace import tasks
+from workspace.administration.imports import DataImportAdmin
 from workspace.imports import passes, uploads
 from workspace.models import (
     Company,
@@ -201,6 +202,25 @@ def test_a_file_that_waits_shows_its_progress(admin: Client, grant: Grant) -> No
     assert "0 of about 3 rows" in words(page)
     assert "data-running" in page.content.decode()
     assert "import_progress" in page.content.decode()
+
+
+def test_a_check_that_ends_while_its_page_is_made_leaves_the_page_consistent(
+    admin: Client, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(admin, grant.organization, EMAILS + "1,a@example.com\n")
+    read = DataImportAdmin.get_object
+
+    def after_the_worker(*given: Any, **more: Any) -> Any:
+        uploads.work(newest().pk)
+        return read(*given, **more)
+
+    monkeypatch.setattr(DataImportAdmin, "get_object", after_the_worker)
+    page = admin.get(page_of(newest())).content.decode()
+    assert newest().status == ImportStatus.READY
+    # Running: the page is loaded again soon. It must not say that all is done before that.
+    assert "data-running" in page
+    assert "Waiting to be checked" in page
+    assert "Ready to import" not in page
 
 
 def test_confirming_twice_imports_once(admin: Client, grant: Grant) -> None:

@@ -189,6 +189,8 @@ class DataImportAdmin(ScopedAdmin):
         may_confirm = self.reach(request, "add").includes(found.organization_id)
         return {
             "title": f"{_('Import')}: {found}",
+            # Not as Django reads it later: the worker may have changed it meanwhile.
+            "original": found,
             "subtitle": None,
             "is_running": found.status in uploads.RUNNING,
             "is_ready": found.status == ImportStatus.READY,
