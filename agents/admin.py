@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from agents import definitions, language_models
 from agents.language_models import InvalidAddress
 from agents.models import AgentDefinition, AgentOption, LanguageModel, Session, SessionTurn
-from agents.models_port import ModelFailed
+from agents.models_port import MICROS, ModelFailed
 from audit import record
 from foundation.sealing import SealBroken
 from oauth.endpoints import replies
@@ -196,6 +196,14 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
             raise forms.ValidationError(_("An agent of the product has this name."))
         return name
 
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        model, place = given.get("language_model"), given.get("organization")
+        own = self.instance.organization_id or (place.pk if place else None)
+        if model is not None and own is not None and model.organization_id != own:
+            self.add_error("language_model", _("This model is of another organization."))
+        return given
+
 
 class AgentOptionForm(forms.ModelForm):  # type: ignore[type-arg]
     """An option. What sessions hold of it depends on its name and its type, which are fixed."""
@@ -263,10 +271,26 @@ class AgentDefinitionAdmin(RecordedAdmin):
     search_fields = ("name", "title")
     fieldsets = (
         (None, {"fields": ("organization", "name", "title", "version", "description")}),
-        (_("What it does"), {"fields": ("instructions", "tools", "approval_tools", "is_enabled")}),
+        (
+            _("What it does"),
+            {
+                "fields": (
+                    *("instructions", "language_model", "tools"),
+                    *("approval_tools", "is_enabled"),
+                )
+            },
+        ),
         (
             _("Limits"),
-            {"fields": ("max_steps", "max_tool_calls", "max_tokens", "max_seconds")},
+            {
+                "fields": (
+                    "max_steps",
+                    "max_tool_calls",
+                    "max_tokens",
+                    "max_seconds",
+                    "daily_budget",
+                )
+            },
         ),
     )
 
@@ -291,21 +315,31 @@ class SessionAdmin(ReadOnlyAdmin):
 class SessionTurnAdmin(ReadOnlyAdmin):
     """What each turn cost, and why it ended."""
 
-    organization_lookup = "session__organization"
+    organization_lookup = "organization"
     list_display = (
-        *("started_at", "session", "model", "stop_reason"),
+        *("started_at", "organization", "agent", "session", "model", "stop_reason"),
         *("input_tokens", "output_tokens", "cost"),
     )
-    list_filter = ("stop_reason", "model", "session__organization", "started_at")
+    list_filter = ("stop_reason", "agent", "model", "organization", "started_at")
     # By the key, which is in the order of time.
     ordering = ("-id",)
-    list_select_related = ("session",)
+    list_select_related = ("organization", "session")
     search_fields = ("=session__id",)
     fields = (
-        *("session", "model", "started_at", "ended_at", "stop_reason", "error"),
+        *(
+            "organization",
+            "agent",
+            "key_id",
+            "session",
+            "model",
+            "started_at",
+            "ended_at",
+            "stop_reason",
+            "error",
+        ),
         *("input_tokens", "output_tokens", "is_measured", "cost", "has_own_key"),
     )
 
     @admin.display(description=_("cost, USD"), ordering="cost_micros")
     def cost(self, turn: SessionTurn) -> str:
-        return f"{turn.cost_micros / language_models.MICROS:.4f}"
+        return f"{turn.cost_micros / MICROS:.4f}"

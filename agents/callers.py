@@ -4,7 +4,7 @@ from typing import Final
 
 from django.conf import settings
 
-from agents.replies import Refused
+from agents.protocol.replies import Refused
 from audit import record
 from foundation import ids, limits, peer
 from foundation.limits import Bucket

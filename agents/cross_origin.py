@@ -4,7 +4,7 @@ from typing import Final
 
 from django.conf import settings
 
-from agents.replies import Refused, Reply
+from agents.protocol.replies import Refused, Reply
 
 SENT: Final = "authorization, content-type, idempotency-key"
 READ: Final = "retry-after, www-authenticate"

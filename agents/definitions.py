@@ -7,6 +7,7 @@ whose action toggles gate what agents may do. Admins define others.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -40,6 +41,9 @@ class Agent:
     approval_tools: frozenset[str] = frozenset()
     options: Sequence[Option] = ()
     limits: Limits = field(default_factory=Limits)
+    # Of its own; without one it uses that of its organization.
+    language_model: UUID | None = None
+    daily_budget: Decimal | None = None
     version: str = VERSION
 
     def may_have(self, tool: Tool) -> bool:
@@ -140,6 +144,8 @@ def _of_row(row: AgentDefinition) -> Agent:
         approval_tools=frozenset(row.approval_tools),
         options=(QUOTES, *(_option_of_row(one) for one in row.options.all())),
         limits=Limits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
+        language_model=row.language_model_id,
+        daily_budget=row.daily_budget,
     )
 
 

@@ -21,8 +21,8 @@ from agents.loop import FAILED, TurnRun
 from agents.models_port import Complete, Usage
 from agents.protocol import events
 from agents.protocol.events import Event, Stopped, StopReason
+from agents.protocol.replies import Refused, Reply
 from agents.protocol.requests import Message, StreamMode
-from agents.replies import Refused, Reply
 from agents.session_tools import SessionTools
 from foundation import headers as fields
 from foundation import peer

@@ -13,10 +13,9 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 
-from agents import callers, definitions, language_models, sessions
+from agents import callers, definitions, language_models, sessions, turns
 from agents.callers import SURFACE
 from agents.definitions import Agent
-from agents.language_models import BudgetUsed
 from agents.loop import Limits
 from agents.loop import Turn as RunningTurn
 from agents.models import Session, SessionTurn
@@ -24,10 +23,11 @@ from agents.models_port import Model
 from agents.protocol import options, requests, resolution
 from agents.protocol.compaction import compacted
 from agents.protocol.options import Chosen
+from agents.protocol.replies import Refused, Reply
 from agents.protocol.requests import ClientTool, InvalidRequest, ServerTool, StreamMode, Turn
 from agents.protocol.resolution import Resolved, ToolCall
-from agents.replies import Refused, Reply
 from agents.sessions import Owner, Sent
+from agents.turns import BudgetUsed
 from foundation import ids
 from foundation.db.storable import has_unstorable_text
 from foundation.sealing import SealBroken
@@ -223,16 +223,18 @@ def _allowed(agent: Agent, who: Principal, secrets: Mapping[str, str]) -> Allowe
     Raises Refused if the organization's language model cannot be used, and InvalidRequest if its
     applications use keys of their own, and this one has sent none.
     """
-    row = language_models.used_by(who.organization_id)
+    row = language_models.used_by(who.organization_id, agent.language_model)
     has_own_key = row is not None and bool(agent.key_option)
     if has_own_key:
         _require_key(agent.key_option, secrets)
     try:
         if row is not None and not has_own_key:
-            language_models.require_budget(row)
+            of_organization = {"organization": who.organization_id}
+            turns.require_budget(row.daily_budget, **of_organization)
+            turns.require_budget(agent.daily_budget, agent=agent.name, **of_organization)
         model = agent.model(row, secrets)
     except BudgetUsed as used:
-        message = "The budget of the day for the language model is used up."
+        message = "The budget of the day is used up."
         raise Refused(429, message, {"Retry-After": str(used.seconds)}) from None
     except SealBroken:
         log.exception("language_model_key_unreadable")

@@ -1,39 +1,28 @@
-"""The language models of organizations: which one the agents use, its sealed key, its budget."""
+"""The language models of organizations: which one an agent uses, its address, its sealed key."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Sum
-from django.utils import timezone
 
-from agents.models import LanguageModel, SessionTurn
+from agents.models import LanguageModel
 from foundation import sealing
 from foundation.outbound import OutboundError, Policy, vet
 from foundation.outbound.policy import usual_ports
 from foundation.resealing import Column
 
 CONTEXT: Final = "agents.language_model"
-MICROS: Final = 1_000_000
 
 
 class InvalidAddress(Exception):
     """A base URL is none that requests may go to; the message is for the person who entered it."""
 
 
-class BudgetUsed(Exception):
-    """The budget of the day is used up; `seconds` until the next day."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-
-
-def used_by(organization_id: UUID) -> LanguageModel | None:
-    """Returns the model that an organization's agents use."""
-    return LanguageModel.objects.filter(organization=organization_id, is_used=True).first()
+def used_by(organization_id: UUID, own: UUID | None) -> LanguageModel | None:
+    """Returns the model that an agent uses: its own, or that of the organization."""
+    rows = LanguageModel.objects.filter(organization=organization_id)
+    return rows.filter(pk=own).first() if own else rows.filter(is_used=True).first()
 
 
 def seal_key(row: LanguageModel, key: str) -> None:
@@ -44,20 +33,6 @@ def seal_key(row: LanguageModel, key: str) -> None:
 def key_of(row: LanguageModel) -> str:
     """Returns the key, or nothing. Raises SealBroken if it was sealed under a key since removed."""
     return sealing.unseal(bytes(row.sealed), context=_context(row)).decode() if row.sealed else ""
-
-
-def require_budget(row: LanguageModel) -> None:
-    """Raises BudgetUsed if the turns of the day have cost as much as they may."""
-    if row.daily_budget is None:
-        return
-    now = timezone.now().astimezone(UTC)
-    today = datetime(now.year, now.month, now.day, tzinfo=UTC)
-    turns = SessionTurn.objects.filter(
-        session__organization=row.organization_id, started_at__gte=today, has_own_key=False
-    )
-    spent = turns.aggregate(micros=Sum("cost_micros"))["micros"] or 0
-    if spent >= row.daily_budget * MICROS:
-        raise BudgetUsed(int((today + timedelta(days=1) - now).total_seconds()) + 1)
 
 
 def base_url(url: str) -> str:

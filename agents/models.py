@@ -49,7 +49,7 @@ class LanguageModel(models.Model):
     is_used = models.BooleanField(
         _("used by the agents"),
         default=True,
-        help_text=_("An organization's agents use one model. The others are kept."),
+        help_text=_("By all that have no model of their own. An organization has one such model."),
     )
     max_output_tokens = models.PositiveIntegerField(
         _("output tokens of one response"),
@@ -127,6 +127,15 @@ class AgentDefinition(models.Model):
     instructions = models.TextField(
         _("instructions"), max_length=50_000, help_text=_("What the language model is to do.")
     )
+    language_model = models.ForeignKey(
+        LanguageModel,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("language model"),
+        help_text=_("None for the one that the agents of the organization use."),
+    )
     tools = models.JSONField(
         _("tools"), default=list, blank=True, help_text=_("None for every tool that a key may use.")
     )
@@ -148,6 +157,15 @@ class AgentDefinition(models.Model):
     )
     max_seconds = models.PositiveIntegerField(
         _("seconds of a turn"), default=300, validators=_between(1, 3_600)
+    )
+    daily_budget = models.DecimalField(
+        _("budget of a day, USD"),
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_("No turn of it begins once this is used up, until 00:00 UTC."),
     )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
@@ -254,10 +272,17 @@ class Session(models.Model):
 
 
 class SessionTurn(models.Model):
-    """One turn: why it ended, and what it cost. A turn without an end was interrupted."""
+    """One turn: why it ended, and what it cost. It outlives its session. `agents.turns` ends it."""
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
-    session = models.ForeignKey(Session, models.CASCADE, related_name="turns")
+    organization = models.ForeignKey(
+        Organization, models.CASCADE, related_name="+", verbose_name=_("organization")
+    )
+    key_id = models.UUIDField(_("API key"))
+    agent = models.CharField(_("agent"), max_length=100)
+    session = models.ForeignKey(
+        Session, models.SET_NULL, null=True, related_name="turns", verbose_name=_("session")
+    )
     idempotency_key = models.CharField(max_length=255, blank=True)
     request_digest = models.CharField(max_length=64, blank=True)
     # The ids of the calls that its request has permitted.
@@ -284,6 +309,7 @@ class SessionTurn(models.Model):
                 name="agents_turn_once",
             ),
         )
+        indexes = (models.Index(fields=("organization", "started_at"), name="agents_turns_of_day"),)
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.pk}"

@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from agents.protocol.events import Piece, StopReason
 from agents.protocol.requests import Message
+
+# Costs are in millionths of a US dollar.
+MICROS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

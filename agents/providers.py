@@ -39,7 +39,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from agents import language_models, provider_messages
 from agents.models import LanguageModel
-from agents.models_port import Answered, Complete, ModelFailed, ModelRequest, Usage
+from agents.models_port import MICROS, Answered, Complete, ModelFailed, ModelRequest, Usage
 from agents.protocol.events import Piece, StopReason
 from foundation.outbound.async_transport import GuardedTransport
 
@@ -219,7 +219,7 @@ class ProvidedModel:
             price += used.output_tokens * (self.output_price or 0)
             return int(price)  # the price of a million tokens is that of a token in millionths
         try:
-            return int(response.cost().total_price * language_models.MICROS)
+            return int(response.cost().total_price * MICROS)
         except (LookupError, ValueError, AssertionError):
             return 0
 

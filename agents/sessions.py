@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
+from agents import turns
 from agents.loop import INTERRUPTED
 from agents.models import Session, SessionMessage, SessionTurn
 from agents.models_port import Complete, Usage
@@ -146,6 +147,8 @@ def delete(session: Session) -> None:
     """Deletes a session. Calls of it that wait for an approval are not made any more."""
     rows = ApprovalRequest.objects.filter(pk__in=[row.pk for row in requested(session).values()])
     approvals.withdraw(rows)
+    # What a turn cost stays; what tells of its request does not.
+    session.turns.update(idempotency_key="", request_digest="", granted=[])
     session.delete()
 
 
@@ -238,6 +241,9 @@ def _begin(
     session: Session, stored: Sequence[Message], sent: Sent, granted: Sequence[str] = ()
 ) -> SessionTurn:
     turn = SessionTurn.objects.create(
+        organization_id=session.organization_id,
+        key_id=session.key_id,
+        agent=session.agent,
         session=session,
         granted=list(granted),
         model=sent.model,
@@ -296,15 +302,7 @@ def stopped(session_id: str, turn_id: UUID, stop: Stopped, usage: Usage) -> None
         session = Session.objects.select_for_update().filter(pk=session_id, turn_id=turn_id).first()
         if session is not None and stop.reason is StopReason.ERROR:
             _append_unknown(session)
-        SessionTurn.objects.filter(pk=turn_id).update(
-            ended_at=timezone.now(),
-            stop_reason=stop.reason,
-            error=stop.error[:500],
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cost_micros=usage.cost_micros,
-            is_measured=usage.is_measured,
-        )
+        turns.end(turn_id, stop, usage)
         if session is not None:
             _release(session)
 
@@ -320,9 +318,7 @@ def _end_abandoned(session_id: str) -> None:
     if session is None or session.turn_id is None or not _is_abandoned(session):
         return
     _append_unknown(session)
-    SessionTurn.objects.filter(pk=session.turn_id).update(
-        ended_at=timezone.now(), stop_reason=StopReason.ERROR, error=INTERRUPTED
-    )
+    turns.end(session.turn_id, Stopped(StopReason.ERROR, INTERRUPTED))
     _release(session)
 
 

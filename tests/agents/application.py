@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import QuerySet
+
+from audit.models import ActionExecution
 from oauth import server_keys
 from oauth.models import KeyKind, ServerKey
 from tests.drivers import in_process_server
@@ -96,6 +99,11 @@ class Application:
 
     def history(self, session_id: str) -> Any:
         return self.send("GET", f"/session/{session_id}").json["history"]["full"]
+
+
+def tool_rows() -> QuerySet[ActionExecution]:
+    """The rows of calls of tools in the audit log; turns have rows too."""
+    return ActionExecution.objects.filter(method="tools/call")
 
 
 def with_key(organization: Organization, *scopes: str) -> Application:

@@ -10,7 +10,7 @@ from agents.models import Session
 from agents.models_port import Answered, ModelRequest
 from audit.models import ActionExecution
 from foundation.ids import uuid7
-from tests.agents.application import Application, result
+from tests.agents.application import Application, result, tool_rows
 from tests.agents.scripted import Script, calls, text
 from tests.agents.test_turns import PLACE, WEATHER
 from tools_registry import registry
@@ -89,7 +89,7 @@ def test_an_injected_call_runs_only_what_the_session_trusts(
         stopped = inject(app, name, given)
         waits = name == "setup_get_jwt_sample"
         assert stopped == ("tool_use" if waits else "end_turn"), name
-    ran = {*ActionExecution.objects.filter(outcome="success").values_list("tool", flat=True)}
+    ran = {*tool_rows().filter(outcome="success").values_list("tool", flat=True)}
     assert ran <= {"search_docs"}
     for session in Session.objects.all():
         assert session.tools == [{"name": name, "trust": trust} for name, trust in ENABLED.items()]

@@ -9,9 +9,8 @@ import pytest
 
 from agents import language_models
 from agents.models import LanguageModel, SessionMessage, SessionTurn
-from audit.models import ActionExecution
 from tests.agents import application, provider_server
-from tests.agents.application import Application, permission, result, says
+from tests.agents.application import Application, permission, result, says, tool_rows
 from tests.agents.provider_server import Call, Fails, Provider, Says, Text, Thought
 from tests.agents.test_turns import WEATHER
 from workspace import organizations
@@ -104,7 +103,7 @@ def test_calls_of_all_kinds_are_resolved_together(app: Application, provider: Pr
     second = app.turn(first.session_id, permission("c2", granted=False), result("c3"))
     assert second.stop_reason == "end_turn"
     assert results_sent(provider, provider.bodies[-1]) == ["c3", "c2", "c1"]
-    assert list(ActionExecution.objects.values_list("tool", flat=True)) == ["search_docs"]
+    assert list(tool_rows().values_list("tool", flat=True)) == ["search_docs"]
 
 
 def test_arguments_that_are_no_object_are_answered_to_the_model(
@@ -143,7 +142,7 @@ def test_the_limit_of_output_tokens_ends_the_turn(
     answer = app.create(**MIXED)
     assert answer.stop_reason == "max_tokens"
     assert app.history(answer.session_id)[-1] == {"role": "assistant", "content": stored}
-    assert not ActionExecution.objects.exists()
+    assert not tool_rows().exists()
 
 
 def test_a_refusal_of_the_model_is_one(app: Application, provider: Provider) -> None:

@@ -15,9 +15,8 @@ from hypothesis.stateful import (
 )
 
 from agents.protocol.resolution import pending
-from audit.models import ActionExecution
 from tests.agents import application, scripted
-from tests.agents.application import Answer, Application, permission, result, says
+from tests.agents.application import Answer, Application, permission, result, says, tool_rows
 from tests.agents.scripted import Script
 from tests.agents.test_turns import MIXED
 
@@ -149,7 +148,7 @@ def test_any_order_of_requests_is_refused_or_moves_the_session_on(
 
     Machine.app, Machine.script = app, script
     run_state_machine_as_test(Machine, settings=MACHINE)
-    assert ActionExecution.objects.exclude(actor_kind="agent").count() == 0
+    assert tool_rows().exclude(actor_kind="agent").count() == 0
 
 
 MACHINE = settings(

@@ -143,7 +143,13 @@ def agent_rows(name: str, place: Organization) -> list[models.Model]:
         organization=place, provider="anthropic", model=f"{name} model", sealed=b"x"
     )
     session = Session.objects.create(organization=place, key_id=uuid7(), agent=f"{name} agent")
-    turn = SessionTurn.objects.create(session=session, model=f"{name} model")
+    turn = SessionTurn.objects.create(
+        organization=place,
+        key_id=session.key_id,
+        agent=session.agent,
+        session=session,
+        model=f"{name} model",
+    )
     definition = AgentDefinition.objects.create(
         organization=place, name=f"{name}-agent", title=f"{name} agent", instructions=name
     )
