@@ -31,7 +31,7 @@ def charge(authorization: str, address: str) -> None:
     if secret := _secret(authorization):
         key = f"agents:{ids.sha256_hex(secret)}"
         buckets.append(Bucket(key, settings.HALO_RATE_AGENTS))
-    verdict = limits.charge_or_share(buckets, _record_outage)
+    verdict = limits.charge_or_share(buckets, record.limits_unavailable)
     if verdict is not None:
         headers = {"Retry-After": str(verdict.retry_after)}
         raise Refused(429, "Too many requests. Try again later.", headers)
@@ -51,7 +51,3 @@ def authenticated(authorization: str, address: str) -> Principal:
 def _secret(authorization: str) -> str:
     presented = credentials.BEARER.fullmatch(authorization.strip(" \t"))
     return presented[1] if presented else ""
-
-
-def _record_outage() -> None:
-    record.security_event("limits_unavailable", address=peer.UNKNOWN)

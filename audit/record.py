@@ -170,6 +170,11 @@ def finish_interrupted(*, older_than: timedelta) -> int:
     return stale.update(outcome=Outcome.INTERRUPTED, reason="interrupted")
 
 
+def limits_unavailable() -> None:
+    """Records that the store of rate limits does not answer (`foundation.limits`)."""
+    security_event("limits_unavailable", address=peer.UNKNOWN)
+
+
 def security_event(
     kind: str,
     *,

@@ -21,6 +21,7 @@ from oauth import scopes
 from oauth.clients import redirects
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
+LOOPBACK = "localhost 127.0.0.1 [::1]"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
@@ -38,6 +39,16 @@ def text(name: str, default: str = "") -> str:
 def words(name: str, default: str = "") -> list[str]:
     """A list separated by commas or spaces."""
     return text(name, default).replace(",", " ").split()
+
+
+def private_hosts(name: str, *, is_local: bool) -> frozenset[str]:
+    """Hosts that may be in a private network: host, or host:port.
+
+    With `is_local`, this computer is one of them in development.
+    """
+    in_production = text("HALO_ENV", "development") == "production"
+    default = "" if in_production or not is_local else LOOPBACK
+    return frozenset(word.lower() for word in words(name, default))
 
 
 def flag(name: str, *, default: bool) -> bool:

@@ -165,7 +165,7 @@ HALO_APP_SCHEMES = env.schemes(
 # (docs/sign-in-and-consent.md).
 HALO_CIMD = env.flag("HALO_CIMD", default=True)
 # Hosts in a private network that may publish client metadata: host, or host:port if it is not 443.
-HALO_CIMD_PRIVATE_HOSTS = frozenset(word.lower() for word in env.words("HALO_CIMD_PRIVATE_HOSTS"))
+HALO_CIMD_PRIVATE_HOSTS = env.private_hosts("HALO_CIMD_PRIVATE_HOSTS", is_local=False)
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Grant"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105  a model's name

@@ -82,7 +82,7 @@ def charge(request: Request, secrets: Secrets, per_key: Limit, per_address: Limi
     buckets = [Bucket(f"ip:{peer.rate_key(_address(request))}", per_address)]
     if secrets.key:
         buckets.append(Bucket(f"sdk:{ids.sha256_hex(secrets.key)}", per_key))
-    verdict = limits.charge_or_share(buckets, _record_outage)
+    verdict = limits.charge_or_share(buckets, record.limits_unavailable)
     if verdict is not None:
         raise RateLimited(verdict)
 
@@ -144,7 +144,3 @@ def _unknown(request: Request, detail: str) -> Unauthorized:
 def _address(request: Request) -> str:
     forwarded_for = request.headers.get("X-Forwarded-For")
     return peer.client_address(request.META.get("REMOTE_ADDR", ""), forwarded_for)
-
-
-def _record_outage() -> None:
-    record.security_event("limits_unavailable", address=peer.UNKNOWN)

@@ -24,7 +24,7 @@ from oauth.principal import Principal
 from tools_registry import registry
 from tools_registry.api import Arguments, Result, Tool, ToolFailure
 from tools_registry.endpoint import rates
-from tools_registry.pipeline import action_caps, calls, gate, visibility
+from tools_registry.pipeline import calls, gate, visibility
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
     Failed,
@@ -141,7 +141,7 @@ def _charge(who: Principal, address: str) -> Verdict | None:
     known = next(filter(None, map(limits.still_refused, charged)), None)
     if known is not None:
         return known
-    verdict = limits.charge_or_share(charged, action_caps.record_outage)
+    verdict = limits.charge_or_share(charged, record.limits_unavailable)
     if verdict is not None:
         record.security_event(
             "rate_limited",

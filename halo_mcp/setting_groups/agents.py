@@ -1,11 +1,6 @@
 """Settings of the Agent Application Protocol, which `settings.py` includes."""
 
-from typing import Final
-
 from halo_mcp import env
-
-_LOOPBACK: Final = "localhost 127.0.0.1 [::1]"
-_IN_PRODUCTION: Final = env.text("HALO_ENV", "development") == "production"
 
 # Where the protocol is served, without a slash at the end.
 HALO_AGENTS_PATH = env.path("HALO_AGENTS_PATH", "/aap")
@@ -19,8 +14,5 @@ HALO_AGENTS_ORIGINS = (
 )
 # Hosts of language models that may be in a private network and without https: host, or host:port.
 # In development, this computer.
-HALO_AGENTS_PRIVATE_HOSTS = frozenset(
-    word.lower()
-    for word in env.words("HALO_AGENTS_PRIVATE_HOSTS", "" if _IN_PRODUCTION else _LOOPBACK)
-)
+HALO_AGENTS_PRIVATE_HOSTS = env.private_hosts("HALO_AGENTS_PRIVATE_HOSTS", is_local=True)
 HALO_RATE_AGENTS = env.rate("HALO_RATE_AGENTS", "120/m")

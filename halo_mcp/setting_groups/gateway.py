@@ -1,13 +1,10 @@
 """The settings of the gateway, which `settings.py` includes."""
 
-from typing import Any, Final
+from typing import Any
 
 from environ import Env
 
 from halo_mcp import env
-
-_LOOPBACK: Final = "localhost 127.0.0.1 [::1]"
-_IN_PRODUCTION: Final = env.text("HALO_ENV", "development") == "production"
 
 # --- Calls to the APIs of projects ---------------------------------------------------------------
 
@@ -24,10 +21,7 @@ HALO_GATEWAY_MAX_DOCUMENT_BYTES = env.integer(
 )
 # Hosts that may be in a private network and without https: host, or host:port. In development,
 # the computer itself, where the demo API is.
-HALO_GATEWAY_PRIVATE_HOSTS = frozenset(
-    word.lower()
-    for word in env.words("HALO_GATEWAY_PRIVATE_HOSTS", "" if _IN_PRODUCTION else _LOOPBACK)
-)
+HALO_GATEWAY_PRIVATE_HOSTS = env.private_hosts("HALO_GATEWAY_PRIVATE_HOSTS", is_local=True)
 # Calls that an organization without a plan may make in a month; with 0, as many as it wants.
 HALO_GATEWAY_MONTHLY_CALLS = env.integer("HALO_GATEWAY_MONTHLY_CALLS", 0)
 

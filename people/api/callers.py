@@ -45,7 +45,7 @@ def charge(secret: str, address: str) -> None:
     buckets = [Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)]
     if secret:
         buckets.append(bucket_of(secret))
-    verdict = limits.charge_or_share(buckets, _record_outage)
+    verdict = limits.charge_or_share(buckets, record.limits_unavailable)
     if verdict is not None:
         raise rate_limited(verdict)
 
@@ -76,7 +76,3 @@ def records_of(key: KeyPrincipal) -> UUID:
 def unknown() -> ApiError:
     message = "Send a valid API key of this workspace as bearer."
     return ApiError("authentication_required", message, headers=CHALLENGE)
-
-
-def _record_outage() -> None:
-    record.security_event("limits_unavailable", address=peer.UNKNOWN)

@@ -11,6 +11,7 @@ from typing import Final, get_args
 
 from django.conf import settings
 
+from audit import record
 from foundation import ids, limits, peer
 from foundation.limits import Bucket, Verdict
 from mcp_protocol import methods
@@ -85,17 +86,17 @@ def spend(principal: Principal, surface: McpSurface, method: str, address: str) 
     """Charge one message to all that it counts for; returns the verdict that refuses it."""
     charged = buckets(principal, surface, method, address)
     origin = charged[-1]
-    verdict = limits.charge_or_share(charged, action_caps.record_outage)
+    verdict = limits.charge_or_share(charged, record.limits_unavailable)
     if verdict is not None and verdict.bucket.key != origin.key:
         # Every refusal is recorded, and a refused charge counts nowhere: without this a spent
         # token could write audit rows as fast as it can ask.
-        limits.charge_or_share([origin], action_caps.record_outage)
+        limits.charge_or_share([origin], record.limits_unavailable)
     return verdict
 
 
 def spend_address(address: str) -> Verdict | None:
     """Charge a stranger's request to its address; returns the verdict that refuses it."""
-    return limits.charge_or_share([of_address(address)], action_caps.record_outage)
+    return limits.charge_or_share([of_address(address)], record.limits_unavailable)
 
 
 def known_refusal(address: str) -> Verdict | None:

@@ -4,7 +4,7 @@ from typing import Final
 from uuid import UUID
 
 from audit import record
-from foundation import limits, peer
+from foundation import limits
 from foundation.limits import Bucket, Verdict
 from tools_registry.pipeline.gate import Decision
 from workspace import caps
@@ -19,9 +19,6 @@ def charge(
 ) -> Verdict | None:
     """Count a call against its action's cap; returns the verdict that refuses it."""
     key = f"{NAME}:{organization_id}:{integration}.{action}"
-    return limits.charge_or_share([Bucket(key, caps.limit(calls_per_minute))], record_outage)
-
-
-def record_outage() -> None:
-    """Record that the store of the counters does not answer, which is a security event."""
-    record.security_event("limits_unavailable", address=peer.UNKNOWN)
+    return limits.charge_or_share(
+        [Bucket(key, caps.limit(calls_per_minute))], record.limits_unavailable
+    )
