@@ -256,6 +256,8 @@ class AgentOptionInline(ScopedInline):
     model = AgentOption
     form = AgentOptionForm
     formset = AgentOptionFormSet
+    # Six fields are too wide for a table.
+    template = "admin/edit_inline/stacked.html"
     organization_lookup = "agent__organization"
     extra = 0
 

@@ -3,7 +3,7 @@
     python -m pytest -p tests.drivers.run_report ...
 
 A line `failed:` for each failed test, with its id and the first line of its error, separated by
-tabs, and a line `slow:` for each of the ten files that took the longest. Seconds of setup, call and
+tabs, and a line `slow:` for each of the files that took the longest. Seconds of setup, call and
 teardown are added up, so two processes spend two seconds in one.
 """
 
@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-SHOWN = 10
+SHOWN = 60
 MAX_ERROR = 300
 
 
