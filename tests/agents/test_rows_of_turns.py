@@ -11,7 +11,10 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
+from agents import sessions
 from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
+from agents.models_port import Usage
+from agents.protocol.events import Stopped, StopReason
 from agents.tasks import prune_sessions
 from audit.models import ActionExecution
 from foundation.ids import uuid7
@@ -78,6 +81,21 @@ def test_an_interrupted_turn_is_recorded_once(app: Application, script: Script) 
         app.history(session_id)
     [row] = recorded()
     assert (row.outcome, "interrupted" in row.detail) == ("interrupted", True)
+
+
+def test_a_process_that_was_thought_dead_adds_what_it_has_used_and_no_second_end(
+    app: Application, script: Script
+) -> None:
+    script.responses = [calls(SEARCH), text("Found.")]
+    session_id = start(app, server_tools={"search_docs": True}).session_id
+    ActionExecution.objects.all().delete()
+    as_killed(session_id, seconds=-1)
+    app.history(session_id)
+    turn = SessionTurn.objects.get()
+    sessions.stopped(session_id, turn.pk, Stopped(StopReason.END_TURN), Usage(70, 7, 9))
+    turn.refresh_from_db()
+    assert (turn.stop_reason, turn.input_tokens, turn.cost_micros) == ("error", 70, 9)
+    assert [row.outcome for row in recorded()] == ["interrupted"]
 
 
 def test_a_deleted_session_leaves_what_it_cost_and_nothing_that_was_said(
