@@ -19,6 +19,7 @@ NO_TOOLS: Final = (
     "Enable some with agent.tools, by the names that /meta lists."
 )
 NOTHING: Final = "The search found nothing."
+NOTHING_FOUND: Final[tuple[Any, ...]] = (None, "", [], {})
 MAX_QUERY: Final = 200
 MAX_QUOTED: Final = 3
 MAX_QUOTE: Final = 1_200
@@ -76,18 +77,32 @@ def _results(history: Any) -> list[Message]:
 
 
 def _answer(results: list[Message], limit: int) -> str:
-    quotes = [quote for result in results if (quote := _quote(_text(result)))][:limit]
-    return "\n\n".join((NOTICE, *(quotes or (NOTHING,))))
+    hits = [hit for result in results for hit in _hits(_text(result))][:limit]
+    return "\n\n".join((NOTICE, *(map(_quote, hits) if hits else (NOTHING,))))
 
 
-def _quote(text: str) -> str:
-    """The text of a result as a quotation; JSON is quoted as it is."""
+def _hits(text: str) -> list[Any]:
+    """What a search has found: the longest list of objects in its result, else the whole."""
     try:
-        is_empty = json.loads(text) in ({}, [], None)
+        value = json.loads(text)
     except ValueError:
-        is_empty = not text.strip()
-    if is_empty:
-        return ""
+        return [text] if text.strip() else []
+    members = value.values() if isinstance(value, dict) else [value]
+    lists = [member for member in members if isinstance(member, list)]
+    found = max(lists, key=len, default=[value])
+    return [hit for hit in found if hit not in NOTHING_FOUND]
+
+
+def _quote(hit: Any) -> str:
+    """A hit as a quotation, with a line for each member that has a value."""
+    lines = [str(hit)]
+    if isinstance(hit, dict):
+        lines = [
+            f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in hit.items()
+            if value not in NOTHING_FOUND
+        ]
+    text = "\n".join(lines)
     cut = text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
     return "\n".join(f"> {line}" for line in cut.splitlines())
 

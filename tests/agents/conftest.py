@@ -1,10 +1,12 @@
-"""An organization with the documentation index, and an application with a key for its agents."""
+"""An organization, and an application with a key for its agents."""
 
 from itertools import count
+from pathlib import Path
 
 import pytest
 from django.test import Client
 
+from documentation.index import refresh
 from tests.agents import application
 from tests.agents.application import Application
 from tests.agents.scripted import Script
@@ -12,6 +14,7 @@ from workspace import organizations
 from workspace.models import Membership, Role, User
 
 _numbers = count(1)
+SCOPES = "# Scopes\n\nA scope narrows a token.\n\n## How scopes work\n\nScopes are unticked.\n"
 
 
 @pytest.fixture
@@ -34,3 +37,11 @@ def browser(app: Application) -> Client:
     role = Membership.objects.get(organization=app.organization, role=Role.SUPER_ADMIN)
     browser.force_login(role.user)
     return browser
+
+
+@pytest.fixture
+def documentation(db: None, tmp_path: Path) -> None:  # noqa: ARG001  opens the database
+    """Pages in which a search for scopes finds more than five sections."""
+    for name in ("scopes", "tokens", "consent"):
+        (tmp_path / f"{name}.md").write_text(SCOPES.replace("# Scopes", f"# {name.title()}", 1))
+    refresh(tmp_path)

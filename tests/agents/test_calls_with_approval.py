@@ -46,7 +46,7 @@ def statuses(app: Application, session_id: str) -> list[tuple[str, str]]:
 
 
 def executed() -> int:
-    """How often the tool has run. Whoever approves a call runs it."""
+    """How often the tool has run. The admin who approves a call runs it."""
     made = ActionExecution.objects.filter(tool="setup_get_jwt_sample", outcome="success")
     return made.filter(actor_kind=ActorKind.PERSON).count()
 
@@ -228,6 +228,7 @@ def test_a_text_of_the_person_does_not_end_the_wait(app: Application, waiting: A
     assert statuses(app, waiting.session_id) == [("c2", "pending")]
 
 
+@pytest.mark.usefixtures("documentation")
 def test_an_admin_says_which_tools_need_an_approval(app: Application, browser: Client) -> None:
     given = form(app, approval_tools=["search_docs"])
     assert browser.post(f"{PAGE}add/", given).status_code == 302
@@ -237,7 +238,7 @@ def test_an_admin_says_which_tools_need_an_approval(app: Application, browser: C
     [(call, _status)] = statuses(app, answer.session_id)
     assert decide(browser, "approve").status == Status.DONE
     assert app.turn(answer.session_id, permission(call)).stop_reason == "end_turn"
-    assert "scope" in app.history(answer.session_id)[-1]["content"].lower()
+    assert "> title: Scopes" in app.history(answer.session_id)[-1]["content"]
 
 
 def test_members_who_are_no_admins_cannot_approve(app: Application, waiting: Answer) -> None:

@@ -1,11 +1,13 @@
 """The agent of a product without a language model: it searches, quotes, and says what it is."""
 
+import json
+
 import pytest
 
 from audit.models import ActionExecution
 from tests.agents.application import Application, says
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("documentation")]
 
 
 def test_the_agents_and_their_tools_are_listed(app: Application) -> None:
@@ -26,7 +28,24 @@ def test_without_a_stream_the_answer_has_the_whole_exchange(app: Application) ->
     assert roles == ["assistant", "tool", "assistant"]
     said = answer.json["messages"][-1]["content"]
     assert "No language model is configured" in said
-    assert "scope" in said.lower()
+    assert "> title: Scopes" in said
+
+
+@pytest.mark.parametrize("wanted", ["1", "3", "5"])
+def test_each_hit_is_quoted_in_lines_that_a_person_can_read(app: Application, wanted: str) -> None:
+    answer = app.create(server_tools={"search_docs": True}, options={"quotes": wanted})
+    _call, found, said = answer.json["messages"]
+    hits = json.loads(found["content"])["results"]
+    _notice, *quotes = said["content"].split("\n\n")
+    assert len(hits) >= 5
+    assert len(quotes) == int(wanted)
+    assert f"> title: {hits[0]['title']}" in quotes[0].splitlines()
+    assert "{" not in "".join(quote.splitlines()[0] for quote in quotes)
+
+
+def test_a_search_without_hits_says_so(app: Application) -> None:
+    answer = app.create("xqzvw jkqwz", server_tools={"search_docs": True})
+    assert "The search found nothing." in answer.json["messages"][-1]["content"]
 
 
 def test_the_same_in_pieces_and_in_whole_messages(app: Application) -> None:
