@@ -171,6 +171,7 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = (
             *("organization", "name", "title", "version", "description", "instructions"),
             *(
+                "language_model",
                 "tools",
                 "approval_tools",
                 "is_enabled",
@@ -178,6 +179,7 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
                 "max_tool_calls",
                 "max_tokens",
                 "max_seconds",
+                "daily_budget",
             ),
         )
 

@@ -24,7 +24,14 @@ from agents.protocol import options, requests, resolution
 from agents.protocol.compaction import compacted
 from agents.protocol.options import Chosen
 from agents.protocol.replies import Refused, Reply
-from agents.protocol.requests import ClientTool, InvalidRequest, ServerTool, StreamMode, Turn
+from agents.protocol.requests import (
+    ClientTool,
+    InvalidRequest,
+    Message,
+    ServerTool,
+    StreamMode,
+    Turn,
+)
 from agents.protocol.resolution import Resolved, ToolCall
 from agents.sessions import Owner, Sent
 from agents.turns import BudgetUsed
@@ -154,16 +161,16 @@ def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
             },
             "tools": session.client_tools,
             "history": {"compacted": compacted(history, budget), "full": history},
-            **_approvals(session),
+            **_approvals(session, history),
         },
     )
 
 
-def _approvals(session: Session) -> dict[str, Any]:
+def _approvals(session: Session, history: Sequence[Message]) -> dict[str, Any]:
     """What calls of the session wait for, or can go on with: an extension of the protocol."""
     found = [
         {"toolCallId": call, "requestId": str(row.pk), "status": row.status}
-        for call, row in sessions.requested(session).items()
+        for call, row in sessions.requested(session, resolution.pending(history)).items()
     ]
     return {"approvals": found} if found else {}
 

@@ -19,6 +19,19 @@ def _between(least: int, most: int) -> list[Callable[[Any], None]]:
     return [MinValueValidator(least), MaxValueValidator(most)]
 
 
+def _dollars(name: Any, places: int, help_text: Any = "") -> "models.DecimalField[Any, Any]":
+    """A sum in US dollars, which may be left empty."""
+    return models.DecimalField(
+        name,
+        max_digits=12,
+        decimal_places=places,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=help_text,
+    )
+
+
 def new_session_id() -> str:
     """In the order of their creation, so that an id is a cursor. Only its key may use it."""
     return f"sess_{ids.uuid7_hex()}"
@@ -57,31 +70,16 @@ class LanguageModel(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
     )
     # Prices are in US dollars, as providers publish them.
-    input_price = models.DecimalField(
+    input_price = _dollars(
         _("price of a million input tokens, USD"),
-        max_digits=12,
-        decimal_places=4,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text=_("Empty for the published price of a known model."),
+        4,
+        _("Empty for the published price of a known model."),
     )
-    output_price = models.DecimalField(
-        _("price of a million output tokens, USD"),
-        max_digits=12,
-        decimal_places=4,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-    )
-    daily_budget = models.DecimalField(
+    output_price = _dollars(_("price of a million output tokens, USD"), 4)
+    daily_budget = _dollars(
         _("budget of a day, USD"),
-        max_digits=12,
-        decimal_places=2,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text=_("No turn begins once this is used up, until 00:00 UTC. Empty for no limit."),
+        2,
+        _("No turn begins once this is used up, until 00:00 UTC. Empty for no limit."),
     )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
@@ -158,14 +156,10 @@ class AgentDefinition(models.Model):
     max_seconds = models.PositiveIntegerField(
         _("seconds of a turn"), default=300, validators=_between(1, 3_600)
     )
-    daily_budget = models.DecimalField(
+    daily_budget = _dollars(
         _("budget of a day, USD"),
-        max_digits=12,
-        decimal_places=2,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text=_("No turn of it begins once this is used up, until 00:00 UTC."),
+        2,
+        _("No turn of it begins once this is used up, until 00:00 UTC."),
     )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)

@@ -131,9 +131,8 @@ def named_calls(session_id: str, calls: Sequence[ToolCall]) -> dict[str, str]:
     return {call.id: f"{last}/{call.id}" for call in calls}
 
 
-def requested(session: Session) -> dict[str, ApprovalRequest]:
-    """Returns the requests for approval of the calls that wait in a session, by call."""
-    waiting = pending(messages(session.pk))
+def requested(session: Session, waiting: Sequence[ToolCall]) -> dict[str, ApprovalRequest]:
+    """Returns the requests for approval of calls that wait in a session, by the id of the call."""
     if not waiting:
         return {}
     names = named_calls(session.pk, waiting)
@@ -145,8 +144,8 @@ def requested(session: Session) -> dict[str, ApprovalRequest]:
 @transaction.atomic
 def delete(session: Session) -> None:
     """Deletes a session. Calls of it that wait for an approval are not made any more."""
-    rows = ApprovalRequest.objects.filter(pk__in=[row.pk for row in requested(session).values()])
-    approvals.withdraw(rows)
+    names = named_calls(session.pk, pending(messages(session.pk)))
+    approvals.withdraw(approvals.of_calls(session.organization_id, list(names.values())))
     # What a turn cost stays; what tells of its request does not.
     session.turns.update(idempotency_key="", request_digest="", granted=[])
     session.delete()
@@ -327,11 +326,12 @@ def _append_unknown(session: Session) -> None:
     turn = session.turns.filter(pk=session.turn_id).first() if session.turn_id else None
     granted = set(turn.granted) if turn is not None else set()
     trusted = {one["name"] for one in session.tools if one["trust"]}
+    waiting = pending(messages(session.pk))
     # These run with their approval only.
-    requested_calls = requested(session)
+    requested_calls = requested(session, waiting)
     interrupted = [
         {"role": "tool", "toolCallId": call.id, "content": UNKNOWN_RESULT}
-        for call in pending(messages(session.pk))
+        for call in waiting
         if (call.id in granted or call.name in trusted) and call.id not in requested_calls
     ]
     if turn is not None and interrupted:

@@ -13,7 +13,7 @@ UNKNOWN: Final = "The outcome is unknown: the call may have been executed."
 
 
 class RequestRejected(ToolFailure):
-    """A person has rejected the request for this very call, or nobody has decided it."""
+    """The request for this very call was rejected, or has expired."""
 
     kind = "approval_rejected"
 

@@ -137,7 +137,7 @@ def of_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRe
 
 
 def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
-    """Ends those of the requests that nobody has decided; returns how many."""
+    """Ends those of the requests that wait for a decision; returns how many."""
     now = timezone.now()
     return rows.filter(status=Status.PENDING).update(
         status=Status.DECLINED, note=WITHDRAWN, decided_at=now, ended_at=now
