@@ -220,7 +220,7 @@ def _fastmcp(setting: Setting) -> Drive:
     words = "--app-dir bench/peers --factory openapi_server:application"
     python, log = str(environments.python()), setting.folder / "fastmcp.log"
     server = setting.stack.enter_context(_uvicorn(python, words, log, given))
-    return _driven(f"{server.url}/mcp", "", setting.options.concurrency, server.cpu_seconds)
+    return _driven(f"{server.url}/mcp", "not-read", setting.options.concurrency, server.cpu_seconds)
 
 
 def _driven(url: str, token: str, concurrency: int, cpu_seconds: Callable[[], float]) -> Drive:

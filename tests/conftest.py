@@ -69,7 +69,6 @@ def _fresh_counters() -> Iterator[None]:
     from django.core.cache import cache  # noqa: PLC0415  settings first
 
     from foundation import limits  # noqa: PLC0415
-
     from oauth.endpoints import page_limits  # noqa: PLC0415  settings first
 
     if os.environ.get("REDIS_URL"):
