@@ -1,51 +1,83 @@
-"""What axe-core finds wrong with the page that is open."""
+"""What is wrong with the page that is open: by axe-core, in its colours, in its width."""
 
+import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from tests.browser import chromium
+from tests.browser import chromium, contrast
+from tests.browser.chromium import Visitor
 
 AXE: str = Axe().axe_script
 FIND = "options => axe.run(options).then(found => found.violations)"
 OF_WEIGHT = frozenset({"serious", "critical"})
 OF_ANY_WEIGHT = OF_WEIGHT | {"minor", "moderate"}
-# Nothing but colours differs at night.
-RULES: dict[str, dict[str, Any]] = {
-    "light": {"resultTypes": ["violations"]},
-    "dark": {"runOnly": ["color-contrast", "link-in-text-block"], "resultTypes": ["violations"]},
+# Nothing but colours differs at night. What axe-core preloads are styles, by a style element of its
+# own, which the content security policy stops; none of its rules that are on needs them.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "light": {"resultTypes": ["violations"], "preload": False},
+    "dark": {
+        "runOnly": ["color-contrast", "link-in-text-block"],
+        "resultTypes": ["violations"],
+        "preload": False,
+    },
 }
 # Colours on their way from day to night are nobody's to judge.
 SETTLE = "document.getAnimations().forEach(animation => animation.finish())"
 UNFOLD = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 
 
-def findings(page: Page, weights: frozenset[str] = OF_ANY_WEIGHT) -> list[str]:
-    """What is wrong on a desktop and on a phone, by day and by night, with all details open.
+def findings(visitor: Visitor, weights: frozenset[str] = OF_ANY_WEIGHT) -> list[str]:
+    """What is wrong on a desktop and on a phone, by day and by night.
 
-    The page's context has to bypass the content security policy: axe-core writes a style element
-    to read the page's own styles by.
+    The page is looked at as it opens. Then its details are open, for axe-core.
     """
-    page.evaluate(UNFOLD)
-    # Once a page: it is half a megabyte to be read and compiled.
-    page.evaluate(AXE)
-    return [
-        f"{size['width']} {scheme} {finding}"
-        for size in (chromium.DESKTOP, chromium.PHONE)
-        for scheme in ("light", "dark")
-        for finding in _findings(page, size, scheme, weights)
-    ]
+    found = hard_to_use(visitor)
+    visitor.page.evaluate(AXE)  # once a page: it is half a megabyte to be read and compiled
+    visitor.page.evaluate(UNFOLD)
+    for size in (chromium.PHONE, chromium.DESKTOP):
+        for scheme in ("dark", "light"):
+            _show(visitor.page, size, scheme)
+            found += _of_axe(visitor.page, scheme, weights)
+    return found
 
 
-def _findings(
-    page: Page, size: Mapping[str, int], scheme: Any, weights: frozenset[str]
-) -> list[str]:
+def hard_to_use(visitor: Visitor) -> list[str]:
+    """What is hard to read or too wide; found without scripts of the page, which axe-core needs."""
+    found = []
+    for size in (chromium.DESKTOP, chromium.PHONE):
+        width = f"{size['width']} pixels"
+        for scheme in ("light", "dark"):
+            _show(visitor.page, size, scheme)
+            _keep_picture(visitor, width, scheme)
+            found += [f"{width} {scheme} {text}" for text in contrast.hard_to_read(visitor.page)]
+        if visitor.too_wide_by:
+            found.append(f"{width}: too wide by {visitor.too_wide_by}")
+    return found
+
+
+def _show(page: Page, size: Mapping[str, int], scheme: Any) -> None:
     page.set_viewport_size({"width": size["width"], "height": size["height"]})
     page.emulate_media(color_scheme=scheme)
     page.evaluate(SETTLE)
-    violations = page.evaluate(FIND, RULES[scheme])
+
+
+def _keep_picture(visitor: Visitor, width: str, scheme: str) -> None:
+    """Only if a folder is named: they take a third of all the time."""
+    if folder := os.environ.get(chromium.WANTED_PICTURES):
+        path = visitor.page.url.removeprefix(visitor.url)
+        name = re.sub(r"\W+", "-", f"{path} {width} {scheme}").strip("-")[-90:]
+        visitor.page.screenshot(
+            path=Path(folder) / f"{name}.png", full_page=True, animations="disabled"
+        )
+
+
+def _of_axe(page: Page, scheme: str, weights: frozenset[str]) -> list[str]:
+    violations = page.evaluate(FIND, OPTIONS[scheme])
     return [_summary(each) for each in violations if each["impact"] in weights]
 
 

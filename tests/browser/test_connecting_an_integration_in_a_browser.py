@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
-from tests.browser.test_every_page_in_a_browser import assert_is_fit_to_be_seen
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.fixture_server import laboratory
@@ -53,15 +51,17 @@ def admin(browser: Browser, workplace: Workplace) -> Iterator[Visitor]:
         assert visitor.problems == []
 
 
-def test_an_admin_connects_sees_it_fail_and_ends_it(
-    admin: Visitor, workplace: Workplace, pictures: Path
-) -> None:
+def look(visitor: Visitor) -> None:
+    assert accessibility.findings(visitor, accessibility.OF_WEIGHT) == []
+
+
+def test_an_admin_connects_sees_it_fail_and_ends_it(admin: Visitor, workplace: Workplace) -> None:
     admin.open(workplace.path)
-    assert_is_fit_to_be_seen(admin, pictures / "new")
+    look(admin)
     admin.page.get_by_label("API key").fill("a-key-of-the-desk")
     admin.page.get_by_role("button", name="Save and check").click()
     expect(admin.page.get_by_text("Correct the errors below.")).to_be_visible()
-    assert_is_fit_to_be_seen(admin, pictures / "wrong")
+    look(admin)
     admin.page.get_by_label("API key").fill("a-key-of-the-desk")
     admin.page.get_by_label("Queue").fill("billing")
     admin.page.get_by_role("button", name="Save and check").click()
@@ -71,13 +71,6 @@ def test_an_admin_connects_sees_it_fail_and_ends_it(
     workplace.vendor.script(site.saying({}, 401))
     admin.page.get_by_role("button", name="Check connection").click()
     expect(admin.page.get_by_text("Failing")).to_be_visible()
-    assert_is_fit_to_be_seen(admin, pictures / "failing")
+    look(admin)
     admin.page.get_by_role("button", name="Disconnect").click()
     expect(admin.page.get_by_text("The credential was deleted.")).to_be_visible()
-
-
-def test_the_page_is_held_to_axe(browser: Browser, workplace: Workplace) -> None:
-    with chromium.visiting(browser, workplace.url, bypass_csp=True) as visitor:
-        page = visitor.signed_in().page
-        visitor.open(workplace.path)
-        assert accessibility.findings(page, accessibility.OF_WEIGHT) == []

@@ -1,7 +1,6 @@
 """An approver decides a request with the keyboard, and another open page of it follows."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -43,25 +42,19 @@ def projects(server: Server) -> tuple[McpClient, str]:
 
 
 def test_a_decision_appears_on_every_open_page_of_the_request(
-    browser: Browser, server: Server, projects: tuple[McpClient, str], pictures: Path
+    browser: Browser, server: Server, projects: tuple[McpClient, str]
 ) -> None:
     tool = project_rows.DELETE_USER.name
     asked = projects[0].call(tool, {"id": "u" * 400}).facts
     path = f"/requests/{asked['requestId']}"
-    with chromium.visiting(browser, server.url, bypass_csp=True) as visitor:
+    with chromium.visiting(browser, server.url) as visitor:
         visitor.signed_in()
         visitor.open("/requests")
-        assert accessibility.findings(visitor.page) == []
-        assert visitor.too_wide_by == 0
+        assert accessibility.findings(visitor) == []
         page = visitor.page
         page.get_by_role("link", name=tool).first.click()
         expect(page.get_by_role("button", name="Approve")).to_be_visible()
-        assert accessibility.findings(page) == []
-        page.set_viewport_size(chromium.PHONE)
-        assert visitor.too_wide_by == 0
-        page.screenshot(path=pictures / "request-phone.png", full_page=True)
-        page.set_viewport_size(chromium.DESKTOP)
-        page.screenshot(path=pictures / "request.png", full_page=True)
+        assert accessibility.findings(visitor) == []
         second = page.context.new_page()
         second.goto(f"{server.url}{path}")
         second.get_by_label("Reason").focus()
@@ -75,11 +68,9 @@ def test_a_decision_appears_on_every_open_page_of_the_request(
 
 
 def test_a_policy_is_edited_on_a_phone(
-    browser: Browser, server: Server, projects: tuple[McpClient, str], pictures: Path
+    browser: Browser, server: Server, projects: tuple[McpClient, str]
 ) -> None:
-    with chromium.visiting(
-        browser, server.url, bypass_csp=True, viewport=chromium.PHONE
-    ) as visitor:
+    with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
         visitor.signed_in()
         visitor.open(f"/projects/{projects[1]}/policy")
         page = visitor.page
@@ -91,7 +82,5 @@ def test_a_policy_is_edited_on_a_phone(
         page.get_by_role("button", name="Save rule").click()
         expect(page.get_by_text("Saved. It applies from the next call on.")).to_be_visible()
         visitor.open(f"/projects/{projects[1]}/policy")
-        assert accessibility.findings(page) == []
-        assert visitor.too_wide_by == 0
-        page.screenshot(path=pictures / "policy.png", full_page=True)
+        assert accessibility.findings(visitor) == []
         assert visitor.problems == []

@@ -1,20 +1,25 @@
-"""Every page in a real browser: on a phone, at night, and within its own policy."""
+"""Every page in a real browser: under axe-core, on a phone, at night, and within its own policy.
 
-import os
+A new page is a line in one of the lists below, or in `addresses`.
+"""
+
 import re
 import statistics
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from secrets import token_hex
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser import addresses, chromium, contrast
+from tests.browser import accessibility, addresses, chromium, contrast
+from tests.browser.accessibility import OF_ANY_WEIGHT, OF_WEIGHT
 from tests.browser.chromium import Visitor
+from tests.drivers import admin_pages
 from tests.drivers.person import Person
-from tests.drivers.server import Server, evaluate
+from tests.drivers.server import EMAIL, PASSWORD, ROOT, Server, evaluate
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]
@@ -28,112 +33,229 @@ row.save()
 print(f"/admin/workspace/customer/{quote(row.pk)}/change/")
 """
 CALLS = "/admin/audit/actionexecution/"
+LONG_NAME = f"A client with {'a name of great length and ' * 6}more"[:180]
+PAGES_OF_DOCS = sorted(page.stem for page in (ROOT / "docs").glob("[a-z]*.md"))
 FOR_ANYONE = [
     *addresses.FOR_ANYONE,
-    "/docs/scopes",
+    "/docs/?q=zzzzzz",
+    *(f"/docs/{name}" for name in PAGES_OF_DOCS),
 ]
-SIGNED_IN = [
-    *addresses.FOR_AN_ADMIN,
+# Of a person in two organizations who has connected two clients.
+FOR_A_MEMBER = [
     "/",
+    "{consent}",
     "/ask",
     "/connections",
+    "/connections/{connection}",
+    "/connections/{connection}/revoke",
     "/connections/revoke",
     "/account/security",
     "/account/security/password",
     "/signin/confirm",
     "/signout",
-    "/admin/mfa/authenticator/",
+    "/admin/",
+]
+FOR_A_NEWCOMER = ["/ask", "/connections", "{consent}"]
+FOR_AN_ADMIN = [
+    *addresses.FOR_AN_ADMIN,
+    "/",
+    "/ask",
+    "/connections",
+    "{consent}",
     f"{CALLS}?outcome=success",
+    "/admin/mfa/authenticator/",
+    "/admin/oauth/client/add/",
+    "/admin/oauth/refreshtoken/",
+    "/admin/workspace/organization/add/",
 ]
 
 
+@dataclass
+class Visitors:
+    """The four who look at pages: a browser for each, and what the paths above leave open."""
+
+    server: Server
+    visitors: dict[str, Visitor]
+    client: BareClient
+
+    def show(self, who: str, path: str) -> Visitor:
+        """Open a page in the browser of one of them."""
+        visitor = self.visitors[who]
+        connection = self._connection() if "{connection}" in path else ""
+        visitor.open(path.format(consent=self.client.authorize_url, connection=connection))
+        return visitor
+
+    def _connection(self) -> str:
+        page = self.show("member", "/connections").page
+        link = page.get_by_role("link", name="Change").last.get_attribute("href")
+        assert link is not None
+        return link.split("/")[-1]
+
+
 @pytest.fixture(scope="module")
-def client(server: Server) -> BareClient:
-    """A client that was approved and made one call."""
-    client = BareClient(server, f"A client with {'a name of great length and ' * 6}more"[:180])
-    token = client.connect(Person())
+def all_visitors(browser: Browser, server: Server) -> Iterator[Visitors]:
+    member, newcomer = (f"{name}-{token_hex(4)}@example.com" for name in ("member", "newcomer"))
+    with admin_pages.opened(server) as admins:
+        admins.hire(email=member, organizations=2)
+        admins.hire(email=newcomer, organizations=0)
+    for name in (LONG_NAME, "Second"):
+        connect(BareClient(server, name), Person(email=member, password=admin_pages.PASSWORD))
+    connect(BareClient(server, LONG_NAME), Person())
+    people = {
+        "admin": (EMAIL, PASSWORD),
+        "member": (member, admin_pages.PASSWORD),
+        "newcomer": (newcomer, admin_pages.PASSWORD),
+    }
+    with ExitStack() as stack:
+        visitors = {
+            who: stack.enter_context(chromium.visiting(browser, server.url))
+            for who in (*people, "anyone")
+        }
+        for who, (email, password) in people.items():
+            visitors[who].signed_in(email, password)
+        client = BareClient(server, scope="docs:read setup:read data:read actions:*")
+        yield Visitors(server, visitors, client)
+
+
+@pytest.fixture
+def visitors(all_visitors: Visitors) -> Iterator[Visitors]:
+    """A page may break no policy and report no error."""
+    yield all_visitors
+    problems = {who: each.problems[:] for who, each in all_visitors.visitors.items()}
+    for each in all_visitors.visitors.values():
+        each.problems.clear()
+    assert not any(problems.values()), problems
+
+
+def connect(client: BareClient, person: Person) -> None:
+    """Approve the client and let it make a call."""
+    headers = {"Authorization": f"Bearer {client.connect(person)}"}
     call = {"name": "search_docs", "arguments": {"query": "how do scopes work"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    headers = {"Authorization": f"Bearer {token}"}
-    assert httpx2.post(server.mcp_url, json=sent, headers=headers, timeout=60).status_code == 200
-    return client
-
-
-@pytest.fixture(scope="module")
-def session(browser: Browser, server: Server, client: BareClient) -> Any:  # noqa: ARG001  its rows
-    """The cookies of an admin."""
-    with chromium.visiting(browser, server.url) as visitor:
-        return visitor.signed_in().page.context.storage_state()
-
-
-@pytest.fixture
-def stranger(browser: Browser, server: Server) -> Iterator[Visitor]:
-    with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
-        yield visitor
-        assert visitor.problems == []
-
-
-@pytest.fixture
-def admin(browser: Browser, server: Server, session: Any) -> Iterator[Visitor]:
-    given = {"viewport": chromium.PHONE, "storage_state": session}
-    with chromium.visiting(browser, server.url, **given) as visitor:
-        yield visitor
-        assert visitor.problems == []
-
-
-def assert_is_fit_to_be_seen(visitor: Visitor, pictures: Path) -> None:
-    """The page that is open can be used at 390 and at 1280 pixels, by day and by night."""
-    path = visitor.page.url.removeprefix(visitor.url)
-    name = re.sub(r"\W+", "-", path).strip("-")[-60:] or "home"
-    for width, size in (("phone", chromium.PHONE), ("desktop", chromium.DESKTOP)):
-        visitor.page.set_viewport_size(size)
-        for scheme in ("light", "dark"):
-            visitor.page.emulate_media(color_scheme=scheme)
-            if os.environ.get(chromium.WANTED_PICTURES):  # two hundred: a third of all the time
-                visitor.page.screenshot(
-                    path=pictures / f"{name}-{width}-{scheme}.png",
-                    full_page=True,
-                    animations="disabled",
-                )
-            assert contrast.hard_to_read(visitor.page) == [], scheme
-        assert visitor.too_wide_by == 0, width
+    reply = httpx2.post(client.server.mcp_url, json=sent, headers=headers, timeout=60)
+    assert reply.status_code == 200
 
 
 @pytest.mark.parametrize("path", FOR_ANYONE)
-def test_a_page_for_anyone(stranger: Visitor, path: str, pictures: Path) -> None:
-    stranger.open(path)
-
-    assert_is_fit_to_be_seen(stranger, pictures)
+def test_a_page_for_anyone(visitors: Visitors, path: str) -> None:
+    assert accessibility.findings(visitors.show("anyone", path)) == []
 
 
-def test_the_page_about_a_form_sent_astray(stranger: Visitor, pictures: Path) -> None:
-    stranger.send_astray()
-
-    assert_is_fit_to_be_seen(stranger, pictures)
-
-
-@pytest.mark.parametrize("path", SIGNED_IN)
-def test_a_page_for_an_admin(admin: Visitor, path: str, pictures: Path) -> None:
-    admin.open(path)
-
-    assert_is_fit_to_be_seen(admin, pictures)
+@pytest.mark.parametrize("path", FOR_A_MEMBER)
+def test_a_page_for_a_member(visitors: Visitors, path: str) -> None:
+    assert accessibility.findings(visitors.show("member", path)) == []
 
 
-def test_the_pages_of_a_customer(admin: Visitor, server: Server, pictures: Path) -> None:
-    address = evaluate(server.env, CUSTOMER).strip()
-    admin.open(address)
-    expect(admin.page.get_by_role("link", name="Export data")).to_be_visible()
-    assert_is_fit_to_be_seen(admin, pictures)
-    admin.page.get_by_role("link", name="Erase").click()
-    expect(admin.page.get_by_role("button", name="Erase")).to_be_visible()
-    assert_is_fit_to_be_seen(admin, pictures)
+@pytest.mark.parametrize("path", FOR_A_NEWCOMER)
+def test_a_page_for_a_newcomer(visitors: Visitors, path: str) -> None:
+    assert accessibility.findings(visitors.show("newcomer", path)) == []
 
 
-def test_the_consent_page(admin: Visitor, client: BareClient, pictures: Path) -> None:
-    admin.open(client.authorize_url)
+@pytest.mark.parametrize("path", FOR_AN_ADMIN)
+def test_a_page_for_an_admin(visitors: Visitors, path: str) -> None:
+    weights = OF_WEIGHT if path.startswith("/admin/") else OF_ANY_WEIGHT
 
-    expect(admin.page.get_by_role("button", name="Approve")).to_be_visible()
-    assert_is_fit_to_be_seen(admin, pictures)
+    assert accessibility.findings(visitors.show("admin", path), weights) == []
+
+
+def unticked(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("member", "{consent}")
+    page = visitor.page
+    for box in page.get_by_role("checkbox").all():
+        box.uncheck()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("alert")).to_contain_text("Select at least one permission")
+    return visitor
+
+
+def narrowed_to_nothing(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("member", "/connections/{connection}")
+    page = visitor.page
+    for box in page.get_by_role("checkbox").all():
+        box.uncheck()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    return visitor
+
+
+def unknown_to_sign_in(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("anyone", "/signin")
+    visitor.sign_in("nobody@example.com", "wrong")
+    expect(visitor.page.get_by_role("alert")).to_be_visible()
+    return visitor
+
+
+def stale_form(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("anyone", "/signin")
+    visitor.page.context.clear_cookies()
+    visitor.sign_in()
+    expect(visitor.page).to_have_title(re.compile("Form expired"))
+    return visitor
+
+
+def form_sent_astray(visitors: Visitors) -> Visitor:
+    visitor = visitors.visitors["anyone"]
+    visitor.send_astray()
+    return visitor
+
+
+def one_call(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", CALLS)
+    page = visitor.page
+    page.locator("#result_list tbody a").first.click()
+    expect(page.locator(".halo-headline")).to_be_visible()
+    return visitor
+
+
+def one_person(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", f"/admin/workspace/user/?q={EMAIL}")
+    page = visitor.page
+    page.get_by_role("link", name=EMAIL, exact=True).last.click()
+    expect(page.get_by_role("link", name="Delete")).to_be_visible()
+    return visitor
+
+
+def one_organization(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", "/admin/workspace/organization/?q=demo")
+    page = visitor.page
+    page.locator("#result_list tbody a").first.click()
+    expect(page.get_by_role("link", name="Delete")).to_be_visible()
+    return visitor
+
+
+def one_customer(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", evaluate(visitors.server.env, CUSTOMER).strip())
+    expect(visitor.page.get_by_role("link", name="Export data")).to_be_visible()
+    return visitor
+
+
+def one_erasure(visitors: Visitors) -> Visitor:
+    visitor = one_customer(visitors)
+    visitor.page.get_by_role("link", name="Erase").click()
+    expect(visitor.page.get_by_role("button", name="Erase")).to_be_visible()
+    return visitor
+
+
+FOR_PEOPLE = [unticked, narrowed_to_nothing, unknown_to_sign_in, stale_form, form_sent_astray]
+OF_ADMINS = [one_call, one_person, one_organization, one_customer, one_erasure]
+# Markup of Django's own: fields in the rows of a table, and the signs next to its list of groups.
+OF_DJANGO = re.compile(r"(?:label: #id_|select-name: #id_|aria-prohibited-attr: label\[for)")
+
+
+@pytest.mark.parametrize("arrive", OF_ADMINS)
+def test_a_page_that_an_admin_comes_to(
+    visitors: Visitors, arrive: Callable[[Visitors], Visitor]
+) -> None:
+    found = accessibility.findings(arrive(visitors), OF_WEIGHT)
+
+    assert [finding for finding in found if not OF_DJANGO.search(finding)] == []
+
+
+@pytest.mark.parametrize("arrive", FOR_PEOPLE)
+def test_a_page_that_one_comes_to(
+    visitors: Visitors, arrive: Callable[[Visitors], Visitor]
+) -> None:
+    assert accessibility.findings(arrive(visitors)) == []
 
 
 BOXES = """
@@ -151,40 +273,37 @@ BOXES = """
 """
 
 
-def test_a_box_stands_next_to_the_first_line_of_its_title(
-    admin: Visitor, client: BareClient
-) -> None:
-    admin.page.set_viewport_size({"width": 320, "height": 640})
-    admin.open(client.authorize_url)
-    boxes = admin.page.evaluate(BOXES)
+def test_a_box_stands_next_to_the_first_line_of_its_title(visitors: Visitors) -> None:
+    visitors.visitors["admin"].page.set_viewport_size({"width": 320, "height": 640})
+    boxes = visitors.show("admin", "{consent}").page.evaluate(BOXES)
 
     assert any(box["wraps"] for box in boxes)
     assert all(box["offset"] < 4 and box["above"] > 8 for box in boxes), boxes
 
 
-def test_night_is_dark_and_day_is_light(stranger: Visitor) -> None:
-    stranger.open("/")
+def test_night_is_dark_and_day_is_light(visitors: Visitors) -> None:
+    page = visitors.show("anyone", "/").page
     seen = {}
     for scheme in ("light", "dark"):
-        stranger.page.emulate_media(color_scheme=scheme)
-        grounds = [contrast.luminance(text.behind) for text in contrast.texts_on(stranger.page)]
+        page.emulate_media(color_scheme=scheme)
+        grounds = [contrast.luminance(text.behind) for text in contrast.texts_on(page)]
         seen[scheme] = statistics.median(grounds)
 
     assert seen["dark"] < 0.1
     assert seen["light"] > 0.7
 
 
-def test_an_admin_filters_the_calls_and_opens_one(admin: Visitor, client: BareClient) -> None:
-    admin.page.set_viewport_size(chromium.DESKTOP)
-    admin.open(CALLS)
+def test_an_admin_filters_the_calls_and_opens_one(visitors: Visitors) -> None:
+    visitors.visitors["admin"].page.set_viewport_size(chromium.DESKTOP)
+    page = visitors.show("admin", CALLS).page
 
-    admin.page.locator("summary", has_text="Outcome").click()
-    admin.page.get_by_role("link", name="Success").click()
+    page.locator("summary", has_text="Outcome").click()
+    page.get_by_role("link", name="Success").click()
     # The newest: a worker that does this file in parts has a client for each, on one server.
-    row = admin.page.get_by_role("row").filter(has_text=client.name).first
+    row = page.get_by_role("row").filter(has_text=LONG_NAME).first
     expect(row).to_contain_text("search_docs")
     row.get_by_role("link").first.click()
 
-    expect(admin.page.get_by_text("how do scopes work")).to_be_visible()
-    expect(admin.page.get_by_role("button", name="Save")).to_have_count(0)
-    expect(admin.page.get_by_role("link", name="Delete")).to_have_count(0)
+    expect(page.get_by_text("how do scopes work")).to_be_visible()
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    expect(page.get_by_role("link", name="Delete")).to_have_count(0)

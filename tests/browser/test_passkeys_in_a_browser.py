@@ -1,12 +1,11 @@
 """A passkey in real Chromium, on a device of its own that its developer tools play."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser import chromium, contrast
+from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
 from tests.console.second_factors import SECURITY, code
 from tests.drivers.server import PASSWORD, RAISED, Server, running
@@ -78,21 +77,21 @@ def remove_passkey(visitor: Visitor) -> None:
 
 
 def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
-    person: Visitor, named_server: Server, pictures: Path
+    person: Visitor, named_server: Server
 ) -> None:
     add_passkey(person.signed_in())
-    look(person, pictures, "passkeys")
+    look(person)
     press(person, "Sign out")
 
     person.open(BareClient(named_server).authorize_url)
-    look(person, pictures, "sign-in")
+    look(person)
     press(person, "Sign in with a passkey")
     expect(person.page.get_by_role("button", name="Approve")).to_be_visible()
 
     press(person, "Not you? Sign out")
     person.sign_in()
     expect(person.page.get_by_role("heading", name="Two-step verification")).to_be_visible()
-    look(person, pictures, "second-step-by-passkey")
+    look(person)
     press(person, "Use your passkey")
     expect(person.page.get_by_role("button", name="Approve")).to_be_visible()
 
@@ -100,13 +99,13 @@ def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
 
 
 def test_a_device_that_does_not_recognise_its_owner_gets_a_message(
-    browser: Browser, named_server: Server, pictures: Path
+    browser: Browser, named_server: Server
 ) -> None:
     with chromium.visiting(browser, named_server.url) as visitor:
         attach(visitor, isUserVerified=False)
         visitor.signed_in()
         confirmed(visitor, "Add a passkey")
-        look(visitor, pictures, "add-passkey")
+        look(visitor)
         press(visitor, "Add a passkey")
         expect(visitor.page.get_by_role("alert")).to_contain_text("No passkey was created")
         visitor.open("/")
@@ -118,41 +117,34 @@ def test_a_device_that_does_not_recognise_its_owner_gets_a_message(
 
 
 def test_without_script_everything_but_passkeys_works(
-    browser: Browser, named_server: Server, pictures: Path
+    browser: Browser, named_server: Server
 ) -> None:
     """From adding an app to signing in with it, and every page of it on the way looked at."""
     given = {"viewport": chromium.PHONE, "java_script_enabled": False}
     with chromium.visiting(browser, named_server.url, **given) as visitor:
         visitor.signed_in()
         confirmed(visitor, "Add an app")
-        look(visitor, pictures, "app")
+        assert accessibility.hard_to_use(visitor) == []
         secret = visitor.page.locator("pre code").inner_text()
         visitor.page.get_by_label("Code", exact=True).fill(code(secret))
         press(visitor, "Turn on")
-        look(visitor, pictures, "codes")
+        assert accessibility.hard_to_use(visitor) == []
         recovery = visitor.page.locator("pre code").inner_text().split("\n")[0]
         visitor.page.get_by_role("link", name="I saved my codes").click()
-        look(visitor, pictures, "security")
+        assert accessibility.hard_to_use(visitor) == []
         press(visitor, "Sign out")
 
         visitor.open("/signin")
         expect(visitor.page.get_by_role("button", name="Sign in with a passkey")).to_be_hidden()
         visitor.sign_in()
-        look(visitor, pictures, "second-step")
+        assert accessibility.hard_to_use(visitor) == []
         visitor.page.get_by_label("Code", exact=True).fill(recovery)
         press(visitor, "Sign in")
         confirmed(visitor, "Remove the app")
-        look(visitor, pictures, "remove")
+        assert accessibility.hard_to_use(visitor) == []
         press(visitor, "Remove")
         expect(visitor.page.get_by_text("Authenticator app removed.")).to_be_visible()
 
 
-def look(visitor: Visitor, pictures: Path, name: str) -> None:
-    for width, size in (("phone", chromium.PHONE), ("desktop", chromium.DESKTOP)):
-        visitor.page.set_viewport_size(size)
-        for scheme in ("light", "dark"):
-            visitor.page.emulate_media(color_scheme=scheme)
-            path = pictures / f"mfa-{name}-{width}-{scheme}.png"
-            visitor.page.screenshot(path=path, full_page=True, animations="disabled")
-            assert contrast.hard_to_read(visitor.page) == [], (name, scheme)
-        assert visitor.too_wide_by == 0, (name, width)
+def look(visitor: Visitor) -> None:
+    assert accessibility.findings(visitor) == []
