@@ -43,14 +43,12 @@ def finding(tool: ToolOrder, database: Database) -> Run:
     def run(known: Values, arguments: Arguments) -> Any:
         found = [asked(statement, known) for statement in tool.own]
         organization = _columns(tool.own[0], found[0][0])
-        (customer,) = (row for rows in found[1:4] for row in rows)
-        company, ((last_event,),), tickets, talks, ((events,),) = found[4:]
+        (customer,) = (_columns(tool.own[1], row) for rows in found[1:3] for row in rows)
+        ((last_event,),), tickets, talks, ((events,),) = found[3:]
         when = _when(organization)
         value = {
             "match": "exact",
-            "user": _profile(
-                _columns(tool.own[1], customer), _columns(tool.own[4], company[0]), when
-            ),
+            "user": _profile(customer, when),
             "activity": _activity(tickets[0], talks[0], events, last_event, when),
             "currency": organization["workspace_organization.currency"],
         }
@@ -115,7 +113,7 @@ def _amount(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _profile(row: Columns, company: Columns, when: When) -> Any:
+def _profile(row: Columns, when: When) -> Any:
     def of(name: str) -> Any:
         return row[f"workspace_customer.{name}"]
 
@@ -123,8 +121,8 @@ def _profile(row: Columns, company: Columns, when: When) -> Any:
     return {
         **{name: of(name) for name in names},
         "company": {
-            "id": company["workspace_company.id"],
-            "name": company["workspace_company.name"],
+            "id": row["workspace_company.id"],
+            "name": row["workspace_company.name"],
         },
         "mrr": _amount(of("mrr")),
         "last_seen": when(of("last_seen")),

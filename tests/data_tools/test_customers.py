@@ -132,6 +132,13 @@ def test_an_id_has_precedence_over_a_name(mcp: McpClient, grant: Grant, maria: C
     assert answer(mcp, "data_find_user", user="user-1")["user"]["id"] == maria.pk
 
 
+def test_an_id_has_precedence_over_an_external_id(
+    mcp: McpClient, grant: Grant, maria: Customer
+) -> None:
+    grant.customer(external_id=maria.pk, name="Somebody else")
+    assert answer(mcp, "data_find_user", user=maria.pk)["user"]["id"] == maria.pk
+
+
 def test_a_bound_call_finds_its_customer_only(
     mcp: McpClient, grant: Grant, maria: Customer
 ) -> None:

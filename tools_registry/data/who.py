@@ -42,7 +42,8 @@ __all__ = [
 class Kind(Generic[M]):
     """What an argument names. `ways` are tried in turn: each returns a condition, or None.
 
-    `keys` are the indexed columns that are compared with a name that nothing has.
+    A row with this very key has precedence over the others that a way finds. `keys` are the indexed
+    columns that are compared with a name that nothing has.
     """
 
     argument: str
@@ -96,8 +97,9 @@ def look_up(call: Call, kind: Kind[M], name: str) -> Match[M]:
         if condition is None:
             continue
         found = list(rows.filter(condition).order_by("pk")[:MAX_CANDIDATES])
-        if len(found) == 1:
-            return Match(found[0])
+        exact = [row for row in found if row.pk == name] or found
+        if len(exact) == 1:
+            return Match(exact[0])
         if found:
             return Match(None, found, is_ambiguous=True)
     return Match(None, _closest(rows, kind.keys, name))
@@ -113,11 +115,19 @@ def _closest(rows: QuerySet[M], keys: Sequence[str], name: str) -> list[M]:
     wanted = name_key(name)
     by_key: dict[str, Any] = {}
     for key in keys:
-        following = rows.filter(**{f"{key}__gte": wanted}).order_by(key)[:NEIGHBOURS]
-        preceding = rows.filter(**{f"{key}__lt": wanted}).order_by(f"-{key}")[:NEIGHBOURS]
-        by_key |= {getattr(row, key): row for row in (*following, *preceding)}
+        following = rows.filter(**{f"{key}__gte": wanted}).order_by(key)
+        preceding = rows.filter(**{f"{key}__lt": wanted}).order_by(f"-{key}")
+        for near in (following, preceding):
+            by_key |= dict(near.values_list(key, "pk")[:NEIGHBOURS])
     close = get_close_matches(wanted, [key for key in by_key if key], n=MAX_CLOSEST)
-    return list({by_key[key].pk: by_key[key] for key in close}.values())
+    ids = list(dict.fromkeys(by_key[key] for key in close))
+    found = rows.in_bulk(ids)
+    return [found[pk] for pk in ids if pk in found]
+
+
+def _id(name: str) -> Q:
+    """By either id, in one statement: there is at most one row for each."""
+    return Q(pk=name) | Q(external_id=name)
 
 
 def _email(name: str) -> Q | None:
@@ -141,14 +151,14 @@ def _key(name: str) -> Q | None:
 
 USERS: Final = Kind(
     "user",
-    access.customers,
-    (lambda name: Q(pk=name), lambda name: Q(external_id=name), _email, _key),
+    lambda reads: access.customers(reads).select_related("company"),
+    (_id, _email, _key),
     ("name_key", "email_key"),
 )
 COMPANIES: Final = Kind(
     "company",
     access.companies,
-    (lambda name: Q(pk=name), lambda name: Q(external_id=name), _domain, _key),
+    (_id, _domain, _key),
     ("name_key", "domain"),
 )
 AGENTS: Final = Kind("agent", access.agents, (_uuid, lambda name: Q(name__iexact=name)), ("name",))
