@@ -6,7 +6,7 @@ from django.conf import settings
 
 from agents.protocol.replies import Refused
 from audit import record
-from foundation import ids, limits, peer
+from foundation import ids, limits
 from foundation.limits import Bucket
 from oauth import credentials, server_keys
 from oauth.principal import KeyKind, Principal, Unauthenticated
@@ -27,7 +27,7 @@ SURFACE: Final = Surface(
 
 def charge(authorization: str, address: str) -> None:
     """Charges a request to its address and its key. Raises Refused."""
-    buckets = [Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)]
+    buckets = [limits.of_address(address)]
     if secret := _secret(authorization):
         key = f"agents:{ids.sha256_hex(secret)}"
         buckets.append(Bucket(key, settings.HALO_RATE_AGENTS))

@@ -77,9 +77,9 @@ def presented(request: Request) -> Secrets:
     return Secrets(request.headers.get(KEY_HEADER, ""), bearer)
 
 
-def charge(request: Request, secrets: Secrets, per_key: Limit, per_address: Limit) -> None:
+def charge(request: Request, secrets: Secrets, per_key: Limit) -> None:
     """Charges a request to its address and its key. Raises RateLimited."""
-    buckets = [Bucket(f"ip:{peer.rate_key(_address(request))}", per_address)]
+    buckets = [limits.of_address(_address(request))]
     if secrets.key:
         buckets.append(Bucket(f"sdk:{ids.sha256_hex(secrets.key)}", per_key))
     verdict = limits.charge_or_share(buckets, record.limits_unavailable)

@@ -187,7 +187,7 @@ def _document() -> str:
 
 
 def charge(request: Request, secrets: Secrets) -> None:
-    callers.charge(request, secrets, settings.HALO_RATE_SDK, settings.HALO_RATE_IP)
+    callers.charge(request, secrets, settings.HALO_RATE_SDK)
 
 
 def _read(body: type[Serializer], request: Request) -> Sent:

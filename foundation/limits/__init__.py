@@ -6,10 +6,12 @@ counters is down.
 """
 
 from foundation.limits.charging import (
+    ADDRESS,
     build_store,
     charge,
     charge_or_share,
     give_back,
+    of_address,
     reading,
     refusals_are_known,
     reset_shares,
@@ -22,6 +24,7 @@ from foundation.limits.outage import Outage
 from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict
 
 __all__ = [
+    "ADDRESS",
     "Bucket",
     "Limit",
     "LimitStoreDown",
@@ -33,6 +36,7 @@ __all__ = [
     "charge",
     "charge_or_share",
     "give_back",
+    "of_address",
     "prune_counters",
     "reading",
     "refusals_are_known",

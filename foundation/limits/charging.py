@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 
+from foundation import peer
 from foundation.limits.in_memory import MemoryStore
 from foundation.limits.in_postgresql import PostgresqlStore
 from foundation.limits.in_redis import RedisStore
@@ -21,6 +22,8 @@ from foundation.limits.outage import Outage
 from foundation.limits.refusals import Refusals
 from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict, refusal
 
+# What keys of buckets of addresses begin with.
+ADDRESS: Final = "ip"
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
 log = structlog.get_logger(__name__)
@@ -32,6 +35,11 @@ _share_counts = MemoryStore()
 _share_refusals = Refusals()
 _choosing = threading.Lock()
 _chosen: list[Store] = []
+
+
+def of_address(address: str) -> Bucket:
+    """Returns the bucket that requests from an address are charged to, whatever they are for."""
+    return Bucket(f"{ADDRESS}:{peer.rate_key(address)}", settings.HALO_RATE_IP)
 
 
 def charge(buckets: Sequence[Bucket]) -> Verdict | None:

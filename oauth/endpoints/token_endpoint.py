@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from foundation import peer
+from foundation import limits, peer
 from foundation.limits import Bucket
 from oauth.clients import clients
 from oauth.endpoints import forms, replies
@@ -50,7 +50,7 @@ def revoke(request: HttpRequest) -> HttpResponse:
     address = replies.address_of(request)
     # Revocation must work when the counters do not.
     with suppress(ServerBusy):
-        replies.spend(_place(address), address=address)
+        replies.spend(limits.of_address(address), address=address)
     try:
         form = _form(request)
         client = clients.authenticate(form, request.headers.get("Authorization"))
@@ -66,18 +66,14 @@ def _charged_form(request: HttpRequest, address: str) -> Form:
         form = _form(request)
         client_id = _claimed_client(form, request.headers.get("Authorization"))
     except OAuthError:
-        replies.spend(_place(address), address=address)
+        replies.spend(limits.of_address(address), address=address)
         raise
     # Per client and address: a client at another address cannot use up the limit. The address comes
     # first because the client chooses its id: after it, an id such as `id:2001:db8` would change an
     # abbreviated IPv6 network into another.
     share = Bucket(f"token:{peer.rate_key(address)}:{client_id}", settings.HALO_RATE_TOKEN)
-    replies.spend(share, _place(address), address=address)
+    replies.spend(share, limits.of_address(address), address=address)
     return form
-
-
-def _place(address: str) -> Bucket:
-    return Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)
 
 
 def _form(request: HttpRequest) -> Form:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from audit import record
-from foundation import ids, limits, peer
+from foundation import ids, limits
 from foundation.limits import Bucket
 from oauth import server_keys
 from oauth.principal import KeyKind, Unauthenticated
@@ -42,7 +42,7 @@ def bucket_of(secret: str) -> Bucket:
 
 def charge(secret: str, address: str) -> None:
     """Charges a request to its address and its key. Raises ApiError."""
-    buckets = [Bucket(f"ip:{peer.rate_key(address)}", settings.HALO_RATE_IP)]
+    buckets = [limits.of_address(address)]
     if secret:
         buckets.append(bucket_of(secret))
     verdict = limits.charge_or_share(buckets, record.limits_unavailable)

@@ -12,7 +12,7 @@ from typing import Final, get_args
 from django.conf import settings
 
 from audit import record
-from foundation import ids, limits, peer
+from foundation import ids, limits
 from foundation.limits import Bucket, Verdict
 from mcp_protocol import methods
 from mcp_protocol.errors import ErrorCodes, ProtocolError
@@ -24,11 +24,10 @@ from tools_registry.pipeline import action_caps
 from workspace import caps
 
 # What the record calls the limit that refused, by the beginning of its bucket's key.
-ADDRESS: Final = "ip"
 ORGANIZATION: Final = "organization"
 CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(get_args(RateBucket), "token"),
-    **{kind: kind for kind in (ADDRESS, ORGANIZATION, action_caps.NAME)},
+    **{kind: kind for kind in (limits.ADDRESS, ORGANIZATION, action_caps.NAME)},
 }
 
 
@@ -53,10 +52,6 @@ class RateLimited(ProtocolError):
         self.limit = limit
 
 
-def of_address(address: str) -> Bucket:
-    return Bucket(f"{ADDRESS}:{peer.rate_key(address)}", settings.HALO_RATE_IP)
-
-
 def buckets(
     principal: Principal, surface: McpSurface, method: str, address: str
 ) -> Sequence[Bucket]:
@@ -71,7 +66,7 @@ def buckets(
     charged = [Bucket(f"{group}:{ids.text(principal.authorization_id)}", limit)]
     if group == "tools_call":
         charged += of_organization(principal)
-    return [*charged, of_address(address)]
+    return [*charged, limits.of_address(address)]
 
 
 def of_organization(principal: Principal) -> Sequence[Bucket]:
@@ -96,12 +91,12 @@ def spend(principal: Principal, surface: McpSurface, method: str, address: str) 
 
 def spend_address(address: str) -> Verdict | None:
     """Charge a stranger's request to its address; returns the verdict that refuses it."""
-    return limits.charge_or_share([of_address(address)], record.limits_unavailable)
+    return limits.charge_or_share([limits.of_address(address)], record.limits_unavailable)
 
 
 def known_refusal(address: str) -> Verdict | None:
     """The refusal that this process knows an address to meet, without asking anybody."""
-    bucket = of_address(address)
+    bucket = limits.of_address(address)
     return limits.still_refused(bucket) or limits.still_refused_a_part(bucket)
 
 
