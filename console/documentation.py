@@ -20,6 +20,7 @@ from documentation.markdown import SLUG, STAFF_FOLDERS
 MAX_PASSAGES: Final = 20
 MAX_QUERY_LENGTH: Final = 200  # characters
 MATCH: Final = "**"
+IMAGES: Final = "images"
 ENTRY: Final = re.compile(
     rf"(?m)^- \[(?P<title>[^\]]+)\]\((?:(?P<folder>{'|'.join(sorted(STAFF_FOLDERS))})/)?"
     rf"(?P<slug>{SLUG.pattern})\.md\): (?P<description>.+)$"
@@ -103,12 +104,22 @@ def source(slug: str, folder_name: str = "") -> str | None:
     Addresses in it are those of this deployment.
     `folder_name` is empty for public pages, or one of `markdown.STAFF_FOLDERS`.
     """
-    folder: Path = settings.HALO_DOCS_SOURCE / folder_name
-    file = folder / f"{slug}.md"
-    # The format of the slug excludes paths; the second check excludes links out of the folder.
-    if not SLUG.fullmatch(slug) or not file.is_file() or file.resolve().parent != folder:
+    file = _file(settings.HALO_DOCS_SOURCE / folder_name, slug, ".md")
+    return None if file is None else localized(file.read_text(encoding="utf-8-sig"))
+
+
+def image(name: str) -> bytes | None:
+    """Returns a PNG file of the folder `images` next to the public pages, or None."""
+    file = _file(settings.HALO_DOCS_SOURCE / IMAGES, name, ".png")
+    return None if file is None else file.read_bytes()
+
+
+def _file(folder: Path, name: str, suffix: str) -> Path | None:
+    file = folder / f"{name}{suffix}"
+    # The format of the name excludes paths; the second check excludes links out of the folder.
+    if not SLUG.fullmatch(name) or not file.is_file() or file.resolve().parent != folder:
         return None
-    return localized(file.read_text(encoding="utf-8-sig"))
+    return file
 
 
 def asked(text: str) -> str:

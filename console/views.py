@@ -15,6 +15,8 @@ from documentation import markdown
 from workspace.models import Membership
 
 MCP_PATH: Final = "/api/mcp"
+# How long a browser shows an image without asking again.
+IMAGE_SECONDS: Final = 3600
 
 
 @require_safe
@@ -55,6 +57,16 @@ def staff_documentation(request: HttpRequest, folder: str, slug: str) -> HttpRes
     if folder not in markdown.STAFF_FOLDERS or not admin.site.has_permission(request):
         raise Http404
     return _page(request, slug, folder)
+
+
+@require_safe
+def documentation_image(request: HttpRequest, name: str) -> HttpResponse:  # noqa: ARG001  a view
+    """Sends an image of the pages. Raises Http404 for an unknown name."""
+    image = docs.image(name)
+    if image is None:
+        raise Http404
+    headers = {"Cache-Control": f"public, max-age={IMAGE_SECONDS}"}
+    return HttpResponse(image, content_type="image/png", headers=headers)
 
 
 def _page(request: HttpRequest, slug: str, folder: str) -> HttpResponse:

@@ -92,6 +92,7 @@ urlpatterns = [
     path("docs", RedirectView.as_view(url="/docs/", query_string=True)),
     path("docs/", views.documentation_index, name="documentation_index"),
     path("docs/<slug:slug>", views.documentation, name="documentation"),
+    path("docs/images/<slug:name>.png", views.documentation_image, name="documentation_image"),
     path("docs/<slug:folder>/<slug:slug>", views.staff_documentation, name="staff_documentation"),
     path("ask", ask.index, name="ask"),
     path("ask/<uuid:organization_id>", ask.tools, name="ask_tools"),

@@ -97,6 +97,7 @@ PATHS = {
     "docs/",
     "docs/<slug:folder>/<slug:slug>",
     "docs/<slug:slug>",
+    "docs/images/<slug:name>.png",
     "signin",
     "signin/code",
     "signin/confirm",

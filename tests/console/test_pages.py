@@ -145,6 +145,30 @@ def test_a_link_that_leads_out_of_the_folder_is_no_page(client: Client, docs: Pa
     assert client.get("/docs/link").status_code == 404
 
 
+def test_an_image_of_a_page_is_sent_from_the_folder_of_images_only(
+    client: Client, docs: Path
+) -> None:
+    images = docs / "images"
+    images.mkdir()
+    (docs.parent / "secret.png").write_bytes(b"secret")
+    (docs / "near.png").write_bytes(b"secret")
+    (images / "link.png").symlink_to(docs.parent / "secret.png")
+    (images / "request.png").write_bytes(b"\x89PNG")
+    (docs / "scopes.md").write_text("# Scopes\n\n![How it looks](images/request.png)\n")
+
+    shown = page(client, "/docs/scopes").one("article").one("img")
+    assert (shown.attributes["src"], shown.attributes["alt"]) == (
+        "images/request.png",
+        "How it looks",
+    )
+    sent = client.get("/docs/images/request.png")  # where a browser looks for it
+    assert (sent["Content-Type"], sent.content) == ("image/png", b"\x89PNG")
+    for name in ("link", "near", "missing", "Request", "..%2fnear", "request.png"):
+        answer = client.get(f"/docs/images/{name}.png")
+        assert answer.status_code == 404
+        assert b"secret" not in answer.content
+
+
 CONTENTS = """# Documentation
 
 ## Start

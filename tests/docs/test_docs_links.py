@@ -32,6 +32,14 @@ def _links() -> Iterator[Link]:
                     yield Link(file, str(child.attrs["href"]))
 
 
+def _images() -> Iterator[tuple[Link, str]]:
+    for file in EVERY_PAGE:
+        for token in PARSER.parse(file.read_text(encoding="utf-8")):
+            for child in token.children or ():
+                if child.type == "image":
+                    yield Link(file, str(child.attrs["src"])), child.content
+
+
 LINKS = [link for link in _links() if not urlsplit(link.target).scheme]
 
 
@@ -50,6 +58,15 @@ def test_a_link_leads_to_a_file_and_a_heading_that_exist(link: Link) -> None:
     file = (link.file.parent / path).resolve() if path else link.file
     assert file.is_file()
     assert not anchor or anchor in _anchors(file)
+
+
+@pytest.mark.parametrize(("image", "text"), [*_images()], ids=str)
+def test_an_image_exists_is_served_is_small_and_has_a_text(image: Link, text: str) -> None:
+    file = (image.file.parent / image.target).resolve()
+    assert file.parent == ROOT / "docs" / "images"
+    assert SLUG.fullmatch(file.stem)
+    assert file.stat().st_size < 100_000
+    assert len(text) > 10
 
 
 @pytest.mark.parametrize("link", [link for link in LINKS if link.file in SERVED], ids=str)
