@@ -17,7 +17,8 @@ import pytest
 from aap_conformance import command_line
 from tests.agents.real_server import PREPARE
 from tests.drivers import server
-from tests.drivers.server import Server, evaluate
+from tests.drivers.evaluation import evaluate
+from tests.drivers.server import Server
 
 pytestmark = [pytest.mark.process]
 

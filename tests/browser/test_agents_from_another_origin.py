@@ -12,7 +12,8 @@ from playwright.sync_api import Browser
 from tests.agents.real_server import PREPARE
 from tests.browser import chromium
 from tests.drivers import server
-from tests.drivers.server import Server, evaluate
+from tests.drivers.evaluation import evaluate
+from tests.drivers.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]
 

@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import accessibility, chromium
+from tests.drivers.evaluation import evaluate
 from tests.drivers.fake_vendors.stripe import Stripe, serving
 from tests.drivers.mcp import PATH, McpClient, over_http
-from tests.drivers.server import Server, evaluate, running
+from tests.drivers.server import Server, running
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 

@@ -7,8 +7,9 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser import accessibility, chromium
 from tests.drivers import project_rows
+from tests.drivers.evaluation import evaluate
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.server import Server, evaluate, running
+from tests.drivers.server import Server, running
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 

@@ -18,8 +18,9 @@ from tests.browser import accessibility, addresses, chromium, contrast
 from tests.browser.accessibility import OF_ANY_WEIGHT, OF_WEIGHT
 from tests.browser.chromium import Visitor
 from tests.drivers import admin_pages
+from tests.drivers.evaluation import evaluate
 from tests.drivers.person import Person
-from tests.drivers.server import EMAIL, PASSWORD, ROOT, Server, evaluate
+from tests.drivers.server import EMAIL, PASSWORD, ROOT, Server
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]
@@ -113,7 +114,7 @@ def all_visitors(browser: Browser, server: Server) -> Iterator[Visitors]:
         }
         for who, (email, password) in people.items():
             visitors[who].signed_in(email, password)
-        client = BareClient(server, scope="docs:read setup:read data:read actions:*")
+        client = BareClient(server, LONG_NAME, scope="docs:read setup:read data:read actions:*")
         yield Visitors(server, visitors, client)
 
 

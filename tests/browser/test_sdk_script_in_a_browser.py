@@ -17,9 +17,10 @@ from playwright.sync_api import Browser
 
 from tests.browser import chromium
 from tests.browser.chromium import Visitor
+from tests.drivers.evaluation import evaluate
 from tests.drivers.mcp import McpClient, over_http
 from tests.drivers.person import Person
-from tests.drivers.server import Server, evaluate
+from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]

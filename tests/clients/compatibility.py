@@ -17,7 +17,8 @@ from typing import Final
 
 from tests.clients.matrix import MATRIX, RealClient
 from tests.clients.real_client_flow import QUESTION, Findings, Tour
-from tests.drivers.server import RAISED, ROOT, Server, evaluate, running
+from tests.drivers.evaluation import evaluate
+from tests.drivers.server import RAISED, ROOT, Server, running
 
 PAGE: Final = ROOT / "docs" / "compatibility.md"
 RULE: Final = "|---|---|---|---|---|---|"

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.drivers.evaluation import evaluate
 from tests.drivers.server import (
     Server,
     backends_of_its_own,
     environment,
-    evaluate,
     free_port,
     lay_tables,
     started,

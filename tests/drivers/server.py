@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +21,8 @@ import psycopg
 import pytest
 import redis
 from psycopg import sql
+
+from tests.drivers import evaluation
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
@@ -81,6 +82,7 @@ def started(url: str, log: Path, env: Mapping[str, str], *words: str) -> Iterato
         _wait_until_ready(server)
         yield server
     finally:
+        evaluation.forget(env)
         process.terminate()
         process.wait(60)
 
@@ -112,29 +114,46 @@ def lay_tables(env: Mapping[str, str]) -> None:
         return
     data = Path(env["HALO_DATA_DIR"])
     data.mkdir(parents=True)
-    shutil.copyfile(_migrated(), data / DATABASE)
+    shutil.copyfile(migrated_on_sqlite(), data / DATABASE)
 
 
-@cache
-def _migrated() -> Path:
-    """A database file with every table, made once in each test process."""
-    folder = Path(tempfile.mkdtemp(prefix="halo-migrated-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    _migrate(environment(folder, free_port()))
-    # Rows in a journal file next to it are not copied.
-    assert [path.name for path in (folder / "data").glob(f"{DATABASE}*")] == [DATABASE]
-    return folder / "data" / DATABASE
+def migrated_on_sqlite() -> Path:
+    """A database file with every table, made once in a run of tests by its first process."""
+    path = Path(tempfile.gettempdir()) / f"halo_migrated_{os.environ[RUN]}.sqlite3"
+    with _one_at_a_time(path.stem):
+        if not path.exists():
+            _make_migrated_file(path)
+    return path
+
+
+def _make_migrated_file(path: Path) -> None:
+    """It has its name only once it is complete."""
+    with tempfile.TemporaryDirectory(prefix="halo-migrated-") as folder:
+        env = environment(Path(folder), free_port())
+        _migrate({name: value for name, value in env.items() if name != "DATABASE_URL"})
+        # Rows in a journal file next to it are not copied.
+        (made,) = (Path(folder) / "data").glob(f"{DATABASE}*")
+        unfinished = path.with_suffix(".unfinished")
+        shutil.copyfile(made, unfinished)
+        unfinished.rename(path)
 
 
 def migrated_on_postgresql(server: str) -> str:
     """The name of a database with every table, made once in a run of tests by its first process."""
     name = f"halo_migrated_{os.environ[RUN]}"
-    lock = Path(tempfile.gettempdir()) / f"{name}.lock"
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with _one_at_a_time(name):
         if not _exists(server, name):
             _make_migrated(server, name)
     return name
+
+
+@contextmanager
+def _one_at_a_time(name: str) -> Iterator[None]:
+    """Among the processes of a run."""
+    lock = Path(tempfile.gettempdir()) / f"{name}.lock"
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _make_migrated(server: str, name: str) -> None:
@@ -152,10 +171,14 @@ def _make_migrated(server: str, name: str) -> None:
 def _forget_migrated(name: str) -> None:
     """At the end of the process that began the run."""
     server = os.environ.get("DATABASE_URL", "").rpartition("/")[0]
-    lock = Path(tempfile.gettempdir()) / f"{name}.lock"
-    if server.startswith("postgres") and lock.exists():
+    temporary = Path(tempfile.gettempdir())
+    lock = temporary / f"{name}.lock"
+    if not lock.exists():
+        return
+    if server.startswith("postgres"):
         _drop(server, name)
-        lock.unlink()
+    (temporary / f"{name}.sqlite3").unlink(missing_ok=True)
+    lock.unlink()
 
 
 if RUN not in os.environ:
@@ -171,21 +194,6 @@ def _migrate(env: Mapping[str, str]) -> None:
         check=True,
         timeout=START_SECONDS,
     )
-
-
-def evaluate(env: Mapping[str, str], code: str) -> str:
-    """What a few lines of Python print that have the database and settings of a server."""
-    setup = "import django; django.setup()\n"
-    finished = subprocess.run(
-        [sys.executable, "-c", setup + code],
-        cwd=ROOT,
-        env={**env, "DJANGO_SETTINGS_MODULE": "halo_mcp.settings"},
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    )
-    return finished.stdout
 
 
 @contextmanager

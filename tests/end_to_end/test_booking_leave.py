@@ -13,7 +13,8 @@ from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.drivers import server
-from tests.drivers.server import Server, evaluate
+from tests.drivers.evaluation import evaluate
+from tests.drivers.server import Server
 
 pytestmark = pytest.mark.process
 

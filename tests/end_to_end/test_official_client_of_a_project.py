@@ -13,8 +13,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 from tests.clients.token_storage import MemoryTokenStorage
+from tests.drivers.evaluation import evaluate
 from tests.drivers.person import Person
-from tests.drivers.server import Server, evaluate
+from tests.drivers.server import Server
 from tests.end_to_end.test_official_client import CALLBACK, Browser
 
 pytestmark = pytest.mark.process

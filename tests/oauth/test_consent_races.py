@@ -9,8 +9,9 @@ from urllib.parse import urljoin
 import httpx2
 import pytest
 
+from tests.drivers.evaluation import evaluate
 from tests.drivers.person import Person, form_with
-from tests.drivers.server import Server, evaluate
+from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.process, pytest.mark.sqlite]
