@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from bench import backends
+from bench import backends, tables
 
 NONE: Final[Mapping[str, str]] = {}
 
@@ -29,6 +29,4 @@ def start(
     import django  # noqa: PLC0415  the environment first
 
     django.setup()
-    from django.core.management import call_command  # noqa: PLC0415  the same
-
-    call_command("migrate", verbosity=0)
+    tables.make()

@@ -18,11 +18,10 @@ import django
 django.setup()
 
 from django.conf import settings  # noqa: E402  apps first
-from django.core.management import call_command  # noqa: E402  apps first
 from django.utils import timezone  # noqa: E402  apps first
 
 from audit.models import ActionExecution  # noqa: E402
-from bench import data_store, equal_work  # noqa: E402
+from bench import data_store, equal_work, tables  # noqa: E402
 from bench.greeting import ACTION, INTEGRATION  # noqa: E402
 from bench.tools import CUSTOMER, DATA  # noqa: E402
 from documentation import index  # noqa: E402
@@ -56,7 +55,7 @@ def found(*tools: str) -> Mapping[str, Any]:
 
 def connected() -> str:
     """Make the tables, the documentation index and one connection; returns its token."""
-    call_command("migrate", verbosity=0)
+    tables.make()
     index.refresh(settings.HALO_DOCS_SOURCE)
     organizations.found("Bench", owner=User.objects.create_user("bench@example.com"))
     client = Client.objects.create(client_id="bench", name="Bench")

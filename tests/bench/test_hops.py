@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -11,7 +10,7 @@ import pytest
 from bench.call_trace import Profiler, Trace
 from foundation import ids, peer
 from foundation.limits import Bucket, Limit
-from tests.architecture.sources import ROOT
+from tests.drivers.benchmarks import bench, short_run
 
 FIGURE = re.compile(r"^  (\w[\w ]*?) +(\d+)", re.MULTILINE)
 
@@ -31,14 +30,7 @@ def traced(work: object) -> Trace:
 @pytest.fixture(scope="module")
 def printed() -> dict[str, str]:
     """What one run prints of each tool at each revision, by its title."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.hops", "--list"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    done = short_run("hops", "--list")
 
     assert done.returncode == 0, done.stderr
     parts = (part.partition(",") for part in done.stdout.strip().split("\n\n"))
@@ -92,14 +84,7 @@ def test_a_warm_call_takes_no_more_modules_functions_and_carriers(
 
 
 def test_a_tool_that_is_not_measured_is_refused() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.hops", "--tool", "read_doc"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = bench("hops", "--tool", "read_doc")
 
     assert done.returncode == 2
     assert "read_doc" in done.stderr

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +10,10 @@ import pytest
 from bench import stores
 from bench.stores import Missing
 from bench.wires import WIRES
-from tests.architecture.sources import ROOT
+from tests.drivers.benchmarks import bench, short_run
 
 CANNOT, NOISY = 2, 3
 SMALLEST = ("--concurrency=2", "--rounds=1", "--seconds=1", "--driver=bundled", "--json=-")
-
-
-def bench(*words: str, name: str = "hotpath") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", f"bench.{name}", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 @pytest.mark.process
@@ -39,7 +26,7 @@ def bench(*words: str, name: str = "hotpath") -> subprocess.CompletedProcess[str
 )
 def test_every_call_that_is_answered_is_on_record(name: str, tools: list[str], layer: str) -> None:
     chosen = f"--tools={','.join(tools)}"
-    run = bench("--stores=sqlite", "--servers=ours", chosen, *SMALLEST, name=name)
+    run = short_run(name, "--stores=sqlite", "--servers=ours", chosen, *SMALLEST)
 
     # The machine may well be busy: that the figures say nothing then is no failure here.
     assert run.returncode in {0, NOISY}, run.stderr
@@ -66,7 +53,7 @@ def test_every_call_that_is_answered_is_on_record(name: str, tools: list[str], l
     ],
 )
 def test_a_plan_that_cannot_be_is_refused_in_words(words: tuple[str, ...]) -> None:
-    run = bench(*words)
+    run = bench("hotpath", *words)
 
     assert run.returncode == CANNOT
     assert words[-1] in run.stderr.splitlines()[-1]

@@ -1,29 +1,17 @@
 """`./run bench ingest`: one short run with few events, and plans that are refused."""
 
-import subprocess
-import sys
-
 import pytest
 
 from bench.ingest import CALLS
-from tests.architecture.sources import ROOT
-
-
-def bench(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bench.ingest", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+from tests.drivers.benchmarks import bench, short_run
 
 
 @pytest.mark.process
 @pytest.mark.once  # on SQLite wherever it runs
 def test_a_short_run_prints_the_tools_the_factor_and_the_events() -> None:
-    run = bench("--store=sqlite", "--seconds=2", "--events=20", "--batch=5", "--calls=8")
+    run = short_run(
+        "ingest", "--store=sqlite", "--seconds=2", "--events=20", "--batch=5", "--calls=8"
+    )
 
     # The machine may well be busy: a missed goal is no failure here.
     assert run.returncode in {0, 1, 3}, run.stderr
@@ -42,7 +30,7 @@ def test_a_short_run_prints_the_tools_the_factor_and_the_events() -> None:
 
 @pytest.mark.parametrize("words", [("--events=0",), ("--seconds=0.1",), ("--store=mysql",)])
 def test_a_plan_that_cannot_be_is_refused(words: tuple[str, ...]) -> None:
-    run = bench(*words)
+    run = bench("ingest", *words)
 
     assert run.returncode == 2
     assert words[0].partition("=")[0] in run.stderr

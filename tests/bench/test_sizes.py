@@ -1,8 +1,6 @@
 """`./run bench sizes`: what it fills and reckons, and one short run."""
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from audit.models import ActionExecution
 from bench import cells, filling, made_up
 from bench.cells import Figures
+from tests.drivers.benchmarks import short_run
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ("11111111-1111-7111-8111-111111111111", "22222222-2222-7222-8222-222222222222")
@@ -80,14 +79,7 @@ def test_a_short_run_tells_every_size(tmp_path: Path) -> None:
     short = ["--store", "sqlite", "--rounds", "1", "--seconds", "0.3"]
     written = tmp_path / "figures.json"
 
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.sizes", *sizes, *short, "--json", str(written)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    done = short_run("sizes", *sizes, *short, "--json", str(written))
 
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(written.read_text())
