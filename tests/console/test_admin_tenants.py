@@ -115,6 +115,7 @@ def test_every_page_of_the_admin_is_limited_to_organizations() -> None:
     assert labels == {*admin_access.VERBS_OF_ADMINS} - WITHOUT_A_LIST
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.SUPER_ADMIN])
 def test_no_address_of_the_admin_shows_or_changes_another_organization(role: Role) -> None:
@@ -135,6 +136,7 @@ def test_no_address_of_the_admin_shows_or_changes_another_organization(role: Rol
     assert state() == before
 
 
+@pytest.mark.slow
 def test_another_organizations_row_is_answered_as_a_missing_one(
     ours: Tenant, theirs: Tenant
 ) -> None:
@@ -158,6 +160,7 @@ def missing(row: models.Model) -> str:
     return text[:-4] + ("0000" if text[-4:] != "0000" else "1111")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.SUPER_ADMIN])
 def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
