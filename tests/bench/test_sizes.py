@@ -11,7 +11,6 @@ from bench import cells, filling, made_up
 from bench.cells import Figures
 from tests.drivers.benchmarks import short_run
 
-ROOT = Path(__file__).resolve().parents[2]
 OWN = ("11111111-1111-7111-8111-111111111111", "22222222-2222-7222-8222-222222222222")
 
 

@@ -18,13 +18,10 @@ OF_WEIGHT = frozenset({"serious", "critical"})
 OF_ANY_WEIGHT = OF_WEIGHT | {"minor", "moderate"}
 # What axe-core preloads are styles, by a style element of its own, which the content security
 # policy stops; none of its rules that are on needs them.
-OPTIONS: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
+ALL_RULES: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
 OF_COLOUR = ["color-contrast", "link-in-text-block"]
-ALL_RULES, COLOUR, ALL_BUT_COLOUR = (
-    OPTIONS,
-    {**OPTIONS, "runOnly": OF_COLOUR},
-    {**OPTIONS, "rules": {rule: {"enabled": False} for rule in OF_COLOUR}},
-)
+COLOUR = {**ALL_RULES, "runOnly": OF_COLOUR}
+ALL_BUT_COLOUR = {**ALL_RULES, "rules": {rule: {"enabled": False} for rule in OF_COLOUR}}
 # Nothing but colours differs at night, and nothing but the layout on a phone, where colours are
 # measured all the same (`hard_to_use`). Rules of colour take axe-core most of its time.
 VIEWS = [

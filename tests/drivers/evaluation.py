@@ -42,6 +42,7 @@ class Evaluator:
             asked.write(json.dumps(code) + "\n")
             asked.flush()
             if not select.select([answered], [], [], SECONDS)[0]:
+                self.stop()  # a late answer would be taken for that to the next lines
                 raise Failed(f"no answer in {SECONDS} seconds")
             printed, error = json.loads(answered.readline() or '["", "the process ended"]')
         if error:
@@ -59,7 +60,7 @@ _running: dict[frozenset[tuple[str, str]], Evaluator] = {}
 def evaluate(env: Mapping[str, str], code: str) -> str:
     """What the lines print. Raises Failed."""
     key = frozenset(env.items())
-    if key not in _running:
+    if key not in _running or _running[key].process.poll() is not None:
         _running[key] = Evaluator(_started(env))
     return _running[key].evaluate(code)
 
