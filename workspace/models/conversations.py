@@ -102,6 +102,10 @@ class Conversation(models.Model):
                 include=("outcome", "mood", "agent", "company"),
                 name="workspace_conv_new",
             ),
+            # For counting by one of the columns. An index of few different values is small.
+            models.Index(
+                fields=("organization", "agent", "outcome", "mood"), name="workspace_conv_by_kind"
+            ),
             models.Index(fields=("customer", "-started_at", "id"), name="workspace_conv_customer"),
             models.Index(fields=("company", "-started_at", "id"), name="workspace_conv_company"),
             models.Index(

@@ -147,6 +147,17 @@ class Customer(Account):
             models.Index(fields=("organization", "-mrr", "id"), name="workspace_cust_mrr"),
             models.Index(fields=("organization", "churned_at"), name="workspace_cust_churned"),
             models.Index(F("organization"), STARTED, name="workspace_cust_started"),
+            # For counting by one column. An index of few different values is small.
+            models.Index(
+                fields=("organization", "plan"),
+                name="workspace_cust_by_plan",
+                condition=models.Q(erased_at=None),
+            ),
+            models.Index(
+                fields=("organization", "company"),
+                name="workspace_cust_by_company",
+                condition=models.Q(erased_at=None),
+            ),
             # For the few of all customers that a list is filtered by.
             models.Index(
                 F("organization"),

@@ -102,6 +102,14 @@ class Ticket(models.Model):
                 include=("status", "priority", "category", "assignee", "company"),
                 name="workspace_tkt_new",
             ),
+            # For counting by one of the columns. An index of few different values is small.
+            models.Index(
+                fields=("organization", "status", "priority", "category", "assignee"),
+                name="workspace_tkt_by_kind",
+            ),
+            models.Index(
+                fields=("organization", "status", "company"), name="workspace_tkt_by_company"
+            ),
             models.Index(
                 fields=("organization", "-updated_at", "id"), name="workspace_tkt_changed"
             ),
