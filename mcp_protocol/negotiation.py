@@ -40,7 +40,6 @@ class Terms:
 
     revision: Revision
     client_capabilities: JsonObject = field(default_factory=dict)
-    client_info: JsonObject | None = None
     log_level: str | None = None
     progress_token: RequestId | None = None
     session: str = ""
@@ -122,10 +121,10 @@ def _modern_terms(message: Request | Notification, meta: JsonObject, declared: s
             raise _bad_field(meta_keys.PROTOCOL_VERSION, "is required")
         if meta_keys.CLIENT_CAPABILITIES not in meta:
             raise _bad_field(meta_keys.CLIENT_CAPABILITIES, "is required")
+    _object(meta, meta_keys.CLIENT_INFO)  # has to be an object, and is not kept
     return Terms(
         revision=MODERN[-1],
         client_capabilities=_object(meta, meta_keys.CLIENT_CAPABILITIES) or {},
-        client_info=_object(meta, meta_keys.CLIENT_INFO),
         log_level=_log_level(meta),
         progress_token=_progress_token(meta),
     )
@@ -157,10 +156,10 @@ def _handshake_terms(params: JsonObject, meta: JsonObject) -> Terms:
     asked = params.get("protocolVersion")
     if asked is not None and not isinstance(asked, str):
         raise ProtocolError(INVALID_PARAMS, "`protocolVersion` must be a string.")
+    _declared_object(params, "clientInfo")  # has to be an object, and is not kept
     return Terms(
         revision=UNDECLARED if asked is None else answer_to_initialize(asked),
         client_capabilities=_declared_object(params, "capabilities") or {},
-        client_info=_declared_object(params, "clientInfo"),
         progress_token=_progress_token(meta),
     )
 
