@@ -1,4 +1,7 @@
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from foundation.db import planning
 
 
 class FoundationConfig(AppConfig):
@@ -7,3 +10,6 @@ class FoundationConfig(AppConfig):
     name = "foundation"
     label = "foundation"
     verbose_name = "Foundation"
+
+    def ready(self) -> None:
+        connection_created.connect(planning.suppose_fast_storage)

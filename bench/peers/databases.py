@@ -42,7 +42,9 @@ class OnPostgresql(threading.local):
     """
 
     def __init__(self, url: str) -> None:
-        connection = psycopg.connect(url, autocommit=True)
+        # As the product's connections have it (`foundation/db/planning.py`).
+        planning = "-c random_page_cost=1.1"
+        connection = psycopg.connect(url, autocommit=True, options=planning)
         self._cursor: psycopg.RawCursor[Row] = psycopg.RawCursor(connection)
 
     def rows(self, text: str, values: Sequence[Any]) -> list[Row]:

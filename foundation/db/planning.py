@@ -1,0 +1,24 @@
+"""PostgreSQL plans the statements of this server for memory and solid-state disks.
+
+Its default supposes that the next row of an index takes four times as long to read as that of a
+table, as on a spinning disk. It then reads whole tables where an index takes a third of the time. A
+value that the operator has set for the server, the database, the role or in DATABASE_URL is kept
+(PostgreSQL, Planner Cost Constants; pg_settings).
+"""
+
+from typing import Any, Final
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+# A statement instead of a startup option, which poolers of connections such as PgBouncer refuse.
+REPLACE_DEFAULT: Final = """
+SELECT set_config(name, '1.1', false) FROM pg_settings
+ WHERE name = 'random_page_cost' AND source = 'default'
+"""
+
+
+def suppose_fast_storage(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Prepares a new connection, a receiver of Django's signal `connection_created`."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(REPLACE_DEFAULT)
