@@ -12,4 +12,4 @@ class FoundationConfig(AppConfig):
     verbose_name = "Foundation"
 
     def ready(self) -> None:
-        connection_created.connect(planning.suppose_fast_storage)
+        connection_created.connect(planning.plan_for_fast_storage)

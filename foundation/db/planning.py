@@ -1,6 +1,6 @@
 """PostgreSQL plans the statements of this server for memory and solid-state disks.
 
-Its default supposes that the next row of an index takes four times as long to read as that of a
+Its default assumes that the next row of an index takes four times as long to read as that of a
 table, as on a spinning disk. It then reads whole tables where an index takes a third of the time. A
 value that the operator has set for the server, the database, the role or in DATABASE_URL is kept
 (PostgreSQL, Planner Cost Constants; pg_settings).
@@ -17,8 +17,8 @@ SELECT set_config(name, '1.1', false) FROM pg_settings
 """
 
 
-def suppose_fast_storage(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Prepares a new connection, a receiver of Django's signal `connection_created`."""
+def plan_for_fast_storage(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Replaces the default on a new connection; receives the signal `connection_created`."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(REPLACE_DEFAULT)

@@ -1,4 +1,4 @@
-"""What PostgreSQL is asked to suppose of storage when it plans."""
+"""Connections set the cost of reading a row by an index that PostgreSQL plans with."""
 
 from contextlib import closing
 
@@ -20,12 +20,12 @@ def cost(of: BaseDatabaseWrapper) -> str:
         return str(found)
 
 
-def test_an_index_is_supposed_to_be_about_as_fast_as_its_table() -> None:
+def test_the_default_of_postgresql_is_replaced() -> None:
     assert cost(connection) == "1.1"
 
 
 @pytest.mark.parametrize("own", ["4", "2.5"])
-def test_a_value_of_the_operator_is_kept(own: str) -> None:
+def test_a_value_that_the_operator_has_set_is_kept(own: str) -> None:
     other = connection.copy()
     other.settings_dict["OPTIONS"] = {
         **other.settings_dict["OPTIONS"],
