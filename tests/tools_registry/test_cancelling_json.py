@@ -64,9 +64,11 @@ def sent(running: Laboratory, revision: Revision, body: Any) -> Iterator[Line]:
 
 
 @contextmanager
-def begun(running: Laboratory, revision: Revision, awaited: Path) -> Iterator[Line]:
+def begun(
+    running: Laboratory, revision: Revision, awaited: Path, request_id: int = 9
+) -> Iterator[Line]:
     client = McpClient(running.token, revision)
-    with sent(running, revision, message(awaited, client)) as line:
+    with sent(running, revision, message(awaited, client, request_id)) as line:
         until(begun_mark(awaited).exists)
         yield line
 
@@ -141,14 +143,19 @@ def test_a_notification_at_another_process_finds_the_call(
 def test_a_notification_that_may_mean_either_of_two_calls_cancels_neither(
     running: Laboratory, awaited: Path, tmp_path: Path
 ) -> None:
+    # The server listens for calls, and hears of notifications, in the order in which they came.
+    def cancel_another(name: str, request_id: int) -> None:
+        with begun(running, NEWEST_HANDSHAKE, tmp_path / name, request_id) as line:
+            cancel_until(lambda: is_answered(line), running, NEWEST_HANDSHAKE, request_id)
+
+    # Other ids than in other tests, whose last notifications may still arrive.
     with (
-        begun(running, NEWEST_HANDSHAKE, awaited) as one,
-        begun(running, NEWEST_HANDSHAKE, tmp_path / "also") as other,
+        begun(running, NEWEST_HANDSHAKE, awaited, 20) as one,
+        begun(running, NEWEST_HANDSHAKE, tmp_path / "also", 20) as other,
     ):
-        deadline = time.monotonic() + SHOWN
-        while time.monotonic() < deadline:
-            cancel(running, NEWEST_HANDSHAKE)
-        time.sleep(SHOWN)  # no event: nothing is to happen in that time
+        cancel_another("before", 21)
+        cancel(running, NEWEST_HANDSHAKE, 20)
+        cancel_another("after", 22)
         for line, file in ((one, awaited), (other, tmp_path / "also")):
             file.touch()
             assert "result" in json.loads(line.read_until(b"}}").partition(b"\r\n\r\n")[2])
