@@ -13,7 +13,7 @@ from workspace.access import Access
 from workspace.bulk_writes import BATCH
 from workspace.identification import traits
 from workspace.identification.traits import Traits
-from workspace.lookup_keys import domain_of, name_key
+from workspace.lookup_keys import domain_of, has_external_id, name_key
 from workspace.models import Company, Customer
 
 
@@ -36,7 +36,7 @@ def upsert(organization_id: UUID, external_id: str, sent: Traits) -> Company:
     """Writes the company with this external id, new or not. Raises InvalidField."""
     by_external_ids(organization_id, [external_id])
     rows = access.companies(Access(organization_id)).select_for_update()
-    company = rows.get(external_id=external_id)
+    company = rows.get(has_external_id([external_id]))
     traits.write_company(company, sent)
     return keep(company)
 
@@ -72,7 +72,7 @@ def _with_ids(organization_id: UUID, external_ids: Sequence[str]) -> Mapping[str
     return {
         company.external_id: company
         for start in range(0, len(external_ids), BATCH)
-        for company in rows.filter(external_id__in=external_ids[start : start + BATCH])
+        for company in rows.filter(has_external_id(external_ids[start : start + BATCH]))
     }
 
 

@@ -1,7 +1,10 @@
-"""The keys by which rows are found: addresses, domains and names in one form."""
+"""What rows are found by: addresses, domains and names in one form, and ids of an own app."""
 
 import string
+from collections.abc import Iterable
 from typing import Final
+
+from django.db.models import Q
 
 # ASCII only: full case folding maps the Kelvin sign to k, and so one user's address to another's
 # (CVE-2019-19844).
@@ -21,6 +24,15 @@ def domain_of(address: str) -> str:
     """
     host = address.strip().split("://", 1)[-1].split("/", 1)[0].rpartition("@")[2]
     return host.split(":", 1)[0].translate(CASE).removeprefix("www.").rstrip(".")
+
+
+def has_external_id(external_ids: Iterable[str]) -> Q:
+    """Returns the condition that a row has one of these ids in the organization's own app.
+
+    The unique index leaves out rows without an external id. SQLite uses it for a statement that
+    leaves them out too, and would read all rows of the organization for any other.
+    """
+    return Q(external_id__in=external_ids) & ~Q(external_id="")
 
 
 def name_key(name: str) -> str:

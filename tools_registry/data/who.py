@@ -14,7 +14,7 @@ from tools_registry.data.call import Call, refused
 from tools_registry.data.results import reference
 from workspace import access
 from workspace.access import Access
-from workspace.lookup_keys import domain_of, email_key, name_key
+from workspace.lookup_keys import domain_of, email_key, has_external_id, name_key
 from workspace.models import User
 
 M = TypeVar("M", bound=Model)
@@ -127,7 +127,7 @@ def _closest(rows: QuerySet[M], keys: Sequence[str], name: str) -> list[M]:
 
 def _id(name: str) -> Q:
     """By either id, in one statement: there is at most one row for each."""
-    return Q(pk=name) | Q(external_id=name)
+    return Q(pk=name) | has_external_id([name])
 
 
 def _email(name: str) -> Q | None:

@@ -19,7 +19,7 @@ from workspace.bulk_writes import BATCH
 from workspace.identification import field_values, leads, traits
 from workspace.identification.field_values import InvalidField
 from workspace.identification.traits import Traits
-from workspace.lookup_keys import email_key
+from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Customer, Lifecycle, RenewalStatus
 
 SOURCE: Final = "sdk"
@@ -117,7 +117,7 @@ def locked(organization_id: UUID, external_ids: Iterable[str]) -> dict[str, Cust
     return {
         customer.external_id: customer
         for part in _parts(wanted)
-        for customer in rows.filter(external_id__in=part)
+        for customer in rows.filter(has_external_id(part))
     }
 
 
@@ -148,7 +148,7 @@ def _ids(organization_id: UUID, external_ids: Sequence[str]) -> Mapping[str, str
     return {
         external_id: customer_id
         for part in _parts(external_ids)
-        for external_id, customer_id in rows.filter(external_id__in=part).values_list(
+        for external_id, customer_id in rows.filter(has_external_id(part)).values_list(
             "external_id", "pk"
         )
     }

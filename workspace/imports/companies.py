@@ -10,7 +10,7 @@ from workspace.identification import field_values, traits
 from workspace.identification.field_values import InvalidField
 from workspace.imports import accounts, columns, lookups
 from workspace.imports.columns import Column, Kind, Plan, Row, Seen
-from workspace.lookup_keys import domain_of
+from workspace.lookup_keys import domain_of, has_external_id
 from workspace.models import Company, ImportKind
 
 COLUMNS: Final = (
@@ -29,7 +29,7 @@ def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
     planned = Plan()
     found = lookups.rows_for_update(access.companies(Access(organization_id)))
     ids = [row.text("external_id") for row in rows]
-    known = {company.external_id: company for company in found.filter(external_id__in=ids)}
+    known = {company.external_id: company for company in found.filter(has_external_id(ids))}
     for row in rows:
         named = row.text("external_id")
         if first := seen.first("external_id", named, row.line):

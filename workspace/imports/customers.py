@@ -14,7 +14,7 @@ from workspace.identification import field_values, profiles, traits
 from workspace.identification.field_values import InvalidField, Reader, Refused
 from workspace.imports import accounts, columns, lookups
 from workspace.imports.columns import CellReader, Column, Kind, Plan, Row, Seen
-from workspace.lookup_keys import email_key
+from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Customer, ImportKind, Lifecycle
 
 SOURCE: Final = "import"
@@ -178,7 +178,7 @@ def _known(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> _Known:
     keys = [email_key(row.text("email")) for row in rows if row.text("email")]
     renamed = [pk for key in keys for pk in seen.by_email.get(key, ())]
     every = (
-        *found.filter(external_id__in=ids),
+        *found.filter(has_external_id(ids)),
         *found.filter(email_key__in=keys),
         *(found.filter(pk__in=renamed) if renamed else ()),
     )

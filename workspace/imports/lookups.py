@@ -9,7 +9,7 @@ from django.db.models import Model, QuerySet
 
 from workspace import access
 from workspace.access import Access
-from workspace.lookup_keys import email_key
+from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Customer
 
 M = TypeVar("M", bound=Model)
@@ -30,14 +30,14 @@ def rows_for_update(rows: QuerySet[M]) -> QuerySet[M]:
 def companies(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, str]:
     """Returns the ids of companies by their external ids."""
     rows = access.companies(Access(organization_id))
-    wanted = rows.filter(external_id__in={*external_ids} - {""})
+    wanted = rows.filter(has_external_id({*external_ids}))
     return dict(wanted.values_list("external_id", "pk"))
 
 
 def customers(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, Customer]:
     """Returns customers by their external ids."""
     rows = access.customers(Access(organization_id))
-    wanted = rows.filter(external_id__in={*external_ids} - {""})
+    wanted = rows.filter(has_external_id({*external_ids}))
     return {customer.external_id: customer for customer in wanted}
 
 

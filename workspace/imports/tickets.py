@@ -15,7 +15,7 @@ from workspace.access import Access
 from workspace.identification import field_values
 from workspace.imports import columns, lookups
 from workspace.imports.columns import Column, Kind, Plan, Row, Seen
-from workspace.lookup_keys import email_key
+from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Customer, ImportKind, Ticket, TicketPriority, TicketStatus
 from workspace.models.support import MAX_SUBJECT
 
@@ -56,7 +56,7 @@ def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
     found = lookups.rows_for_update(access.tickets(Access(organization_id)))
     ids = [row.text("external_id") for row in rows]
     known = _Known(
-        {ticket.external_id: ticket for ticket in found.filter(external_id__in=ids)},
+        {ticket.external_id: ticket for ticket in found.filter(has_external_id(ids))},
         lookups.customers(organization_id, [row.text("customer_id") for row in rows]),
         lookups.teammates(organization_id, [row.text("assignee") for row in rows]),
     )

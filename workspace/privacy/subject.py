@@ -9,7 +9,7 @@ from django.db.models import Q
 from foundation.db import storable
 from workspace import access
 from workspace.access import Access
-from workspace.lookup_keys import email_key
+from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Customer, Erasure
 
 # How many of several matches a message names.
@@ -74,7 +74,7 @@ def find(organization_id: UUID, named: str) -> Customer:
     """
     if not named or storable.has_unstorable_text(named):
         raise UnknownCustomer
-    by_any = Q(pk=named) | Q(external_id=named) | Q(email_key=email_key(named))
+    by_any = Q(pk=named) | has_external_id([named]) | Q(email_key=email_key(named))
     found = access.customers(Access(organization_id)).filter(by_any).order_by("pk")[:SHOWN]
     return _only(list(found))
 

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from workspace import words
 from workspace.administration.records.lists import FEW, MAX_COUNTED, Found
-from workspace.lookup_keys import email_key
+from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Company, ConversationMessage, Customer, TicketMessage
 
 # Of the names or addresses that contain a term, so many are looked up.
@@ -30,7 +30,7 @@ def by_names(
     Each column has an index of (organization, column): the values are found in it alone. Of a text
     that many values contain, rows are tried in their order until the page is full.
     """
-    found, max_counted = Q(external_id=external_id), MAX_COUNTED
+    found, max_counted = has_external_id([external_id]), MAX_COUNTED
     for column, text in terms.items():
         contains = {f"{column}__contains": text}
         owned: QuerySet[Any] = QuerySet(model)
