@@ -53,13 +53,14 @@ def significant(terms: Sequence[str]) -> list[str]:
     return [term for term in terms if set(WORD.findall(term.lower())) - STOP_WORDS]
 
 
-def matching(messages: QuerySet[M], terms: Sequence[str]) -> QuerySet[M]:
+def matching(messages: QuerySet[M], terms: Sequence[str], *, are_few: bool = False) -> QuerySet[M]:
     """Returns the messages that have every significant term; all messages without one.
 
-    The subject of a ticket is searched with its first message.
+    The subject of a ticket is searched with its first message. `are_few` says that other conditions
+    leave few messages, which SQLite then looks up one by one.
     """
     kept = significant(terms)
-    return messages.filter(Matches(F("id"), kept)) if kept else messages
+    return messages.filter(Matches(F("id"), kept, are_few=are_few)) if kept else messages
 
 
 def owners(messages: QuerySet[M], parent: str, limit: int) -> list[str]:
@@ -80,16 +81,17 @@ def owners(messages: QuerySet[M], parent: str, limit: int) -> list[str]:
         return [owner for (owner,) in cursor.fetchall()]
 
 
-def having(matches: QuerySet[M], parent: str) -> tuple[Q, int | None]:
-    """Returns the condition that a row has one of these messages, and up to where to count rows.
+def having(messages: QuerySet[M], terms: Sequence[str], parent: str) -> tuple[Q, int | None]:
+    """Returns the condition that a row has a message with the terms, and up to where to count rows.
 
     Words that few messages have are looked up first. The messages with a common word are many, so
     rows are tried in their order until the page is full, and counted only a little further.
     """
-    found = owners(matches, parent, MAX_MATCHES + 1)
+    found = owners(matching(messages, terms), parent, MAX_MATCHES + 1)
     if len(found) <= MAX_MATCHES:
         return Q(pk__in=set(found)), None
-    return Q(Exists(matches.filter(**{parent: OuterRef("pk")}))), MAX_COMMON
+    of_row = messages.filter(**{parent: OuterRef("pk")})
+    return Q(Exists(matching(of_row, terms, are_few=True))), MAX_COMMON
 
 
 def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
@@ -125,9 +127,12 @@ class Matches(Func):
 
     output_field = BooleanField()
 
-    def __init__(self, message: Expression | F, terms: Sequence[str]) -> None:
+    def __init__(
+        self, message: Expression | F, terms: Sequence[str], *, are_few: bool = False
+    ) -> None:
         super().__init__(message)
         self.terms = tuple(term.translate(BLANK) for term in terms)
+        self.are_few = are_few
 
     def as_postgresql(
         self,
@@ -152,7 +157,11 @@ class Matches(Func):
         )
         # In quotes, AND, OR, NOT and NEAR are words too (FTS5, section 3.1).
         query = " ".join(f'"{term}"' for term in self.terms)
-        return f"{column} IN (SELECT rowid FROM {index} WHERE {index} MATCH %s)", (query,)  # noqa: S608  names of tables
+        found = f"(SELECT rowid FROM {index} WHERE {index} MATCH %s"  # noqa: S608  names of tables
+        # The list of all messages with a common word takes longer than everything else.
+        if self.are_few:
+            return f"EXISTS {found} AND rowid = {column})", (query,)
+        return f"{column} IN {found})", (query,)
 
     @property
     def _column(self) -> Col:

@@ -17,8 +17,7 @@ _names = count(1)
 def whole_tables(statement: Statement) -> list[str]:
     """The tables, or indices, that the statement would read from end to end."""
     if connection.vendor == "sqlite":
-        rows = _fetched(f"EXPLAIN QUERY PLAN {statement.sql}", statement.values)
-        return [str(row[-1]) for row in rows if str(row[-1]).startswith("SCAN")]
+        return [step for step in sqlite_steps(statement) if step.startswith("SCAN")]
     lasting = list(_walk(_lasting(statement)))
     steps = [*_walk(_for_these_values(statement)), *lasting]
     tables = [step["Relation Name"] for step in steps if step["Node Type"] == "Seq Scan"]
@@ -26,6 +25,12 @@ def whole_tables(statement: Statement) -> list[str]:
     # that is under way, and every one since the last vacuum, it grows.
     whole = [step["Index Name"] for step in lasting if _reads_an_index_whole(step)]
     return [*tables, *whole]
+
+
+def sqlite_steps(statement: Statement) -> list[str]:
+    """How SQLite executes the statement; none for what it does not explain."""
+    rows = _fetched(f"EXPLAIN QUERY PLAN {statement.sql}", statement.values)
+    return [str(row[-1]) for row in rows]
 
 
 def start_empty(model: type[Model]) -> None:

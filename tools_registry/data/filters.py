@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Func, Q, TextField, Value
-from django.db.models.lookups import IExact
+from django.db.models.functions import Upper
+from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
 
 from tools_registry.api import Json
@@ -63,11 +64,17 @@ class Filters:
 
         Without the argument, and if its value is `unless`, there is no condition.
         """
-        self._compare(argument, column, unless)
+        value = self.call.arguments.get(argument, unless)
+        if value != unless:
+            self.add(argument, Q(**{column: value}))
 
     def in_any_case(self, argument: str, column: str) -> None:
-        """Adds the condition that a column has the text of an argument, in upper or lower case."""
-        self._compare(argument, f"{column}__iexact", "")
+        """Adds the condition that a column has the text of an argument, in upper or lower case.
+
+        As the indexes have the column: `iexact` is LIKE on SQLite, which uses none of them.
+        """
+        if value := self.call.arguments.get(argument):
+            self.add(argument, Q(Exact(Upper(column), Upper(Value(value)))))
 
     def words(self, argument: str, lookups: Sequence[str]) -> None:
         """Adds the condition that one of the lookups holds for each word or phrase."""
@@ -91,11 +98,6 @@ class Filters:
             raise refused(argument, "send name=value, such as beta=true.")
         member = Member(column, Value(name.strip(), output_field=TextField()))
         self.add(argument, Q(IExact(member, value.strip())))
-
-    def _compare(self, argument: str, lookup: str, unless: str) -> None:
-        value = self.call.arguments.get(argument, unless)
-        if value != unless:
-            self.add(argument, Q(**{lookup: value}))
 
     def without(self, argument: str = "") -> Q:
         """All conditions together, but for that of one argument."""

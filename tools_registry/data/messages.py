@@ -57,9 +57,8 @@ def excerpts(
 
     Without words, `messages` are quoted from their beginning.
     """
-    matches = words.matching(
-        messages.filter(**{f"{parent}__in": [one.pk for one in parents]}), found
-    )
+    of_parents = messages.filter(**{f"{parent}__in": [one.pk for one in parents]})
+    matches = words.matching(of_parents, found, are_few=True)
     # Texts may be long, so those are read that are shown.
     shown: dict[str, list[int]] = defaultdict(list)
     for pk, owner in matches.order_by("position").values_list("pk", f"{parent}_id"):

@@ -81,8 +81,7 @@ def data_search_tickets(call: Call) -> Facts:
     found = messages.terms(call)
     filters, max_total = Filters(call), None
     if found:
-        matches = words.matching(access.ticket_messages(call.access), found)
-        condition, max_total = words.having(matches, "ticket")
+        condition, max_total = words.having(access.ticket_messages(call.access), found, "ticket")
         filters.add("query", condition)
     _add_filters(filters)
     return listing.answer(

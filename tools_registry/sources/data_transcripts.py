@@ -93,7 +93,7 @@ def data_search_transcripts(call: Call) -> Facts:
     if call.arguments["sort"] == RELEVANCE:
         rows, order = _ranked(call, rows, filters, words.matching(said, found)), Order("-rank")
     elif found:
-        condition, max_total = words.having(words.matching(said, found), "conversation")
+        condition, max_total = words.having(said, found, "conversation")
         filters.add("query", condition)
     return listing.answer(
         call,

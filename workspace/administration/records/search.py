@@ -61,7 +61,7 @@ def by_words(
     said: QuerySet[Any] = QuerySet(messages)
     if organization is not None:
         said = said.filter(organization=organization)
-    condition, max_counted = words.having(words.matching(said, found), parent)
+    condition, max_counted = words.having(said, found, parent)
     kept = rows.filter(condition)
     return Found(kept) if max_counted is None else Found(kept, max_counted)
 
