@@ -328,9 +328,7 @@ def _walked_whole(statement: Statement) -> list[str]:
     walks = statement.sql.count("FROM action_executions WHERE")
     if connection.vendor == "postgresql":
         return query_plans.whole_tables(statement)
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.values)
-        steps = [str(step[-1]) for step in cursor.fetchall()]
+    steps = query_plans.sqlite_steps(statement)
     searches = [step for step in steps if step.startswith("SEARCH action_executions USING")]
     # What is left over are the walks' own results, under the names of subqueries.
     return [] if len(searches) == walks else steps

@@ -147,7 +147,6 @@ def test_nothing_is_recorded_of_a_person_who_objects(
     browser: Browser, server: Server, shop: Shop, said: str
 ) -> None:
     target, name, value = said.split(", ")
-    before = len(events(server, 0))
     with chromium.visiting(browser, server.url) as visitor:
         script = f"Object.defineProperty({target}, {name}, {{ get: () => {value} }})"
         visitor.page.context.add_init_script(script)
@@ -159,7 +158,8 @@ def test_nothing_is_recorded_of_a_person_who_objects(
         visitor.open("/health")
         assert visitor.problems == []
         assert not [url for url in sent if "/api/sdk/" in url]
-    assert len(events(server, 0)) == before
+    # Last events of other shops may still arrive.
+    assert not [row for row in events(server, 0) if row[1].startswith(shop.url)]
 
 
 def test_a_batch_that_fails_is_sent_again(visitor: Visitor, server: Server, shop: Shop) -> None:

@@ -28,7 +28,7 @@ def whole_tables(statement: Statement) -> list[str]:
 
 
 def sqlite_steps(statement: Statement) -> list[str]:
-    """How SQLite executes the statement; none for what it does not explain."""
+    """How SQLite executes the statement, a text for each step."""
     rows = _fetched(f"EXPLAIN QUERY PLAN {statement.sql}", statement.values)
     return [str(row[-1]) for row in rows]
 

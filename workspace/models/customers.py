@@ -173,7 +173,7 @@ class Customer(Account):
                 name="workspace_cust_renewal",
                 condition=~models.Q(renewal_status=""),
             ),
-            # As `iexact` compares on PostgreSQL.
+            # As the data tools compare a text in upper or lower case.
             models.Index(
                 F("organization"),
                 Upper("plan"),

@@ -121,7 +121,7 @@ class Ticket(models.Model):
             ),
             models.Index(fields=("customer", "-created_at", "id"), name="workspace_tkt_customer"),
             models.Index(fields=("company", "-created_at", "id"), name="workspace_tkt_company"),
-            # As `iexact` compares on PostgreSQL.
+            # As the data tools compare a text in upper or lower case.
             models.Index(
                 F("organization"),
                 Upper("category"),
