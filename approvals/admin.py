@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -20,6 +20,7 @@ from approvals import deciders, decisions, masked_arguments
 from approvals.deciders import DECIDE
 from approvals.decisions import Decider, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
+from foundation import admin_urls
 from foundation.db.storable import escape_unstorable, spelled_out
 from oauth.endpoints import replies
 from tools_registry.admin.access import require
@@ -27,7 +28,7 @@ from workspace.administration.access import reach
 from workspace.administration.scoped import ReadOnlyAdmin
 from workspace.models import User
 
-CHANGE_PAGE: Final = "admin:approvals_approvalrequest_change"
+CHANGE_PAGE: Final = "approvals_approvalrequest_change"
 # Invisible characters, and those that change the order in which others are displayed.
 MISLEADING: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
@@ -118,7 +119,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     def audit_row(self, row: ApprovalRequest) -> SafeString | str:
         if not row.execution_id:
             return self.get_empty_value_display()
-        url = reverse("admin:audit_actionexecution_change", args=[row.execution_id])
+        url = admin_urls.page_url("audit_actionexecution_change", row.execution_id)
         return format_html('<a href="{}">{}</a>', url, row.execution_id)
 
     @admin.display(description=_("arguments, in full"))
@@ -184,7 +185,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             self.message_user(request, str(refused), messages.ERROR)
         else:
             self._tell(request, ended, word)
-        return HttpResponseRedirect(reverse(CHANGE_PAGE, args=[pk]))
+        return HttpResponseRedirect(admin_urls.page_url(CHANGE_PAGE, pk))
 
     def _confirm_page(self, request: HttpRequest, row: ApprovalRequest, word: str) -> HttpResponse:
         context = {

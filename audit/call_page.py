@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +14,7 @@ from audit import call_list, listing, reasons
 from audit.list_filters import organization_names
 from audit.models import ActionExecution
 from audit.outcomes import Outcome
+from foundation import admin_urls
 from workspace.administration.facts import Fact, known
 
 OTHERS: Final = 10
@@ -137,12 +137,9 @@ def _others(row: ActionExecution, visible: QuerySet[ActionExecution]) -> list[Ac
 
 def _list(**filters: str) -> str:
     ((name, value),) = filters.items()
-    page = reverse("admin:audit_actionexecution_changelist", query={name: value})
+    page = admin_urls.model_url(ActionExecution, **{name: value})
     return page if value else ""
 
 
 def _page(model: str, key: str) -> str:
-    try:
-        return reverse(f"admin:{model}_change", args=[key]) if key else ""
-    except NoReverseMatch:
-        return ""
+    return admin_urls.page_url(f"{model}_change", key) if key else ""

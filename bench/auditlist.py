@@ -96,6 +96,7 @@ def _measured(times: int) -> dict[str, tuple[float, float]]:
 
 def _pages() -> Iterator[tuple[str, str]]:
     from audit.models import ActionExecution  # noqa: PLC0415  settings first
+    from foundation import admin_urls  # noqa: PLC0415  the same
 
     rows = ActionExecution.objects.order_by("id")
     oldest, newest = rows[0], rows.reverse()[0]
@@ -130,7 +131,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     }
     yield "all calls", LIST
     yield from ((name, f"{LIST}?{query}") for name, query in filters.items())
-    yield "one call", f"{LIST}{newest.pk}/change/"
+    yield "one call", admin_urls.row_url(newest)
     yield "admin index", "/admin/"
 
 

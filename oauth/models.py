@@ -7,7 +7,6 @@ consent, and one UPDATE of it revokes everything that was issued under it.
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from oauth2_provider.models import (
@@ -18,6 +17,7 @@ from oauth2_provider.models import (
     AbstractRefreshToken,
 )
 
+from foundation import admin_urls
 from foundation.ids import uuid7
 from oauth.principal import KeyKind
 from workspace.models import Membership, Organization
@@ -82,7 +82,7 @@ class Client(AbstractApplication):
 
     def get_absolute_url(self) -> str:
         """Returns the URL of the admin page: the toolkit's own page is not served here."""
-        return reverse("admin:oauth_client_change", args=[self.pk])
+        return admin_urls.row_url(self)
 
 
 class Authorization(models.Model):

@@ -9,13 +9,13 @@ from django.apps import apps
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from approvals.models import ApprovalRequest, Status
 from audit import listing
 from audit.outcomes import Outcome
+from foundation import admin_urls
 from tools_registry.admin.access import VIEW_SWITCHES
 from tools_registry.models import ConnectionState, IntegrationMode
 from workspace.administration.access import reach
@@ -62,10 +62,10 @@ def admin_tasks(request: HttpRequest) -> list[Task]:
         label = _("Pending requests")
         tasks.append(Task(label, label, page, "" if count == "0" else count))
     if reach(request.user, *VIEW_SWITCHES):
-        page = reverse("admin:tools_registry_switchboards")
+        page = admin_urls.page_url("tools_registry_switchboards")
         tasks.append(Task(_("Switches"), _("Integrations and their switches"), page))
     if reach(request.user, *VIEW_TOKENS):
-        page = reverse("admin:tools_registry_why")
+        page = admin_urls.page_url("tools_registry_why")
         tasks.append(Task(_("Why is a tool missing?"), _("Why can't a token see a tool?"), page))
     return tasks
 
@@ -133,4 +133,4 @@ def _found(rows: QuerySet[Any]) -> str:
 
 
 def _list(page: str, **filters: str) -> str:
-    return reverse(f"admin:{page}_changelist", query=filters)
+    return admin_urls.page_url(f"{page}_changelist", **filters)

@@ -7,6 +7,7 @@ from django.test import Client
 
 from agents.models import AgentDefinition
 from audit.models import SecurityEvent
+from foundation.admin_urls import row_url
 from tests.agents import application
 from tests.agents.application import Application, says
 from workspace import organizations
@@ -78,7 +79,7 @@ def test_limits_hold_from_the_next_turn_on(browser: Client, app: Application) ->
     row = add(browser, app)
     tools = {"search_docs": True}
     session_id = app.create(agent="support-agent", server_tools=tools).session_id
-    browser.post(f"{PAGE}{row.pk}/change/", form(app, max_tool_calls="0"))
+    browser.post(row_url(row), form(app, max_tool_calls="0"))
     answer = app.turn(session_id, says("And now?"))
     assert (answer.stop_reason, "tool calls" in answer.json["error"]) == ("error", True)
 
@@ -88,7 +89,7 @@ def test_a_disabled_agent_takes_no_turn_and_its_sessions_can_be_read(
 ) -> None:
     row = add(browser, app)
     session_id = app.create(agent="support-agent").session_id
-    browser.post(f"{PAGE}{row.pk}/change/", form(app, is_enabled=""))
+    browser.post(row_url(row), form(app, is_enabled=""))
     assert "support-agent" not in listed(app)
     assert app.turn(session_id, says("And now?")).status == 409
     assert app.send("GET", f"/session/{session_id}").status == 200
@@ -123,8 +124,8 @@ def test_changes_and_deletions_are_recorded(browser: Client, app: Application) -
     row = add(browser, app)
     twice = browser.post(f"{PAGE}add/", form(app))
     assert "an agent of this name" in str(twice.context["adminform"].form.errors)
-    browser.post(f"{PAGE}{row.pk}/change/", form(app, title="Help"))
-    browser.post(f"{PAGE}{row.pk}/delete/", {"post": "yes"})
+    browser.post(row_url(row), form(app, title="Help"))
+    browser.post(row_url(row, "delete"), {"post": "yes"})
     events = SecurityEvent.objects.filter(kind="agent_definition_changed", subject=str(row.pk))
     assert {*events.values_list("detail", flat=True)} == {
         *("support-agent: added", "support-agent: title", "support-agent: deleted"),

@@ -10,6 +10,7 @@ from agents.models import Session, SessionTurn
 from approvals.models import ApprovalRequest, Status
 from audit.models import ActionExecution
 from audit.outcomes import ActorKind
+from foundation.admin_urls import row_url
 from tests.agents.application import Answer, Application, permission, result, says
 from tests.agents.scripted import Script, calls, text
 from tests.agents.test_agents_in_admin import PAGE, form
@@ -34,7 +35,7 @@ def waiting(app: Application, script: Script, monkeypatch: pytest.MonkeyPatch) -
 def decide(browser: Client, word: str, note: str = "") -> ApprovalRequest:
     """An admin decides the newest request on its page."""
     row = ApprovalRequest.objects.latest("pk")
-    address = f"/admin/approvals/approvalrequest/{row.pk}/{word}/"
+    address = row_url(row, word)
     assert browser.post(address, {"note": note}).status_code == 302
     row.refresh_from_db()
     return row
@@ -78,7 +79,7 @@ def test_the_page_of_a_request_shows_the_call_and_who_wants_it(
 ) -> None:
     assert waiting.status == 201
     row = ApprovalRequest.objects.get()
-    page = browser.get(f"/admin/approvals/approvalrequest/{row.pk}/change/").content.decode()
+    page = browser.get(row_url(row)).content.decode()
     for shown in (row.tool, "python", app.row.name):
         assert shown in page
 
@@ -186,7 +187,7 @@ def test_a_call_that_fails_once_it_is_approved_is_not_tried_again(
         assert row.status != Status.DONE
         app.turn(session_id, permission("c2"))
     assert "approved and failed" in script.requests[-1].history[-1]["content"]
-    page = browser.get(f"/admin/approvals/approvalrequest/{row.pk}/change/").content.decode()
+    page = browser.get(row_url(row)).content.decode()
     assert "Try again" not in page
 
 
@@ -247,7 +248,7 @@ def test_members_who_are_no_admins_cannot_approve(app: Application, waiting: Ans
     browser = Client()
     browser.force_login(Membership.objects.get(organization=app.organization).user)
     row = ApprovalRequest.objects.get()
-    address = f"/admin/approvals/approvalrequest/{row.pk}/approve/"
+    address = row_url(row, "approve")
     assert browser.post(address).status_code in {302, 403, 404}
     row.refresh_from_db()
     assert (row.status, executed()) == (Status.PENDING, 0)

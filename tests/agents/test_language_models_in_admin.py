@@ -9,6 +9,7 @@ from django.test import Client
 from agents import language_models
 from agents.models import LanguageModel
 from audit.models import SecurityEvent
+from foundation.admin_urls import row_url
 from tests.agents import provider_server
 from tests.agents.application import Application
 from tests.agents.provider_server import Fails, Provider
@@ -49,7 +50,7 @@ def errors(answer: Any) -> Any:
 def test_a_key_is_stored_sealed_and_shown_on_no_page(browser: Client, app: Application) -> None:
     row = add(browser, app)
     assert language_models.key_of(row) == KEY
-    for page in (PAGE, f"{PAGE}{row.pk}/change/", f"{PAGE}{row.pk}/history/"):
+    for page in (PAGE, row_url(row), row_url(row, "history")):
         assert KEY not in browser.get(page).content.decode()
     event = SecurityEvent.objects.get(kind="language_model_changed")
     assert (event.detail, event.subject) == ("claude-test: added", str(row.pk))
@@ -58,7 +59,7 @@ def test_a_key_is_stored_sealed_and_shown_on_no_page(browser: Client, app: Appli
 def test_an_empty_field_keeps_the_key(browser: Client, app: Application) -> None:
     row = add(browser, app)
     changed = form(app, key="", max_output_tokens="100")
-    assert browser.post(f"{PAGE}{row.pk}/change/", changed).status_code == 302
+    assert browser.post(row_url(row), changed).status_code == 302
     row.refresh_from_db()
     assert (row.max_output_tokens, language_models.key_of(row)) == (100, KEY)
 
@@ -70,7 +71,7 @@ def test_another_address_needs_the_key_again(
     browser: Client, app: Application, given: dict[str, str]
 ) -> None:
     row = add(browser, app)
-    address = f"{PAGE}{row.pk}/change/"
+    address = row_url(row)
     answer = browser.post(address, form(app, key="", **given))
     assert "another address" in str(errors(answer)["key"])
     assert browser.post(address, form(app, key="sk-another", **given)).status_code == 302
@@ -125,7 +126,7 @@ def test_a_test_request_says_whether_the_model_answers(
 
 def test_a_deletion_is_recorded(browser: Client, app: Application) -> None:
     row = add(browser, app)
-    assert browser.post(f"{PAGE}{row.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert browser.post(row_url(row, "delete"), {"post": "yes"}).status_code == 302
     details = SecurityEvent.objects.values_list("detail", flat=True)
     assert "claude-test: deleted" in details
     assert not LanguageModel.objects.exists()

@@ -19,6 +19,7 @@ from agents.models import (
 )
 from audit.models import ActionExecution, SecurityEvent
 from foundation import sealing
+from foundation.admin_urls import page_url, row_url
 from tests.agents import provider_server
 from tests.agents.application import Application, says
 from tests.agents.provider_server import Fails, Provider, Says, Text
@@ -166,7 +167,7 @@ def test_a_key_is_in_no_answer_row_or_log(
     output = capfd.readouterr()
     for text in (first.text, second.text, whole.text, everything_stored(), *output):
         assert KEY not in text
-    page = browser.get(f"/admin/agents/session/{session_id}/change/")
+    page = browser.get(page_url("agents_session_change", session_id))
     assert (page.status_code, KEY in page.content.decode()) == (200, False)
 
 
@@ -241,7 +242,7 @@ def test_name_and_type_of_an_option_are_fixed(browser: Client, app: Application)
     option = AgentOption.objects.get()
     changed = {**LANGUAGE, "id": str(option.pk), "name": "other", "type": "secret", "title": "New"}
     given = form(app, **rows(changed)) | {"options-INITIAL_FORMS": "1"}
-    assert browser.post(f"{PAGE}{row.pk}/change/", given).status_code == 302
+    assert browser.post(row_url(row), given).status_code == 302
     option.refresh_from_db()
     assert (option.name, option.type, option.title) == ("language", "text", "New")
     event = SecurityEvent.objects.latest("pk")

@@ -15,6 +15,7 @@ from approvals.models import ApprovalRequest
 from approvals.tasks import settle as settle_requests
 from audit.models import ActionExecution
 from foundation import ids
+from foundation.admin_urls import page_url
 from halo_mcp.asgi import Application
 from oauth import scopes
 from oauth.credentials import Verifier
@@ -122,7 +123,7 @@ class Shelf:
         return request_id
 
     def approve(self, request_id: str) -> ApprovalRequest:
-        url = f"/admin/approvals/approvalrequest/{request_id}/approve/"
+        url = page_url("approvals_approvalrequest_approve", request_id)
         assert self.desk.post(url).status_code == 302
         return ApprovalRequest.objects.get(pk=request_id)
 

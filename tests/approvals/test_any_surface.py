@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urljoin
 from uuid import UUID
 
 import pytest
@@ -108,7 +109,7 @@ def test_a_request_with_an_unknown_outcome_stays_unknown_when_its_surface_is_gon
 
 
 def test_the_address_that_requests_had_before_leads_to_them(case: Case) -> None:
-    old = f"/admin/tools_registry/billingrequest/{case.request_id}/change/"
+    old = urljoin("/admin/tools_registry/billingrequest/", f"{case.request_id}/change/")
     reply = case.desk.get(old, follow=True)
     assert reply.redirect_chain[0][0] == case.url("change")
     assert case.row().summary in reply.content.decode()

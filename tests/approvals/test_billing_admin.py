@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from approvals.models import ApprovalRequest
 from audit.models import SecurityEvent
+from foundation.admin_urls import page_url
 from tests.drivers import billing
 from tests.drivers.billing import Case
 from tests.drivers.fake_vendors.stripe import Stripe
@@ -122,7 +123,7 @@ def test_the_list_and_the_page_name_who_decided(case: Case) -> None:
     assert f"by {case.admin.email}" in case.desk.get(LIST).content.decode()
     page = case.desk.get(case.url("change")).content.decode()
     assert f"Done. Decided by {case.admin.email}, " in " ".join(page.split())
-    assert f"/admin/audit/actionexecution/{case.row().execution_id}/change/" in page
+    assert page_url("audit_actionexecution_change", case.row().execution_id) in page
 
 
 def test_the_list_is_read_in_as_many_statements_for_many_requests(

@@ -10,6 +10,7 @@ from django.test import Client
 
 from audit.models import ActionExecution
 from audit.reasons import REASONS
+from foundation.admin_urls import row_url
 from tests.audit import calls
 from tests.docs.doc_pages import table, words
 from workspace.models import Organization, User
@@ -25,7 +26,7 @@ def root(client: Client, db: None) -> Client:  # noqa: ARG001  a fixture
 
 def shown(http: Client, row: ActionExecution) -> str:
     """The words of the page behind its sidebar, without markup."""
-    content = http.get(f"/admin/audit/actionexecution/{row.pk}/change/").content.decode()
+    content = http.get(row_url(row)).content.decode()
     main = content.partition('id="content-start"')[2]
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())
 
@@ -62,11 +63,11 @@ def test_the_page_names_who_with_links_and_how_long(root: Client) -> None:
         surface="workspace",
         duration_us=1_234_567,
     )
-    content = root.get(f"/admin/audit/actionexecution/{row.pk}/change/").content.decode()
+    content = root.get(row_url(row)).content.decode()
     assert "?surface=workspace" in content
 
-    assert f'<a href="/admin/workspace/organization/{place.pk}/change/">Acme</a>' in content
-    assert f'<a href="/admin/workspace/user/{person.pk}/change/">ada@acme.example</a>' in content
+    assert f'<a href="{row_url(place)}">Acme</a>' in content
+    assert f'<a href="{row_url(person)}">ada@acme.example</a>' in content
     assert '<a href="/admin/audit/actionexecution/?client=client-1">Claude</a>' in content
     assert "1,234.6 ms" in content
     assert "Granted by (address then)" not in content
@@ -81,7 +82,7 @@ def test_what_a_row_does_not_hold_is_not_shown(root: Client) -> None:
 
 def test_arguments_are_shown_as_indented_json(root: Client) -> None:
     row = calls.put(NOW, arguments={"charge": "<ch_1>", "amount": 2001})
-    content = root.get(f"/admin/audit/actionexecution/{row.pk}/change/").content.decode()
+    content = root.get(row_url(row)).content.decode()
     shown_json = unescape(content.partition("<pre")[2].partition(">")[2].partition("</pre>")[0])
     assert shown_json == '{\n  "amount": 2001,\n  "charge": "<ch_1>"\n}'
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from foundation.admin_urls import page_url
 from tests.browser import accessibility, chromium
 from tests.drivers.evaluation import evaluate
 from tests.drivers.fake_vendors.stripe import Stripe, serving
@@ -51,7 +52,7 @@ def ask(client: McpClient, stripe: Stripe, amount: int) -> str:
         "why": "The customer was billed twice for March, see ticket 4711.",
     }
     request_id: str = client.call("stripe.request_refund", asked).facts["request_id"]
-    return f"/admin/approvals/approvalrequest/{request_id}/change/"
+    return page_url("approvals_approvalrequest_change", request_id)
 
 
 def test_an_admin_approves_a_refund(

@@ -26,12 +26,12 @@ from tests.end_to_end.bare_client import BareClient
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]
 
 CUSTOMER = """
-from django.contrib.admin.utils import quote
+from foundation.admin_urls import row_url
 from workspace.models import Customer, Organization
 email = "a.customer.with.a.long.address@quill.example"
 row = Customer(organization=Organization.objects.first(), email=email, name="Zoe Quill")
 row.save()
-print(f"/admin/workspace/customer/{quote(row.pk)}/change/")
+print(row_url(row))
 """
 CALLS = "/admin/audit/actionexecution/"
 LONG_NAME = f"A client with {'a name of great length and ' * 6}more"[:180]

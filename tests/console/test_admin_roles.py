@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from approvals.models import Status
 from audit.models import SecurityEvent
+from foundation.admin_urls import model_url, page_url, row_url
 from oauth.models import Authorization, Client
 from tests.console import markup
-from tests.console.test_admin_tenants import page_of, tenant
+from tests.console.test_admin_tenants import tenant
 from tests.drivers import billing as billing_cast
 from tests.drivers import grants
 from tests.drivers.fake_vendors.stripe import Stripe
@@ -49,7 +50,7 @@ def membership(user: User) -> Membership:
 
 
 def regrade(browser: Http, row: Membership, role: Role) -> Any:
-    return browser.post(page_of(Membership, "change", row.pk), {"role": role.value})
+    return browser.post(model_url(Membership, "change", row.pk), {"role": role.value})
 
 
 def test_every_permission_of_a_role_exists(db: None) -> None:  # noqa: ARG001  opens the database
@@ -61,7 +62,7 @@ def test_every_permission_of_a_role_exists(db: None) -> None:  # noqa: ARG001  o
 def test_an_admin_flips_a_switch_and_reads_what_happened(grant: Grant, role: Role) -> None:
     browser = browser_of(admin_of(grant.organization, role))
     assert browser.get(INDEX).status_code == 200
-    switches = reverse("admin:tools_registry_switchboard", args=[grant.organization.pk])
+    switches = page_url("tools_registry_switchboard", grant.organization.pk)
     found = browser.get(reverse("admin:tools_registry_switchboards"))
     assert found.headers["Location"] == switches
     sent = {"switch": "flag:mcp_server", "to": "off", "confirmed": "yes"}
@@ -69,7 +70,7 @@ def test_an_admin_flips_a_switch_and_reads_what_happened(grant: Grant, role: Rol
     assert not FeatureFlag.objects.get(organization=grant.organization).enabled
     events = browser.get("/admin/audit/securityevent/").content.decode()
     assert "flag_changed" in events
-    history = browser.get(page_of(Organization, "history", grant.organization.pk))
+    history = browser.get(model_url(Organization, "history", grant.organization.pk))
     assert "mcp_server" in history.content.decode()
 
 
@@ -87,7 +88,7 @@ def test_an_admin_connects_an_integration(grant: Grant) -> None:
 def test_an_admin_approves_a_billing_request(mcp: McpClient, stripe: Stripe, grant: Grant) -> None:
     asked = billing_cast.asked(mcp, stripe)
     browser = browser_of(admin_of(grant.organization))
-    shown = browser.get(reverse("admin:approvals_approvalrequest_change", args=[asked.row().pk]))
+    shown = browser.get(row_url(asked.row()))
     assert "Approve" in shown.content.decode()
     assert browser.post(asked.url("approve")).status_code == 302
     assert asked.row().status == Status.DONE
@@ -111,7 +112,7 @@ def test_an_admin_reads_the_audit_log_and_ends_a_connection(mcp: McpClient, gran
     assert "search_docs" in browser.get("/admin/audit/actionexecution/").content.decode()
     row = Authorization.objects.get()
     chosen = {"action": "revoke", "_selected_action": [str(row.pk)]}
-    browser.post(page_of(Authorization, "changelist"), chosen)
+    browser.post(model_url(Authorization, "changelist"), chosen)
     row.refresh_from_db()
     assert row.revoke_reason == "revoked_by_admin"
 
@@ -119,7 +120,7 @@ def test_an_admin_reads_the_audit_log_and_ends_a_connection(mcp: McpClient, gran
 def test_an_admin_adds_a_customer(grant: Grant) -> None:
     browser = browser_of(admin_of(grant.organization))
     sent = {"organization": str(grant.organization.pk), "name": "Grace"}
-    assert browser.post(page_of(Customer, "add"), sent).status_code == 302
+    assert browser.post(model_url(Customer, "add"), sent).status_code == 302
     assert Customer.objects.get(name="Grace").organization == grant.organization
 
 
@@ -139,9 +140,9 @@ def test_the_page_about_a_token_explains_own_tokens_only(grant: Grant) -> None:
 
 def test_a_client_is_shown_without_the_means_to_disable_it(grant: Grant) -> None:
     browser = browser_of(admin_of(grant.organization))
-    assert browser.get(page_of(Client, "change", grant.client.pk)).status_code == 200
+    assert browser.get(model_url(Client, "change", grant.client.pk)).status_code == 200
     chosen = {"action": "disable", "_selected_action": [str(grant.client.pk)]}
-    browser.post(page_of(Client, "changelist"), chosen)
+    browser.post(model_url(Client, "changelist"), chosen)
     grant.client.refresh_from_db()
     assert grant.client.disabled_at is None
 
@@ -154,15 +155,15 @@ def test_an_admin_cannot_change_what_the_platform_decides(grant: Grant) -> None:
         for name in ("TOTAL_FORMS", "INITIAL_FORMS")
     }
     sent = {"name": "Renamed", "slug": "stolen", "calls_per_minute": "9999", **empty}
-    address = page_of(Organization, "change", grant.organization.pk)
+    address = model_url(Organization, "change", grant.organization.pk)
     assert browser.post(address, sent).status_code == 302
     after = Organization.objects.get(pk=grant.organization.pk)
     assert (after.name, after.calls_per_minute) == ("Renamed", None)
     assert after.slug == grant.organization.slug
-    person = page_of(User, "change", grant.user.pk)
+    person = model_url(User, "change", grant.user.pk)
     assert browser.get(person).status_code == 200
     assert browser.post(person, {"email": "mine@evil.example", "is_staff": "on"}).status_code == 403
-    assert browser.post(f"/admin/workspace/user/{grant.user.pk}/password/", {}).status_code == 403
+    assert browser.post(page_url("auth_user_password_change", grant.user.pk), {}).status_code == 403
 
 
 def test_an_admin_gives_the_roles_up_to_their_own(grant: Grant) -> None:
@@ -174,9 +175,9 @@ def test_an_admin_gives_the_roles_up_to_their_own(grant: Grant) -> None:
     assert member.role == Role.ADMIN
     owner = membership(grant.user)
     assert regrade(boss, owner, Role.MEMBER).status_code == 403
-    assert boss.post(page_of(Membership, "delete", owner.pk), {"post": "yes"}).status_code == 403
+    assert boss.post(model_url(Membership, "delete", owner.pk), {"post": "yes"}).status_code == 403
     chosen = {"action": "delete_selected", "_selected_action": [str(owner.pk)], "post": "yes"}
-    boss.post(page_of(Membership, "changelist"), chosen)
+    boss.post(model_url(Membership, "changelist"), chosen)
     owner.refresh_from_db()
     assert owner.role == Role.SUPER_ADMIN
 
@@ -198,7 +199,7 @@ def test_selecting_all_super_admins_deletes_none_of_them(grant: Grant) -> None:
         "_selected_action": [str(row.pk) for row in both],
         "post": "yes",
     }
-    assert owner.post(page_of(Membership, "changelist"), chosen).status_code == 403
+    assert owner.post(model_url(Membership, "changelist"), chosen).status_code == 403
     assert set(Membership.objects.filter(role=Role.SUPER_ADMIN)) == set(both)
     assert not LogEntry.objects.exists()
 
@@ -246,9 +247,9 @@ def test_m3_staff_who_may_change_memberships_give_no_admin_role(grant: Grant) ->
         "role": "super_admin",
     }
     browser = browser_of(clerk)
-    assert browser.post(page_of(Membership, "add"), sent).status_code == 200
+    assert browser.post(model_url(Membership, "add"), sent).status_code == 200
     assert not Membership.objects.filter(user=clerk).exists()
-    assert browser.post(page_of(Membership, "add"), sent | {"role": "member"}).status_code == 302
+    assert browser.post(model_url(Membership, "add"), sent | {"role": "member"}).status_code == 302
     assert regrade(browser, membership(clerk), Role.ADMIN).status_code == 200
     assert membership(clerk).role == Role.MEMBER
 
@@ -257,7 +258,7 @@ def test_m3_staff_who_may_change_memberships_give_no_admin_role(grant: Grant) ->
 def test_access_ends_with_the_next_request(grant: Grant, end: str) -> None:
     person = admin_of(grant.organization)
     browser = browser_of(person)
-    lists = page_of(Customer, "changelist")
+    lists = model_url(Customer, "changelist")
     assert browser.get(lists).status_code == 200
     if end == "suspended":
         Organization.objects.update(suspended_at=timezone.now())
@@ -275,7 +276,7 @@ def test_an_admin_of_two_organizations_sees_both_and_one_after_leaving(grant: Gr
     other = grants.granted()
     person = admin_of(grant.organization)
     second = organizations.join(other.organization, person, role=Role.ADMIN)
-    lists = page_of(Organization, "changelist")
+    lists = model_url(Organization, "changelist")
     shown = browser_of(person).get(lists).content.decode()
     assert str(grant.organization) in shown
     assert str(other.organization) in shown
@@ -287,19 +288,19 @@ def test_a_shared_person_is_shown_without_their_other_organization(grant: Grant)
     theirs = tenant("zweiteorg")
     organizations.join(grant.organization, theirs.member)
     browser = browser_of(admin_of(grant.organization))
-    shown = browser.get(page_of(User, "change", theirs.member.pk))
+    shown = browser.get(model_url(User, "change", theirs.member.pk))
     assert shown.status_code == 200
     assert str(theirs.organization) not in shown.content.decode()
-    assert browser.get(page_of(User, "history", theirs.member.pk)).status_code == 403
+    assert browser.get(model_url(User, "history", theirs.member.pk)).status_code == 403
 
 
 def test_a_superuser_sees_every_organization(grant: Grant) -> None:
     other = grants.granted()
     root = browser_of(User.objects.create_superuser("root@halo.example"))
-    shown = root.get(page_of(Organization, "changelist")).content.decode()
+    shown = root.get(model_url(Organization, "changelist")).content.decode()
     assert str(grant.organization) in shown
     assert str(other.organization) in shown
-    assert root.get(page_of(Authorization, "change", other.authorization.pk)).status_code == 200
+    assert root.get(model_url(Authorization, "change", other.authorization.pk)).status_code == 200
 
 
 def test_explicit_permissions_and_a_role_add_up(grant: Grant) -> None:
@@ -308,15 +309,15 @@ def test_explicit_permissions_and_a_role_add_up(grant: Grant) -> None:
     User.objects.filter(pk=person.pk).update(is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename="view_organization"))
     browser = browser_of(person)
-    lists = browser.get(page_of(Organization, "changelist")).content.decode()
+    lists = browser.get(model_url(Organization, "changelist")).content.decode()
     assert str(other.organization) in lists
-    address = page_of(Organization, "change", other.organization.pk)
+    address = model_url(Organization, "change", other.organization.pk)
     assert browser.post(address, {"name": "Taken"}).status_code == 403
     other.customer(name="of another organization")
-    customers = browser.get(page_of(Customer, "changelist")).content.decode()
+    customers = browser.get(model_url(Customer, "changelist")).content.decode()
     assert "of another organization" not in customers
     chosen = {"action": "revoke", "_selected_action": [str(other.authorization.pk)]}
-    browser.post(page_of(Authorization, "changelist"), chosen)
+    browser.post(model_url(Authorization, "changelist"), chosen)
     other.authorization.refresh_from_db()
     assert other.authorization.revoked_at is None
 

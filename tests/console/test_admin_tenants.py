@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.utils import quote
 from django.db import models
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
+from foundation.admin_urls import model_url, page_url
 from oauth.models import Authorization
 from tests.drivers.full_tenants import Tenant, tenant
 from tools_registry.models import ActionToggle, IntegrationMode
@@ -53,12 +53,6 @@ def theirs(db: None) -> Tenant:  # noqa: ARG001  opens the database
     return tenant(MARK)
 
 
-def page_of(model: type[models.Model], name: str, *args: object) -> str:
-    meta = model._meta
-    keys = [quote(str(key)) for key in args]
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=keys)
-
-
 def patterns(resolver: URLResolver) -> Iterator[URLPattern]:
     for one in resolver.url_patterns:
         if isinstance(one, URLResolver):
@@ -88,7 +82,7 @@ def admin_addresses(theirs: Tenant, model: type[models.Model]) -> set[str]:
         arguments = {name: known[name] for name in taken}
         if "pk" in taken and model is not ApprovalRequest:
             arguments["pk"] = theirs.rows[ApprovalRequest].pk
-        found.add(reverse(f"admin:{pattern.name}", kwargs=arguments))
+        found.add(page_url(name, *(arguments[key] for key in taken)))
     return found
 
 
@@ -147,7 +141,7 @@ def test_another_organizations_row_is_answered_as_a_missing_one(
         for page in ("change", "delete", "history"):
             answers = []
             for key in (row.pk, missing(row)):
-                answer = browser.get(page_of(model, page, key), follow=True)
+                answer = browser.get(model_url(model, page, key), follow=True)
                 said = answer.content.decode().replace(str(key), "ID")
                 said = re.sub(r'(csrfmiddlewaretoken" value|nonce)="[^"]*"', "", said)
                 answers.append((answer.status_code, answer.redirect_chain, said))
@@ -168,7 +162,7 @@ def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
     browser = ours.browser()
     opened = []
     for model in MODELS:
-        address = page_of(model, "changelist")
+        address = model_url(model, "changelist")
         for query in (
             {},
             {"q": MARK},
@@ -184,10 +178,10 @@ def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
             opened.append(model._meta.label_lower)
     assert set(opened) == {*admin_access.VERBS_OF_ADMINS} - WITHOUT_A_LIST
     named = {"organization": str(theirs.organization.pk)}
-    assert MARK not in browser.get(page_of(ActionExecution, "changelist"), named).content.decode()
+    assert MARK not in browser.get(model_url(ActionExecution, "changelist"), named).content.decode()
     for model in (Customer, Ticket, Membership, Authorization, ApprovalRequest, IntegrationMode):
         chosen = {"organization__id__exact": str(theirs.organization.pk)}
-        answer = browser.get(page_of(model, "changelist"), chosen, follow=True)
+        answer = browser.get(model_url(model, "changelist"), chosen, follow=True)
         assert MARK not in answer.content.decode()
 
 
@@ -204,14 +198,14 @@ def test_forms_offer_and_accept_own_choices_only(ours: Tenant, theirs: Tenant) -
         (Organization, {"name": "new", "slug": "new"}),
     ]
     for model, form in sent:
-        address = page_of(model, "add")
+        address = model_url(model, "add")
         assert MARK not in browser.get(address).content.decode()
         answer = browser.post(address, form)
         assert answer.status_code in {200, 403}, address
         assert MARK not in answer.content.decode()
     moved = ours.rows[ActionToggle]
     form = {"agent": str(agent.pk), "integration": "hubspot", "action": "x"}
-    assert browser.post(page_of(ActionToggle, "change", moved.pk), form).status_code == 200
+    assert browser.post(model_url(ActionToggle, "change", moved.pk), form).status_code == 200
     assert state() == before
 
 
@@ -243,6 +237,6 @@ def test_actions_leave_the_rows_of_another_organization(ours: Tenant, theirs: Te
         for action in ("delete_selected", *own):
             chosen = {"action": action, "_selected_action": [str(theirs.rows[model].pk)]}
             for form in (chosen | {"select_across": "0"}, chosen | {"post": "yes"}):
-                answer = browser.post(page_of(model, "changelist"), form)
+                answer = browser.post(model_url(model, "changelist"), form)
                 assert MARK not in answer.content.decode()
     assert state() == before

@@ -9,6 +9,7 @@ from django.utils import timezone
 from audit.models import ActionExecution, SecurityEvent
 from console.ask import calling
 from foundation import ids
+from foundation.admin_urls import row_url
 from foundation.limits import Limit
 from tests.console.asking import answered, ask, at, browser_of, call, problem, sent
 from tests.console.markup import read as markup
@@ -44,7 +45,7 @@ def test_a_call_is_recorded_as_that_of_the_person(
     assert row.request_id
     listed = browser_of(grant.user).get("/admin/audit/actionexecution/?actor=person")
     assert "data_find_user" in listed.content.decode()
-    opened = browser_of(grant.user).get(f"/admin/audit/actionexecution/{row.pk}/change/")
+    opened = browser_of(grant.user).get(row_url(row))
     assert "Person" in opened.content.decode()
     assert page.one("h2", id="answer-title").text == "Answer"
 
@@ -128,7 +129,7 @@ def test_a_tool_that_changes_something_is_not_offered_and_does_not_run(
     status, page = ask(person, grant, tool)
     assert (status, "Only tools that read" in problem(page)) == (403, True)
     assert (call().outcome, call().layer, call().reason) == ("refused", "read_only", "read_only")
-    opened = browser_of(grant.user).get(f"/admin/audit/actionexecution/{call().pk}/change/")
+    opened = browser_of(grant.user).get(row_url(call()))
     assert "only reads" in opened.content.decode()
 
 

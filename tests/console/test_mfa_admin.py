@@ -5,6 +5,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from audit.models import SecurityEvent
+from foundation.admin_urls import row_url
 from tests.console import markup
 from tests.console.second_factors import PASSWORD, Visitor
 from workspace.models import User
@@ -67,10 +68,10 @@ def test_nothing_can_be_added_changed_or_read(guarded: User) -> None:
     row = guarded.authenticator_set.get(type="totp")
     assert client.get(f"{LIST}add/").status_code == 403
     before = row.data
-    client.post(f"{LIST}{row.pk}/change/", {"data": "{}"})
-    client.post(f"{LIST}{row.pk}/delete/", {"post": "yes"})
+    client.post(row_url(row), {"data": "{}"})
+    client.post(row_url(row, "delete"), {"post": "yes"})
     row.refresh_from_db()
     assert row.data == before
-    shown = client.get(f"{LIST}{row.pk}/change/").content.decode()
+    shown = client.get(row_url(row)).content.decode()
     assert guarded.email in shown
     assert before["secret"] not in shown

@@ -15,6 +15,7 @@ from django.utils import timezone
 from audit.models import SecurityEvent
 from console.account.second_factors import SecondFactorAdapter
 from foundation import sealing
+from foundation.admin_urls import row_url
 from tests.console.second_factors import (
     PASSWORD,
     SECURITY,
@@ -291,11 +292,10 @@ def test_keys_and_recovery_codes_stand_in_no_row_no_log_and_no_admin_page(
 
     User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
     pages = [
-        at_home.browser.get(f"/admin/mfa/authenticator/{row.pk}/change/").content.decode()
-        for row in ada.authenticator_set.all()
+        at_home.browser.get(row_url(row)).content.decode() for row in ada.authenticator_set.all()
     ]
     pages.append(at_home.browser.get("/admin/mfa/authenticator/").content.decode())
-    pages.append(at_home.browser.get(f"/admin/workspace/user/{ada.pk}/delete/").content.decode())
+    pages.append(at_home.browser.get(row_url(ada, "delete")).content.decode())
     for one in pages:
         assert "uthenticator" in one
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from audit.models import SecurityEvent
 from console.account import guesses, known_browsers
+from foundation.admin_urls import page_url
 from foundation.limits import Limit
 from tests.architecture.test_url_inventory import served
 from tests.console import markup
@@ -81,7 +82,7 @@ def test_tries_count_together_wherever_they_are_made(staff: Visitor) -> None:
 
 def test_no_other_page_takes_a_password(staff: Visitor) -> None:
     paths = [f"/{path}" for path, _ in served(get_resolver()) if not set(path) & set("<^")]
-    paths.append(f"/admin/workspace/user/{User.objects.get().pk}/password/")
+    paths.append(page_url("auth_user_password_change", User.objects.get().pk))
     assert len(paths) > 40
     taken = {
         path

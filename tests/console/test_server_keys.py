@@ -9,6 +9,7 @@ from django.test import Client as Http
 
 from audit.models import SecurityEvent
 from foundation import ids
+from foundation.admin_urls import row_url
 from oauth.models import ServerKey
 from tests.console.markup import read as markup
 from tests.drivers import grants
@@ -60,7 +61,7 @@ def test_a_new_key_is_shown_once_and_works(owner: Http, grant: Grant, address: s
         "sdk:write",
     )
     assert row.expires_at is not None
-    for later in (PAGE, ADMIN, f"{ADMIN}{row.pk}/change/"):
+    for later in (PAGE, ADMIN, row_url(row)):
         text = owner.get(later).content.decode()
         assert "Billing" in text
         assert secret not in text
@@ -86,9 +87,9 @@ def test_the_admin_revokes_keys_and_edits_none(owner: Http, grant: Grant) -> Non
     secret, row = shown(owner.post(PAGE, entered(grant))), ServerKey.objects.get()
     owner.post(ADMIN, {"action": "revoke", "_selected_action": [str(row.pk)]})
     assert identify(grant, secret) == 401
-    changed = owner.post(f"{ADMIN}{row.pk}/change/", entered(grant, name="Other"))
+    changed = owner.post(row_url(row), entered(grant, name="Other"))
     assert changed.status_code == 403
-    assert owner.post(f"{ADMIN}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert owner.post(row_url(row, "delete"), {"post": "yes"}).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
 from audit.models import SecurityEvent
+from foundation.admin_urls import page_url, row_url
 from tests.console import markup
 from tests.console.second_factors import Response
 from workspace.models import User
@@ -57,7 +58,7 @@ def words(answer: Response) -> str:
 
 def test_a_clerk_cannot_change_an_account_that_has_more(desk: Client, above: User) -> None:
     sent = changed(above, email="mine@evil.example", is_superuser="on", is_staff="on")
-    assert desk.post(f"{PEOPLE}{above.pk}/change/", sent).status_code == 403
+    assert desk.post(row_url(above), sent).status_code == 403
     after = User.objects.get(pk=above.pk)
     assert (after.email, after.is_superuser) == (above.email, above.is_superuser)
 
@@ -65,21 +66,21 @@ def test_a_clerk_cannot_change_an_account_that_has_more(desk: Client, above: Use
 def test_a_clerk_cannot_set_the_password_of_an_account_that_has_more(
     desk: Client, above: User
 ) -> None:
-    path = f"{PEOPLE}{above.pk}/password/"
+    path = page_url("auth_user_password_change", above.pk)
     assert desk.get(path).status_code == 403
     assert desk.post(path, NEW_TWICE).status_code == 403
     assert User.objects.get(pk=above.pk).check_password(OLD)
 
 
 def test_a_clerk_cannot_delete_an_account_that_has_more(desk: Client, above: User) -> None:
-    assert desk.post(f"{PEOPLE}{above.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert desk.post(row_url(above, "delete"), {"post": "yes"}).status_code == 403
     chosen = {"action": "delete_selected", "_selected_action": [str(above.pk)], "post": "yes"}
     desk.post(PEOPLE, chosen)
     assert User.objects.filter(pk=above.pk).exists()
 
 
 def test_a_clerk_who_looks_at_an_account_sees_no_password(desk: Client, root: User) -> None:
-    shown = desk.get(f"{PEOPLE}{root.pk}/change/").content.decode()
+    shown = desk.get(row_url(root)).content.decode()
     assert root.email in shown
     assert root.password not in shown
     assert root.password.rsplit("$", 1)[-1] not in shown
@@ -90,7 +91,7 @@ def test_a_clerk_changes_people_and_grants_nothing(desk: Client, ada: User) -> N
     every = Permission.objects.values_list("pk", flat=True)[:1]
     rights = {"is_staff": "on", "is_superuser": "on", "groups": str(group.pk)}
     sent = changed(ada, **rights, user_permissions=str(every[0]))
-    assert desk.post(f"{PEOPLE}{ada.pk}/change/", sent).status_code == 302
+    assert desk.post(row_url(ada), sent).status_code == 302
     after = User.objects.get(pk=ada.pk)
     assert after.name == "Renamed"
     assert (after.is_staff, after.is_superuser) == (False, False)
@@ -107,9 +108,9 @@ def test_a_clerk_adds_people_without_rights(desk: Client) -> None:
 def test_a_clerk_sets_the_password_of_people_and_it_is_on_record(
     desk: Client, clerk: User, ada: User
 ) -> None:
-    desk.post(f"{PEOPLE}{ada.pk}/password/", NEW_TWICE | {"password2": "another"})
+    desk.post(page_url("auth_user_password_change", ada.pk), NEW_TWICE | {"password2": "another"})
     assert not SecurityEvent.objects.filter(kind="password_set").exists()
-    assert desk.post(f"{PEOPLE}{ada.pk}/password/", NEW_TWICE).status_code == 302
+    assert desk.post(page_url("auth_user_password_change", ada.pk), NEW_TWICE).status_code == 302
     assert User.objects.get(pk=ada.pk).check_password(NEW)
     event = SecurityEvent.objects.get(kind="password_set")
     assert (event.user_id, event.detail) == (str(ada.pk), f"by {clerk}")
@@ -124,7 +125,7 @@ def test_m3_a_clerk_who_may_change_groups_gives_their_own_group_no_permission(cl
     client.force_login(clerk)
     every = [str(pk) for pk in Permission.objects.values_list("pk", flat=True)]
     sent = {"name": "clerks", "permissions": every}
-    path = f"/admin/auth/group/{group.pk}/change/"
+    path = row_url(group)
     assert client.post(path, sent).status_code == 403
     assert client.post("/admin/auth/group/add/", sent | {"name": "more"}).status_code == 403
     assert client.get("/admin/auth/group/").status_code == 403
@@ -138,7 +139,7 @@ def test_m3_a_superuser_changes_a_group(root: User) -> None:
     client.force_login(root)
     chosen = str(Permission.objects.values_list("pk", flat=True)[0])
     sent = {"name": "clerks", "permissions": [chosen]}
-    assert client.post(f"/admin/auth/group/{group.pk}/change/", sent).status_code == 302
+    assert client.post(row_url(group), sent).status_code == 302
     assert group.permissions.count() == 1
 
 
@@ -147,11 +148,13 @@ def test_a_superuser_touches_everybody_and_grants(root: User, clerk: User) -> No
     client.force_login(root)
     none = {"memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}
     sent = changed(clerk, is_staff="on", is_superuser="on") | none
-    assert client.post(f"{PEOPLE}{clerk.pk}/change/", sent).status_code == 302
+    assert client.post(row_url(clerk), sent).status_code == 302
     assert User.objects.get(pk=clerk.pk).is_superuser
-    assert client.post(f"{PEOPLE}{clerk.pk}/password/", NEW_TWICE).status_code == 302
+    assert (
+        client.post(page_url("auth_user_password_change", clerk.pk), NEW_TWICE).status_code == 302
+    )
     assert SecurityEvent.objects.get(kind="password_set").user_id == str(clerk.pk)
-    assert client.post(f"{PEOPLE}{clerk.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert client.post(row_url(clerk, "delete"), {"post": "yes"}).status_code == 302
     assert not User.objects.filter(pk=clerk.pk).exists()
 
 
@@ -159,7 +162,7 @@ def test_a_superuser_touches_everybody_and_grants(root: User, clerk: User) -> No
 def test_the_password_of_nobody_is_no_page(root: User, number: str) -> None:
     client = Client()
     client.force_login(root)
-    assert client.get(f"{PEOPLE}{number}/password/").status_code == 404
+    assert client.get(page_url("auth_user_password_change", number)).status_code == 404
 
 
 def test_the_addresses_that_the_library_keeps_are_not_in_the_admin(root: User) -> None:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from approvals.models import ApprovalRequest
+from foundation.admin_urls import page_url
 from tests.drivers.fake_vendors import stripe
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.grants import Grant
@@ -69,7 +70,7 @@ class Case:
         return ApprovalRequest.objects.get(pk=request_id or self.request_id)
 
     def url(self, word: str, request_id: str = "") -> str:
-        return f"/admin/approvals/approvalrequest/{request_id or self.request_id}/{word}/"
+        return page_url(f"approvals_approvalrequest_{word}", request_id or self.request_id)
 
     def approve(self, request_id: str = "") -> ApprovalRequest:
         """Press the button; the request as it is then."""

@@ -42,6 +42,7 @@ from workspace.models import (
     Event,
     FeatureFlag,
     Feedback,
+    KnowledgeSource,
     Lead,
     Membership,
     Organization,
@@ -211,6 +212,7 @@ def recorded(name: str, consent: Consent) -> dict[type[models.Model], Any]:
     of_customer = {"customer": made.customers[0]}
     # A number of one digit is found everywhere on a page.
     Event.objects.filter(**of_customer).update(id=F("id") + 10**12)
-    rows = [made.companies[0], made.tickets[0], made.conversations[0]]
+    source = KnowledgeSource.objects.get(organization=consent.organization)
+    rows = [source, made.companies[0], made.tickets[0], made.conversations[0]]
     rows += [model.objects.get(**of_customer) for model in (Lead, Feedback, Event)]
     return {type(row): row for row in rows}

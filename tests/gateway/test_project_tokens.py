@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from audit.models import SecurityEvent
+from foundation.admin_urls import row_url
 from gateway.models import Project
 from oauth import mcp_tokens
 from tests.drivers import project_rows
@@ -107,6 +108,6 @@ def test_an_admin_sees_and_revokes_the_tokens_of_the_organization(
     page = browser.get(changelist).content.decode()
     assert "Laptop" in page
     assert token.secret not in page
-    assert browser.get(f"{changelist}{token.row.pk}/change/").status_code == 200
+    assert browser.get(row_url(token.row)).status_code == 200
     browser.post(changelist, chosen)
     assert mcp_tokens.of_user(ada).get().revoked_at is not None

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from foundation.admin_urls import row_url
 from oauth.models import Client
 from tests.drivers.oauth_client import Browser, OAuthClient, answer
 from workspace.models import User
@@ -92,7 +93,7 @@ def test_the_admin_shows_a_name_escaped_too(
     row = Client.objects.get(client_id=oauth_client.client_id)
     for address in (
         reverse("admin:oauth_client_changelist"),
-        reverse("admin:oauth_client_change", args=[row.pk]),
+        row_url(row),
     ):
         page = root.get(address).content.decode()
         assert shown.replace("&quot;", '"') in page.replace("&quot;", '"')

@@ -11,9 +11,9 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.test import Client as Http
-from django.urls import reverse
 
 from audit.models import ActionExecution, SecurityEvent
+from foundation.admin_urls import model_url
 from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
 from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, refused
 from workspace.models import Membership, Role, User
@@ -50,15 +50,10 @@ def traces(confidential: OAuthClient, browser: Browser, tokens: Tokens) -> Token
     return tokens
 
 
-def page_of(model: type[Model], name: str, *args: object) -> str:
-    meta = model._meta
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=args)
-
-
 def act(client: Http, model: type[Model], action: str) -> Any:
     keys = [str(key) for key in model._default_manager.values_list("pk", flat=True)]
     form = {"action": action, "_selected_action": keys}
-    return client.post(page_of(model, "changelist"), form, follow=True)
+    return client.post(model_url(model, "changelist"), form, follow=True)
 
 
 @pytest.mark.usefixtures("traces")
@@ -66,8 +61,8 @@ def act(client: Http, model: type[Model], action: str) -> Any:
     "model", [pytest.param(model, id=f"S04-{model.__name__}") for model in CREDENTIALS]
 )
 def test_no_page_shows_a_hash(model: type[Model], root: Http) -> None:
-    addresses = [page_of(model, "changelist")]
-    addresses += [page_of(model, "change", row.pk) for row in model._default_manager.all()]
+    addresses = [model_url(model, "changelist")]
+    addresses += [model_url(model, "change", row.pk) for row in model._default_manager.all()]
     assert len(addresses) > 1
     for address in addresses:
         response = root.get(address)
@@ -79,7 +74,7 @@ def test_no_page_shows_a_hash(model: type[Model], root: Http) -> None:
 def test_every_list_opens(root: Http) -> None:
     hidden = {"IDToken"}
     opened = {
-        model.__name__: root.get(page_of(model, "changelist")).status_code
+        model.__name__: root.get(model_url(model, "changelist")).status_code
         for model in admin.site._registry
         if model.__name__ not in hidden
     }
@@ -97,7 +92,7 @@ def choices(root: Http, address: str) -> set[str]:
 @pytest.mark.parametrize("model", [*CREDENTIALS, *AUDIT])
 @pytest.mark.usefixtures("traces")
 def test_every_filter_opens(model: type[Model], root: Http) -> None:
-    address = page_of(model, "changelist")
+    address = model_url(model, "changelist")
     found = choices(root, address)
     opened = {choice: root.get(address + choice).status_code for choice in found}
     assert set(opened.values()) <= {200}
@@ -108,14 +103,14 @@ def test_every_filter_opens(model: type[Model], root: Http) -> None:
 @pytest.mark.usefixtures("traces")
 def test_any_text_may_be_searched_for(model: type[Model], root: Http) -> None:
     for text in ("x", "0" * 32, "%", "ada@acme.example", "'", "a" * 500, "\0"):
-        assert root.get(page_of(model, "changelist"), {"q": text}).status_code == 200
+        assert root.get(model_url(model, "changelist"), {"q": text}).status_code == 200
 
 
 @pytest.mark.parametrize("model", [Client, *AUDIT])
 @pytest.mark.usefixtures("traces")
 def test_a_filter_that_no_column_can_hold_is_refused(model: type[Model], root: Http) -> None:
-    for choice in choices(root, page_of(model, "changelist")) - {"?"}:
-        address = page_of(model, "changelist") + choice.partition("=")[0]
+    for choice in choices(root, model_url(model, "changelist")) - {"?"}:
+        address = model_url(model, "changelist") + choice.partition("=")[0]
         assert root.get(f"{address}=%00").status_code == 400
 
 
@@ -124,16 +119,16 @@ def test_the_admins_own_address_of_a_client_leads_to_its_row(root: Http) -> None
     row = Client.objects.get()
     kind = ContentType.objects.get_for_model(Client)
     shortcut = root.get(f"/admin/r/{kind.pk}/{row.pk}/")
-    assert shortcut["Location"].endswith(page_of(Client, "change", row.pk))
-    assert "/admin/r/" not in root.get(page_of(Client, "change", row.pk)).content.decode()
+    assert shortcut["Location"].endswith(model_url(Client, "change", row.pk))
+    assert "/admin/r/" not in root.get(model_url(Client, "change", row.pk)).content.decode()
 
 
 @pytest.mark.usefixtures("traces")
 def test_a_row_is_found_by_its_id(root: Http) -> None:
     row = AccessToken.objects.get()
-    page = root.get(page_of(AccessToken, "changelist"), {"q": str(row.pk)})
+    page = root.get(model_url(AccessToken, "changelist"), {"q": str(row.pk)})
     assert str(row.pk) in page.content.decode()
-    page = root.get(page_of(AccessToken, "changelist"), {"q": str(row.authorization_id)})
+    page = root.get(model_url(AccessToken, "changelist"), {"q": str(row.authorization_id)})
     assert str(row.pk) in page.content.decode()
 
 
@@ -156,7 +151,7 @@ def test_what_hangs_on_a_revoked_token_family_says_when_it_ended(
     model: type[Model], root: Http
 ) -> None:
     row = model._default_manager.order_by("-pk")[0]
-    addresses = (page_of(model, "changelist"), page_of(model, "change", row.pk))
+    addresses = (model_url(model, "changelist"), model_url(model, "change", row.pk))
     message = "Feb. 3, 2031"
     assert [message in root.get(address).content.decode() for address in addresses] == [
         False,
@@ -194,7 +189,7 @@ def test_disabling_a_client_refuses_its_tokens_until_it_is_enabled(
 def test_who_may_only_look_cannot_end_anything(
     model: type[Model], action: str, viewer: Http, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
-    assert viewer.get(page_of(model, "changelist")).status_code == 200
+    assert viewer.get(model_url(model, "changelist")).status_code == 200
     act(viewer, model, action)
     assert oauth_client.ping(tokens.access) == 200
 
@@ -207,9 +202,9 @@ def test_an_audit_row_can_be_read_and_not_changed(model: type[Model], root: Http
     row = model._default_manager.first()
     assert row is not None
     before = model._default_manager.filter(pk=row.pk).values().get()
-    change, delete = page_of(model, "change", row.pk), page_of(model, "delete", row.pk)
+    change, delete = model_url(model, "change", row.pk), model_url(model, "delete", row.pk)
     assert root.get(change).status_code == 200
-    assert root.get(page_of(model, "add")).status_code == 403
+    assert root.get(model_url(model, "add")).status_code == 403
     assert root.post(change, {"kind": "x", "outcome": "x"}).status_code == 403
     assert root.post(delete, {"post": "yes"}).status_code == 403
     act(root, model, "delete_selected")
@@ -222,9 +217,9 @@ def test_a_credential_cannot_be_made_or_edited_by_hand(model: type[Model], root:
     row = model._default_manager.first()
     assert row is not None
     # Clients can be added, and what an admin added can be edited: test_preregistered_clients.py.
-    assert root.get(page_of(model, "add")).status_code == (200 if model is Client else 403)
-    assert root.post(page_of(model, "change", row.pk), {"scope": "actions:*"}).status_code == 403
-    assert root.post(page_of(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+    assert root.get(model_url(model, "add")).status_code == (200 if model is Client else 403)
+    assert root.post(model_url(model, "change", row.pk), {"scope": "actions:*"}).status_code == 403
+    assert root.post(model_url(model, "delete", row.pk), {"post": "yes"}).status_code == 403
 
 
 @pytest.mark.parametrize("model", [*CREDENTIALS, *AUDIT])
@@ -232,6 +227,6 @@ def test_a_member_without_staff_rights_sees_none_of_it(
     model: type[Model], browser: Browser
 ) -> None:
     Membership.objects.update(role=Role.MEMBER)
-    response = browser.open(page_of(model, "changelist"))
+    response = browser.open(model_url(model, "changelist"))
     assert response.status_code == 302
     assert response["Location"].startswith("/admin/login/")

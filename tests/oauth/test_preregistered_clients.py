@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from audit.models import SecurityEvent
 from foundation import ids
+from foundation.admin_urls import row_url
 from oauth.models import Client
 from tests.console.markup import read as markup
 from tests.drivers.oauth_client import CALLBACK, Browser, OAuthClient, refused, tokens_of
@@ -33,12 +34,8 @@ def entered(**changes: object) -> dict[str, Any]:
     return form | changes
 
 
-def change_page(row: Client) -> str:
-    return reverse("admin:oauth_client_change", args=[row.pk])
-
-
 def rotate_page(row: Client) -> str:
-    return reverse("admin:oauth_client_rotate_secret", args=[row.pk])
+    return row_url(row, "rotate_secret")
 
 
 def shown(page: Any, element: str) -> str:
@@ -86,7 +83,7 @@ def test_spec5_the_secret_is_shown_once_and_only_its_hash_is_stored(root: Http) 
     assert row.secret_sha256 == ids.sha256_hex(secret)
     assert row.registration_source == Client.RegistrationSource.MANUAL
     assert secret not in json.dumps(dict(root.session.items()))
-    for address in (change_page(row), reverse("admin:oauth_client_changelist"), ADD):
+    for address in (row_url(row), reverse("admin:oauth_client_changelist"), ADD):
         later = root.get(address).content.decode()
         assert secret not in later
         assert row.secret_sha256 not in later
@@ -122,7 +119,7 @@ def test_spec5_a_native_client_may_have_a_scheme_of_its_own(root: Http) -> None:
 def test_spec5_an_edit_holds_from_the_next_request_on(root: Http, browser: Browser) -> None:
     row, client = added(root)
     uris = f"{CALLBACK}\nhttps://app.example/second"
-    saved = root.post(change_page(row), {"name": "Renamed", "redirect_uris": uris})
+    saved = root.post(row_url(row), {"name": "Renamed", "redirect_uris": uris})
     assert saved.status_code == 302
     row.refresh_from_db()
     assert (row.name, row.redirect_uris) == ("Renamed", uris.split())
@@ -137,7 +134,7 @@ def test_spec5_an_edit_holds_from_the_next_request_on(root: Http, browser: Brows
 def test_spec5_rotating_the_secret_ends_the_former_one(root: Http, browser: Browser) -> None:
     row, client = added(root)
     tokens = client.connect(browser)
-    assert "Rotate secret" in root.get(change_page(row)).content.decode()
+    assert "Rotate secret" in root.get(row_url(row)).content.decode()
     assert root.get(rotate_page(row)).status_code == 200
     assert tokens_of(client.refresh(tokens.refresh))
     page = root.post(rotate_page(row))
@@ -150,7 +147,7 @@ def test_spec5_rotating_the_secret_ends_the_former_one(root: Http, browser: Brow
 
 def test_spec5_everything_is_recorded(root: Http) -> None:
     row, _ = added(root)
-    root.post(change_page(row), {"name": "Renamed", "redirect_uris": CALLBACK})
+    root.post(row_url(row), {"name": "Renamed", "redirect_uris": CALLBACK})
     root.post(rotate_page(row))
     action = {"action": "disable", "_selected_action": [str(row.pk)]}
     root.post(reverse("admin:oauth_client_changelist"), action)
@@ -165,17 +162,17 @@ def test_spec5_a_client_that_registered_itself_is_read_only(
     root: Http, confidential: OAuthClient
 ) -> None:
     row = Client.objects.get()
-    page = root.get(change_page(row)).content.decode()
+    page = root.get(row_url(row)).content.decode()
     assert "Rotate secret" not in page
     assert 'name="redirect_uris"' not in page
-    assert root.post(change_page(row), entered()).status_code == 403
+    assert root.post(row_url(row), entered()).status_code == 403
     assert root.post(rotate_page(row)).status_code == 403
     assert refused(confidential.refresh("x")) == (400, "invalid_grant")
 
 
 def test_spec5_a_public_client_has_no_secret_to_rotate(root: Http) -> None:
     row, _ = added(root, auth_method="none")
-    assert "Rotate secret" not in root.get(change_page(row)).content.decode()
+    assert "Rotate secret" not in root.get(row_url(row)).content.decode()
     assert root.post(rotate_page(row)).status_code == 403
 
 
@@ -183,7 +180,7 @@ def test_spec5_staff_without_the_permission_can_neither_add_nor_rotate(root: Htt
     row, _ = added(root)
     staff = Http()
     staff.force_login(User.objects.create_user("staff@halo.example", is_staff=True))
-    for address in (ADD, change_page(row), rotate_page(row)):
+    for address in (ADD, row_url(row), rotate_page(row)):
         assert staff.post(address, entered()).status_code == 403
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
+from foundation.admin_urls import page_url
 from people.models import (
     CustomField,
     EmploymentRecord,
@@ -36,7 +36,7 @@ def browser(office: Office) -> Client:
 
 
 def page(model: str, name: str, *args: object) -> str:
-    return reverse(f"admin:people_{model}_{name}", args=args)
+    return page_url(f"people_{model}_{name}", *args)
 
 
 def inlines(**rows: dict[str, object]) -> dict[str, object]:

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from audit.models import ActionExecution
+from foundation.admin_urls import row_url
 from foundation.limits import Limit
 from mcp_protocol.revisions import REVISIONS, Revision
 from oauth.models import Authorization
@@ -206,12 +207,12 @@ def save(admin: Client, address: str, **changes: str) -> Any:
 
 
 def of_organization(grant: Grant) -> str:
-    return f"/admin/workspace/organization/{grant.organization.pk}/change/"
+    return row_url(grant.organization)
 
 
 def of_toggle(grant: Grant) -> str:
     toggle = ActionToggle.objects.get(agent__organization=grant.organization)
-    return f"/admin/tools_registry/actiontoggle/{toggle.pk}/change/"
+    return row_url(toggle)
 
 
 def test_an_admin_caps_an_action_for_the_next_call_and_it_is_in_the_history(

@@ -11,10 +11,10 @@ from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from audit.models import ActionExecution, SecurityEvent
 from foundation import outbound, sealing
+from foundation.admin_urls import page_url, row_url
 from foundation.outbound import retry
 from foundation.outbound.breaker import FAILURES
 from tests.drivers.fake_vendors import help_desk, site
@@ -53,8 +53,8 @@ class Page:
     def __init__(self, grant: Grant, browser: Client) -> None:
         self.grant = grant
         self.browser = browser
-        place = [grant.organization.pk, "desk"]
-        self.url = reverse("admin:tools_registry_integrationmode_connect", args=place)
+        page = "tools_registry_integrationmode_connect"
+        self.url = page_url(page, grant.organization.pk, "desk")
 
     def read(self) -> str:
         response = self.browser.get(self.url)
@@ -117,7 +117,7 @@ def test_it_works_before_there_is_a_row(page: Page) -> None:
 def test_the_credential_never_comes_out_again(page: Page, caplog: pytest.LogCaptureFixture) -> None:
     pages = [page.connect(), page.read(), page.connect(key="bad key", queue="billing")]
     pages += [page.connect(key="k" * 5000), page.connect(key="secret\x00key")]
-    change = reverse("admin:tools_registry_integrationmode_change", args=[page.mode.pk])
+    change = row_url(page.mode)
     pages += [page.browser.get(change).content.decode()]
     kept = [entry.change_message for entry in LogEntry.objects.all()]
     kept += [event.detail for event in SecurityEvent.objects.all()]
@@ -268,7 +268,7 @@ def test_what_is_unknown_has_no_page(page: Page) -> None:
 
 
 def test_the_mode_s_own_page_leads_there(page: Page, mcp: McpClient) -> None:  # noqa: ARG001  the row
-    change = reverse("admin:tools_registry_integrationmode_change", args=[page.mode.pk])
+    change = row_url(page.mode)
     assert f'href="{page.url}"' in page.browser.get(change).content.decode()
 
 

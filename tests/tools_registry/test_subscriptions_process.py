@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from foundation.admin_urls import page_url
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.mcp import McpClient, events_in
 from tests.drivers.person import form_with
@@ -83,7 +84,7 @@ class Admin:
     def switch(self, cast: str, **fields: str) -> None:
         """Save the page of the action's switch."""
         toggle, agent = cast.split()
-        page = f"/admin/tools_registry/actiontoggle/{toggle}/change/"
+        page = page_url("tools_registry_actiontoggle_change", toggle)
         known = {"agent": agent, "integration": "crm", "action": "find_contact"}
         saved = self._post(page, "action", known | fields)
         assert "was changed successfully" in saved.text

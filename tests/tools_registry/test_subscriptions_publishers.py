@@ -9,6 +9,7 @@ from django.test import Client as Http
 from django.test import TestCase
 from django.urls import reverse
 
+from foundation.admin_urls import model_url, row_url
 from oauth.grants import authorizations, connections
 from oauth.models import Authorization, Client
 from tests.drivers import grants
@@ -46,24 +47,18 @@ def says(grant: Grant, posted: Path) -> Callable[[Callable[[], object]], None]:
     return check
 
 
-def page(row: Any, name: str = "change") -> str:
-    meta = row._meta
-    arguments = [] if name in {"add", "changelist"} else [row.pk]
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=arguments)
-
-
 def saved(root: Http, address: str, fields: dict[str, Any]) -> None:
     answer = root.post(address, fields)
     assert answer.status_code == 302, answer.content.decode()
 
 
 def delete(root: Http, row: Any) -> None:
-    saved(root, page(row, "delete"), {"post": "yes"})
+    saved(root, row_url(row, "delete"), {"post": "yes"})
 
 
 def delete_all(root: Http, row: Any) -> None:
     fields = {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"}
-    saved(root, page(row, "changelist"), fields)
+    saved(root, model_url(type(row)), fields)
 
 
 DELETIONS = pytest.mark.parametrize("remove", [delete, delete_all])
@@ -95,13 +90,13 @@ def test_an_integration_that_is_added_or_switched(root: Http, grant: Grant, says
     fields["connection"] = "connected"
     add = reverse("admin:tools_registry_integrationmode_add")
     says(lambda: saved(root, add, fields))
-    says(lambda: saved(root, page(IntegrationMode.objects.get()), fields))
+    says(lambda: saved(root, row_url(IntegrationMode.objects.get()), fields))
 
 
 def test_an_action_that_is_switched(root: Http, grant: Grant, says: Any) -> None:
     toggle = toggle_of(grant)
     fields = {"agent": toggle.agent_id, "integration": "crm", "action": "find_contact"}
-    says(lambda: saved(root, page(toggle), fields))
+    says(lambda: saved(root, row_url(toggle), fields))
 
 
 def test_a_switch_that_is_given_to_another_organization_is_published_to_the_first(
@@ -110,7 +105,7 @@ def test_a_switch_that_is_given_to_another_organization_is_published_to_the_firs
     other = grants.granted().organization
     fields = {"organization": other.pk, "integration": "crm", "connection": "connected"}
     mode = mode_of(grant)
-    says(lambda: saved(root, page(mode), fields))
+    says(lambda: saved(root, row_url(mode), fields))
 
 
 @DELETIONS
@@ -141,7 +136,7 @@ def organization_page(grant: Grant, *flags: dict[str, Any], **fields: Any) -> di
 
 
 def test_a_flag_of_the_organization(root: Http, grant: Grant, says: Any) -> None:
-    address, on = page(grant.organization), {"name": "mcp_server", "enabled": ""}
+    address, on = row_url(grant.organization), {"name": "mcp_server", "enabled": ""}
     new = organization_page(grant, on | {"organization": grant.organization.pk})
     says(lambda: saved(root, address, new))
     flag = FeatureFlag.objects.get()
@@ -152,7 +147,7 @@ def test_a_flag_of_the_organization(root: Http, grant: Grant, says: Any) -> None
 
 def test_an_organization_that_is_suspended(root: Http, grant: Grant, says: Any) -> None:
     when = {"suspended_at_0": "2026-01-01", "suspended_at_1": "12:00:00"}
-    says(lambda: saved(root, page(grant.organization), organization_page(grant, **when)))
+    says(lambda: saved(root, row_url(grant.organization), organization_page(grant, **when)))
     assert Organization.objects.get(pk=grant.organization.pk).suspended_at
 
 
@@ -160,13 +155,13 @@ def test_a_person_who_is_deactivated_or_taken_out(root: Http, grant: Grant, says
     member = {"id": grant.membership.pk, "user": grant.user.pk, "role": "member"}
     member |= {"organization": grant.organization.pk, "DELETE": "on"}
     fields = {"email": grant.user.email, **inline("memberships", member, initial=1)}
-    says(lambda: saved(root, page(grant.user), fields))
+    says(lambda: saved(root, row_url(grant.user), fields))
     assert not Membership.objects.filter(pk=grant.membership.pk).exists()
 
 
 def chosen(root: Http, row: Any, action: str) -> None:
     fields = {"action": action, "_selected_action": [str(row.pk)]}
-    saved(root, page(row, "changelist"), fields)
+    saved(root, model_url(type(row)), fields)
 
 
 def test_a_client_that_is_disabled_and_enabled_again(root: Http, grant: Grant, says: Any) -> None:

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from audit import record
 from audit.models import SecurityEvent
+from foundation.admin_urls import model_url, row_url
 from tests.drivers.grants import Grant, granted
 from tests.drivers.switches_page import SwitchesPage
 from tools_registry.models import ActionToggle, IntegrationMode
@@ -81,12 +82,6 @@ def sent(browser: Client, address: str, fields: dict[str, Any]) -> Callable[[], 
     return act
 
 
-def page(row: Any, name: str = "change") -> str:
-    arguments = [] if name in {"add", "changelist"} else [row.pk]
-    meta = row._meta
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{name}", args=arguments)
-
-
 def test_each_switch_of_the_switchboard(board: SwitchesPage, message: Any) -> None:
     def off_and_on(label: str) -> Events:
         found: Events = [*message(lambda: board.press(label)), *message(lambda: board.press(label))]
@@ -136,10 +131,10 @@ def test_the_page_of_a_mode_turns_actions_and_connects_nothing(
     assert message(sent(browser, add, fields | by_hand)) == [off]
     row = IntegrationMode.objects.get()
     assert (row.connection, row.settings) == ("not_connected", {})
-    assert message(sent(browser, page(row), fields | by_hand)) == []
+    assert message(sent(browser, row_url(row), fields | by_hand)) == []
     assert not LogEntry.objects.filter(object_id=str(row.pk), change_message="[]").exists()
     on = ("integration_mode_changed", f"{MODE}: off -> on")
-    assert message(sent(browser, page(row), fields | {"actions_on": "on"})) == [on]
+    assert message(sent(browser, row_url(row), fields | {"actions_on": "on"})) == [on]
 
 
 def test_the_page_of_an_action(browser: Client, grant: Grant, message: Any) -> None:
@@ -149,8 +144,10 @@ def test_the_page_of_an_action(browser: Client, grant: Grant, message: Any) -> N
     assert message(sent(browser, add, fields)) == [("action_toggled", f"{FIND}: off -> on")]
     row = ActionToggle.objects.get()
     del fields["enabled"]
-    assert message(sent(browser, page(row), fields)) == [("action_toggled", f"{FIND}: on -> off")]
-    assert message(sent(browser, page(row), fields)) == []
+    assert message(sent(browser, row_url(row), fields)) == [
+        ("action_toggled", f"{FIND}: on -> off")
+    ]
+    assert message(sent(browser, row_url(row), fields)) == []
 
 
 @pytest.mark.parametrize("way", ["one", "chosen"])
@@ -160,9 +157,9 @@ def test_rows_that_are_deleted(browser: Client, grant: Grant, message: Any, way:
     def remove(row: Any) -> Events:
         chosen = {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"}
         if way == "one":
-            found: Events = message(sent(browser, page(row, "delete"), {"post": "yes"}))
+            found: Events = message(sent(browser, row_url(row, "delete"), {"post": "yes"}))
         else:
-            found = message(sent(browser, page(row, "changelist"), chosen))
+            found = message(sent(browser, model_url(type(row)), chosen))
         return found
 
     assert remove(ActionToggle.objects.get()) == [("action_toggled", f"{FIND}: on -> off")]
@@ -182,7 +179,7 @@ def test_a_row_that_is_given_to_another_organization_is_on_record_in_both(
         "integration": "crm",
         "action": "find_contact",
     }
-    here = message(sent(browser, page(ActionToggle.objects.get()), fields | {"enabled": "on"}))
+    here = message(sent(browser, row_url(ActionToggle.objects.get()), fields | {"enabled": "on"}))
     assert here == [("action_toggled", f"{FIND}: on -> off")]
     assert f"{FIND}: off -> on" in history(other).values_list("change_message", flat=True)
 
@@ -194,7 +191,7 @@ def test_a_mode_is_given_to_no_other_organization_and_no_other_vendor(
     grant.connect("crm")
     row = IntegrationMode.objects.get()
     fields: dict[str, Any] = {"organization": other.pk, "integration": "desk", "actions_on": "on"}
-    assert message(sent(browser, page(row), fields)) == []
+    assert message(sent(browser, row_url(row), fields)) == []
     row.refresh_from_db()
     assert (row.organization_id, row.integration) == (grant.organization.pk, "crm")
 
@@ -217,10 +214,10 @@ def test_a_flag_on_the_page_of_its_organization(
 
     off, on = ("flag_changed", "flag mcp_server: on -> off"), "flag mcp_server: off -> on"
     grant.connect("crm", enabled=("find_contact",))
-    assert message(sent(browser, page(organization), form())) == [off]
+    assert message(sent(browser, row_url(organization), form())) == [off]
     row = FeatureFlag.objects.get()
     gone = form(id=row.pk, DELETE="on")
-    assert message(sent(browser, page(organization), gone)) == [("flag_changed", on)]
+    assert message(sent(browser, row_url(organization), gone)) == [("flag_changed", on)]
     assert not FeatureFlag.objects.exists()
 
 

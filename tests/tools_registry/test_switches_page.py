@@ -6,9 +6,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.test import Client
-from django.urls import reverse
 
 from audit.models import SecurityEvent
+from foundation.admin_urls import page_url
 from tests.console import markup
 from tests.drivers import switches_page
 from tests.drivers.grants import Grant, granted
@@ -204,7 +204,7 @@ def test_several_organizations_are_a_list_to_choose_from(
 def test_the_page_of_an_organization_leads_to_its_switches(
     admin: Client, board: SwitchesPage
 ) -> None:
-    page = admin.get(reverse("admin:workspace_organization_change", args=[board.organization_id]))
+    page = admin.get(page_url("workspace_organization_change", board.organization_id))
     assert markup.read(page.content).one("a", href=board.path).text == "Switches"
 
 

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.urls import reverse
 
 from audit.models import ActionExecution
+from foundation.admin_urls import row_url
 from oauth.models import AccessToken
 from tests.console import markup
 from tests.console.markup import Element
@@ -149,9 +149,7 @@ def test_a_token_that_is_not_let_in_comes_to_401_whatever_the_gate_says(
 def test_a_row_of_the_audit_log_leads_to_its_answer(admin: Client, grant: Grant) -> None:
     McpClient(grant.token()).call(TOOL)
     row = ActionExecution.objects.latest("id")
-    page = markup.read(
-        admin.get(reverse("admin:audit_actionexecution_change", args=[row.pk])).content
-    )
+    page = markup.read(admin.get(row_url(row)).content)
     (link,) = (one for one in page.all("a") if one.text == "Why?")
     answer = markup.read(admin.get(link.attributes["href"].replace("&amp;", "&")).content)
     assert "calls are refused: not_connected." in answer.text

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.contrib.admin.utils import quote
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from foundation.admin_urls import row_url
 from tests.console import markup
 from workspace.imports import uploads
 from workspace.models import DataImport, ImportStatus, Organization
@@ -40,10 +40,6 @@ def upload(
     return admin.post(UPLOAD, {"organization": str(organization.pk), "kind": kind, "file": file})
 
 
-def page_of(given: DataImport, page: str = "change") -> str:
-    return f"{IMPORTS}{quote(given.pk)}/{page}/"
-
-
 def check(
     admin: Client, organization: Organization, data: bytes | str, kind: str = "customers"
 ) -> Any:
@@ -53,7 +49,7 @@ def check(
         return answer
     given = DataImport.objects.latest("created_at")
     uploads.work(given.pk)
-    return admin.get(page_of(given))
+    return admin.get(row_url(given))
 
 
 def send(
@@ -64,6 +60,6 @@ def send(
     given = DataImport.objects.order_by("created_at").last()
     if page.status_code != 200 or given is None or given.status != ImportStatus.READY:
         return page
-    admin.post(page_of(given, "confirm"))
+    admin.post(row_url(given, "confirm"))
     uploads.work(given.pk)
-    return admin.get(page_of(given))
+    return admin.get(row_url(given))

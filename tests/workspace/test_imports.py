@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils import timezone
 
+from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import (
     COMPANIES,
@@ -16,7 +17,6 @@ from tests.workspace.customer_pages import (
     IMPORTS,
     TICKETS,
     check,
-    page_of,
     send,
     upload,
     words,
@@ -197,7 +197,7 @@ def test_the_preview_shows_the_first_rows_and_stores_nothing(admin: Client, gran
 
 def test_a_file_that_waits_shows_its_progress(admin: Client, grant: Grant) -> None:
     upload(admin, grant.organization, EMAILS + "1,\n2,\n3,\n")
-    page = admin.get(page_of(newest()))
+    page = admin.get(row_url(newest()))
     assert "Waiting to be checked" in words(page)
     assert "0 of about 3 rows" in words(page)
     assert "data-running" in page.content.decode()
@@ -215,7 +215,7 @@ def test_a_check_that_ends_while_its_page_is_made_leaves_the_page_consistent(
         return read(*given, **more)
 
     monkeypatch.setattr(DataImportAdmin, "get_object", after_the_worker)
-    page = admin.get(page_of(newest())).content.decode()
+    page = admin.get(row_url(newest())).content.decode()
     assert newest().status == ImportStatus.READY
     # Running: the page is loaded again soon. It must not say that all is done before that.
     assert "data-running" in page
@@ -227,19 +227,19 @@ def test_confirming_twice_imports_once(admin: Client, grant: Grant) -> None:
     check(admin, grant.organization, EMAILS + "1,a@example.com\n")
     given = newest()
     for _ in range(2):
-        assert admin.post(page_of(given, "confirm")).status_code == 302
+        assert admin.post(row_url(given, "confirm")).status_code == 302
     for _ in range(2):
         uploads.work(given.pk)
-    assert admin.post(page_of(given, "confirm")).status_code == 302
+    assert admin.post(row_url(given, "confirm")).status_code == 302
     uploads.work(given.pk)
     assert Customer.objects.count() == 1
     assert LogEntry.objects.filter(object_id=str(grant.organization.pk)).count() == 1
-    assert "Imported 1 rows 1 new" in words(admin.get(page_of(given)))
+    assert "Imported 1 rows 1 new" in words(admin.get(row_url(given)))
 
 
 def test_a_link_to_the_confirmation_does_not_confirm(admin: Client, grant: Grant) -> None:
     check(admin, grant.organization, EMAILS + "1,a@example.com\n")
-    assert admin.get(page_of(newest(), "confirm")).status_code == 302
+    assert admin.get(row_url(newest(), "confirm")).status_code == 302
     assert newest().status == ImportStatus.READY
 
 
@@ -247,9 +247,9 @@ def test_data_that_changed_since_the_check_is_checked_again(admin: Client, grant
     check(admin, grant.organization, "email,name\ndesk@example.com,Ada\nb@example.com,B\n")
     for number in "12":
         grant.customer(external_id=number, email="desk@example.com")
-    admin.post(page_of(newest(), "confirm"))
+    admin.post(row_url(newest(), "confirm"))
     uploads.work(newest().pk)
-    page = words(admin.get(page_of(newest())))
+    page = words(admin.get(row_url(newest())))
     assert "Refused" in page
     assert "2 email Several customers have this email." in page
     assert Customer.objects.count() == 2
@@ -291,9 +291,9 @@ def test_a_file_without_a_confirmation_expires(admin: Client, grant: Grant) -> N
     DataImport.objects.update(created_at=timezone.now() - timedelta(hours=25))
     tasks.pick_up_imports()
     assert (newest().status, newest().content, newest().preview) == ("expired", None, {})
-    admin.post(page_of(newest(), "confirm"))
+    admin.post(row_url(newest(), "confirm"))
     assert newest().status == ImportStatus.EXPIRED
-    assert "was not imported in time" in words(admin.get(page_of(newest())))
+    assert "was not imported in time" in words(admin.get(row_url(newest())))
     DataImport.objects.update(created_at=timezone.now() - timedelta(days=31))
     tasks.pick_up_imports()
     assert not DataImport.objects.exists()
@@ -314,7 +314,7 @@ def test_an_import_whose_message_or_worker_was_lost_is_continued(
 
 def test_an_import_that_no_worker_ends_fails_and_says_why(admin: Client, grant: Grant) -> None:
     check(admin, grant.organization, EMAILS + "1,a@example.com\n")
-    admin.post(page_of(newest(), "confirm"))
+    admin.post(row_url(newest(), "confirm"))
 
     def stopped(*_given: Any) -> None:
         raise SystemExit
@@ -326,7 +326,7 @@ def test_an_import_that_no_worker_ends_fails_and_says_why(admin: Client, grant: 
                 uploads.work(newest().pk)
             DataImport.objects.update(updated_at=timezone.now() - timedelta(minutes=21))
     tasks.pick_up_imports()
-    page = words(admin.get(page_of(newest())))
+    page = words(admin.get(row_url(newest())))
     assert "Failed" in page
     assert "begun 3 times, and each time it took longer than 20 minutes" in page
     assert "listed below" not in page
@@ -343,7 +343,7 @@ def test_a_worker_that_was_given_up_stores_nothing(
         DataImport.objects.update(updated_at=timezone.now())
         return store(*given)
 
-    admin.post(page_of(newest(), "confirm"))
+    admin.post(row_url(newest(), "confirm"))
     monkeypatch.setattr(passes, "store", taken_over)
     uploads.work(newest().pk)
     assert not Customer.objects.exists()
@@ -379,7 +379,7 @@ def test_there_is_no_template_of_another_kind(admin: Client) -> None:
 
 def test_the_refused_rows_are_downloaded_as_csv(admin: Client, grant: Grant) -> None:
     send(admin, grant.organization, EMAILS + "1,nobody\n2,a@example.com\n1,\n")
-    answer = admin.get(page_of(newest(), "refused"))
+    answer = admin.get(row_url(newest(), "refused"))
     assert answer.content.decode("utf-8-sig").splitlines() == [
         "line,column,reason",
         "2,email,Enter an email address.",

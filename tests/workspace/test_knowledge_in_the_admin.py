@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from django.contrib.admin.utils import quote
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import words
 from workspace import knowledge
@@ -29,10 +29,6 @@ def add(admin: Client, grant: Grant, **facts: Any) -> Any:
 
 def file(name: str, content: bytes = b"# Refunds\n\nWithin 14 days.") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, content)
-
-
-def page_of(source: KnowledgeSource, kind: str = "change") -> str:
-    return f"{SOURCES}{quote(source.pk)}/{kind}/"
 
 
 def source_of(grant: Grant) -> KnowledgeSource:
@@ -79,7 +75,7 @@ def test_the_error_of_a_source_is_on_the_list_and_on_its_page(admin: Client, gra
     source = source_of(grant)
     KnowledgeSource.objects.update(status=SourceStatus.FAILED, error="The page has no text.")
     assert "The page has no text." in words(admin.get(SOURCES))
-    assert "The page has no text." in words(admin.get(page_of(source)))
+    assert "The page has no text." in words(admin.get(row_url(source)))
 
 
 def test_a_source_is_indexed_again(admin: Client, grant: Grant) -> None:
@@ -92,7 +88,7 @@ def test_a_source_is_indexed_again(admin: Client, grant: Grant) -> None:
 
 def test_a_new_title_is_on_every_passage_after_indexing(admin: Client, grant: Grant) -> None:
     source = source_of(grant)
-    assert admin.post(page_of(source), {"title": "Handbook"}).status_code == 302
+    assert admin.post(row_url(source), {"title": "Handbook"}).status_code == 302
     knowledge.index(source.pk)
     assert source.chunks.get().title == "Handbook"
 
@@ -101,7 +97,7 @@ def test_a_new_title_is_on_every_passage_after_indexing(admin: Client, grant: Gr
 def test_a_deleted_source_has_no_passages(admin: Client, grant: Grant, sent: str) -> None:
     source = source_of(grant)
     if sent == "page":
-        admin.post(page_of(source, "delete"), {"post": "yes"})
+        admin.post(row_url(source, "delete"), {"post": "yes"})
     else:
         chosen = {"action": "delete_selected", "_selected_action": [source.pk], "post": "yes"}
         admin.post(SOURCES, chosen)
@@ -119,7 +115,7 @@ def test_an_organization_s_admin_sees_its_own_sources_only(client: Client, grant
     listed = words(client.get(SOURCES))
     assert "Guide" in listed
     assert "Theirs" not in listed
-    assert client.get(page_of(theirs)).status_code == 302
+    assert client.get(row_url(theirs)).status_code == 302
     client.post(SOURCES, {"action": "index_again", "_selected_action": [theirs.pk]})
     assert add(client, granted(), file=file("a.md")).status_code == 200
     assert KnowledgeSource.objects.count() == 2

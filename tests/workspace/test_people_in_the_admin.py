@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from foundation.admin_urls import row_url
 from tests.console import markup
 from workspace import organizations
 from workspace.models import User
@@ -32,7 +33,7 @@ def test_ux_8_every_field_of_a_membership_on_the_page_of_a_person_has_a_name(
 ) -> None:
     person = User.objects.create_user("ada@example.com")
     organizations.found("Acme", owner=person)
-    page = markup.read(admin.get(f"/admin/workspace/user/{person.pk}/change/").content)
+    page = markup.read(admin.get(row_url(person)).content)
     fields = [
         one
         for one in page.one("div", id="memberships-group")

@@ -1,15 +1,13 @@
 """Recorded rows in the admin: companies, leads, tickets, conversations, feedback and events."""
 
-from typing import Any
-
 import pytest
-from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.db.models import F, Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from foundation.admin_urls import model_url, row_url
 from tests.console import markup
 from tests.drivers.grants import Grant, granted
 from tests.drivers.records import Records
@@ -56,10 +54,6 @@ def list_of(model: type[Model]) -> str:
     return f"/admin/workspace/{model._meta.model_name}/"
 
 
-def page_of(row: Any) -> str:
-    return f"{list_of(type(row))}{quote(str(row.pk))}/change/"
-
-
 def shown(http: Client, address: str, **query: str) -> list[str]:
     """The text of each row of a list."""
     answer = http.get(address, query)
@@ -97,12 +91,12 @@ def test_what_the_product_writes_is_read_only(
 ) -> None:
     Records(grant).add()
     row = model._default_manager.get()
-    page = admin.get(page_of(row))
+    page = admin.get(row_url(row))
     assert page.status_code == 200
     assert markup.read(page.content).all("input", type="submit") == []
-    assert admin.post(page_of(row), {"subject": "x"}).status_code == 403
+    assert admin.post(row_url(row), {"subject": "x"}).status_code == 403
     assert admin.get(f"{list_of(model)}add/").status_code == 403
-    assert admin.post(f"{list_of(model)}{quote(str(row.pk))}/delete/").status_code == 403
+    assert admin.post(row_url(row, "delete")).status_code == 403
     assert model._default_manager.filter(pk=row.pk).exists()
 
 
@@ -110,16 +104,16 @@ def test_pages_lead_from_a_company_to_a_rated_message_and_back(admin: Client, gr
     records = Records(grant).add()
     company, customer = records.companies[0], records.customers[0]
     talk, asked = records.conversations[0], records.tickets[0]
-    assert {page_of(customer), page_of(asked), page_of(talk)} <= {*hrefs(admin, page_of(company))}
-    of_customer = hrefs(admin, page_of(customer))
+    assert {row_url(customer), row_url(asked), row_url(talk)} <= {*hrefs(admin, row_url(company))}
+    of_customer = hrefs(admin, row_url(customer))
     feedback, event = Feedback.objects.get(), Event.objects.get()
-    assert {page_of(company), page_of(asked), page_of(talk)} <= {*of_customer}
-    assert {page_of(feedback), page_of(event)} <= {*of_customer}
+    assert {row_url(company), row_url(asked), row_url(talk)} <= {*of_customer}
+    assert {row_url(feedback), row_url(event)} <= {*of_customer}
     for row in (asked, talk, feedback):
-        assert {page_of(customer), page_of(company)} <= {*hrefs(admin, page_of(row))}
-    said = words(admin.get(page_of(talk)))
+        assert {row_url(customer), row_url(company)} <= {*hrefs(admin, row_url(row))}
+    said = words(admin.get(row_url(talk)))
     assert said.index("message 1.") < said.index("message 2.") < said.index("Not helpful")
-    assert f"Please help with {records.word} 1." in words(admin.get(page_of(asked)))
+    assert f"Please help with {records.word} 1." in words(admin.get(row_url(asked)))
 
 
 @pytest.mark.parametrize("model", [Customer, Ticket, Conversation])
@@ -129,7 +123,7 @@ def test_a_company_s_page_leads_to_all_that_belongs_to_it(
     records = Records(grant).add(2)
     (link,) = (
         one
-        for one in hrefs(admin, page_of(records.companies[0]))
+        for one in hrefs(admin, row_url(records.companies[0]))
         if one.startswith(f"{list_of(model)}?")
     )
     (row,) = shown(admin, link)
@@ -217,7 +211,7 @@ def test_another_organization_s_id_is_answered_like_a_random_one(
     row = model._default_manager.exclude(organization=grant.organization).get()
     said = []
     for key in (str(row.pk), "u_nobody" if model is not Event else "999999"):
-        page = tenant.get(f"{list_of(model)}{quote(key)}/change/", follow=True)
+        page = tenant.get(model_url(model, "change", key), follow=True)
         found = tenant.get(list_of(model), {"q": key})
         said.append([words(one).replace(key, "ID") for one in (page, found)])
     assert said[0] == said[1]
@@ -241,10 +235,10 @@ def test_a_list_counts_up_to_its_bound(
     assert "30+ tickets" in words(admin.get(TICKETS))
     assert len(shown(admin, TICKETS, p="2")) == 5
     assert admin.get(TICKETS, {"p": "3"}).status_code == 302
-    assert "No messages." in words(admin.get(page_of(Ticket.objects.order_by("pk")[0])))
+    assert "No messages." in words(admin.get(row_url(Ticket.objects.order_by("pk")[0])))
     emptied = conversation(grant, by_customer("Why?"))
     emptied.messages.all().delete()
-    assert "were deleted after their retention period" in words(admin.get(page_of(emptied)))
+    assert "were deleted after their retention period" in words(admin.get(row_url(emptied)))
 
 
 def test_a_long_thread_is_read_in_parts(
@@ -252,11 +246,11 @@ def test_a_long_thread_is_read_in_parts(
 ) -> None:
     monkeypatch.setattr(threads, "AT_ONCE", 2)
     asked = ticket(grant, "Long", *(by_customer(f"Said {n}.") for n in range(1, 6)))
-    first = words(admin.get(page_of(asked)))
+    first = words(admin.get(row_url(asked)))
     assert "Said 2." in first
     assert "Said 3." not in first
-    (later,) = (one for one in hrefs(admin, page_of(asked)) if "after=" in one)
-    second = words(admin.get(f"{page_of(asked)}{later}"))
+    (later,) = (one for one in hrefs(admin, row_url(asked)) if "after=" in one)
+    second = words(admin.get(f"{row_url(asked)}{later}"))
     assert "Said 3." in second
     assert "Said 4." in second
     assert "3 to 4 of 5" in second
@@ -267,11 +261,11 @@ def test_a_long_message_is_cut_and_shown_as_a_whole_by_itself(
 ) -> None:
     monkeypatch.setattr(threads, "MAX_SHOWN", 10)
     asked = ticket(grant, "Long", by_customer("0123456789 and the rest"), note="Careful.")
-    page = words(admin.get(page_of(asked)))
+    page = words(admin.get(row_url(asked)))
     assert "and the rest" not in page
     assert "Internal note" in page
-    (whole,) = (one for one in hrefs(admin, page_of(asked)) if "message=" in one)
-    assert "and the rest" in words(admin.get(f"{page_of(asked)}{whole}"))
+    (whole,) = (one for one in hrefs(admin, row_url(asked)) if "message=" in one)
+    assert "and the rest" in words(admin.get(f"{row_url(asked)}{whole}"))
 
 
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "message=1e9", "after=" + "9" * 30])
@@ -279,7 +273,7 @@ def test_a_part_of_a_thread_that_is_no_number_is_refused(
     admin: Client, grant: Grant, query: str
 ) -> None:
     asked = ticket(grant, "Short", by_customer("Hello."))
-    assert admin.get(f"{page_of(asked)}?{query}").status_code == 400
+    assert admin.get(f"{row_url(asked)}?{query}").status_code == 400
 
 
 def test_ratings_are_next_to_the_message_that_they_rate(admin: Client, grant: Grant) -> None:
@@ -292,7 +286,7 @@ def test_ratings_are_next_to_the_message_that_they_rate(admin: Client, grant: Gr
         comment="Well said",
         given_by=GivenBy.TRAINER,
     )
-    said = words(admin.get(page_of(talk)))
+    said = words(admin.get(row_url(talk)))
     assert said.index("Like this.") < said.index("Well said") < said.index("Thanks.")
 
 
@@ -315,19 +309,19 @@ def test_a_page_shows_rows_of_a_model_only_to_those_who_may_view_it(
     views = Permission.objects.filter(codename__startswith="view_")
     every = views.filter(content_type__app_label="workspace")
     staff.user_permissions.set(every)
-    page = words(client.get(page_of(row)))
+    page = words(client.get(row_url(row)))
     assert [one for one in hidden if one not in page] == []
     staff.user_permissions.set(every.filter(codename=f"view_{model._meta.model_name}"))
-    page = words(client.get(page_of(row)))
+    page = words(client.get(row_url(row)))
     assert "Details" in page
     assert [one for one in hidden if one in page] == []
 
 
 def test_text_of_customers_is_shown_as_text(admin: Client, grant: Grant) -> None:
     asked = ticket(grant, "<b>Bold</b>", by_customer("<script>alert(1)</script>"))
-    for address in (TICKETS, page_of(asked)):
+    for address in (TICKETS, row_url(asked)):
         assert b"<b>Bold" not in admin.get(address).content
-    assert b"<script>alert" not in admin.get(page_of(asked)).content
+    assert b"<script>alert" not in admin.get(row_url(asked)).content
 
 
 @pytest.mark.parametrize("model", LISTS)

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import (
     COMPANIES,
@@ -18,7 +19,6 @@ from tests.workspace.customer_pages import (
     TICKETS,
     UPLOAD,
     check,
-    page_of,
     send,
     upload,
     words,
@@ -73,7 +73,7 @@ def test_only_who_may_add_imports_does(
     assert upload(desk, grant.organization, EMAILS + "1,\n").status_code == 403
     assert desk.get(f"{IMPORTS}template/customers/").status_code == 403
     assert UPLOAD not in desk.get(CUSTOMERS).content.decode()
-    answer = desk.post(page_of(newest(), "confirm"))
+    answer = desk.post(row_url(newest(), "confirm"))
     assert answer.status_code == (403 if rights else 404)
     assert newest().status == ImportStatus.READY
 
@@ -101,7 +101,7 @@ def test_an_organization_s_admin_imports_into_it_and_sees_no_other_s(
     random = DataImport(pk="imp_nobody")
     for page, post in (("change", False), ("confirm", True), ("refused", False), ("delete", True)):
         ask = own.post if post else own.get
-        one, other = ask(page_of(theirs, page)), ask(page_of(random, page))
+        one, other = ask(row_url(theirs, page)), ask(row_url(random, page))
         assert (one.status_code, one.headers.get("Location")) == (
             other.status_code,
             other.headers.get("Location"),
@@ -113,9 +113,9 @@ def test_an_organization_s_admin_imports_into_it_and_sees_no_other_s(
 
 def test_an_import_that_runs_is_not_deleted(admin: Client, grant: Grant) -> None:
     upload(admin, grant.organization, EMAILS + "1,\n")
-    assert admin.post(page_of(newest(), "delete"), {"post": "yes"}).status_code == 403
+    assert admin.post(row_url(newest(), "delete"), {"post": "yes"}).status_code == 403
     uploads.work(newest().pk)
-    assert admin.post(page_of(newest(), "delete"), {"post": "yes"}).status_code == 302
+    assert admin.post(row_url(newest(), "delete"), {"post": "yes"}).status_code == 302
     assert not DataImport.objects.exists()
 
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -20,6 +21,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from audit import record
+from foundation import admin_urls
 from oauth.endpoints import replies
 from tools_registry import registry
 from tools_registry.admin.access import VIEW_SWITCHES, organization_or_404
@@ -54,12 +56,12 @@ class Place:
 
     @property
     def url(self) -> str:
-        return reverse(f"admin:{URL_NAME}", args=[self.mode.organization_id, self.mode.integration])
+        return admin_urls.page_url(URL_NAME, self.mode.organization_id, self.mode.integration)
 
     @property
     def switches_url(self) -> str:
         """Where its actions are turned on, which is what comes next."""
-        return reverse("admin:tools_registry_switchboard", args=[self.mode.organization_id])
+        return admin_urls.page_url("tools_registry_switchboard", self.mode.organization_id)
 
 
 class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django has it at run time
@@ -69,7 +71,7 @@ class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django 
 
     def get_urls(self) -> list[URLPattern]:
         page = path(
-            "<uuid:organization_id>/<slug:integration>/connect/",
+            "<uuid:organization_id>/<str:integration>/connect/",
             self.admin_site.admin_view(self.connect_view),
             name=URL_NAME,
         )
@@ -82,7 +84,7 @@ class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django 
         self, request: HttpRequest, organization_id: UUID, integration: str
     ) -> HttpResponse:
         organization = organization_or_404(request, organization_id, CHANGE_MODE)
-        place = _place(organization, integration)
+        place = _place(organization, unquote(integration))
         if request.method != "POST":
             return self._page(request, place, place.form())
         act = ACTS.get(request.POST.get("act", ""))

@@ -17,11 +17,11 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from foundation import admin_urls
 from tools_registry import registry
 from tools_registry.admin import switchboard, switches
 from tools_registry.admin.access import (
@@ -278,7 +278,7 @@ def _back(board: Switchboard, command: SwitchCommand) -> HttpResponseRedirect:
 
 def _path(board: Switchboard, command: SwitchCommand) -> str:
     """The page that the command came from, at the switch that it names."""
-    path = reverse("admin:tools_registry_switchboard", args=[board.organization.pk])
+    path = admin_urls.page_url("tools_registry_switchboard", board.organization.pk)
     kept = {"q": board.search}
     if not board.decides:
         kept["agent"] = str(board.agent.pk)

@@ -6,8 +6,7 @@ For admins, on a page and on the command line. The messages are those of the gat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.urls import reverse
-
+from foundation import admin_urls
 from oauth.grants.token_status import Result, TokenStatus
 from tools_registry import registry
 from tools_registry.api import Tool
@@ -77,13 +76,13 @@ def tool_names(status: TokenStatus, surface: Surface) -> list[str]:
 
 
 def _line(result: Result) -> Line:
-    arguments = [result.row] if result.row else []
+    keys = [result.row] if result.row else []
     return Line(
         layer=result.name,
         passes=result.holds,
         message=result.message,
         remedy=result.remedy,
-        url=reverse(f"admin:{result.page}", args=arguments) if result.page else "",
+        url=admin_urls.page_url(result.page, *keys) if result.page else "",
     )
 
 
@@ -93,7 +92,7 @@ def _layers(answers: list[Decision], status: TokenStatus, tool: Tool) -> Iterato
             yield Line(layer=answer.layer, passes=True, message=_passed(answer.layer, tool))
         else:
             remedy, anchor = _remedy(answer.layer, tool)
-            page = reverse("admin:tools_registry_switchboard", args=[status.organization_id])
+            page = admin_urls.page_url("tools_registry_switchboard", status.organization_id)
             url = f"{page}#{anchor}" if anchor else ""
             yield Line(
                 layer=answer.layer, passes=False, message=answer.message, remedy=remedy, url=url

@@ -10,11 +10,11 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from foundation import peer, queueing
+from foundation import admin_urls, peer, queueing
 from foundation.db import storable
 from workspace.administration.scoped import ScopedAdmin
 from workspace.models import Customer
@@ -87,7 +87,7 @@ class PrivacyAdmin(ScopedAdmin):
             _("Customer %(customer)s is hidden from now on. The data is erased in the background.")
             % {"customer": customer.pk},
         )
-        return HttpResponseRedirect(reverse("admin:workspace_customer_changelist"))
+        return HttpResponseRedirect(admin_urls.model_url(Customer))
 
     def _erasable(self, request: HttpRequest, object_id: str) -> Customer:
         key = unquote(object_id)

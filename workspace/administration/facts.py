@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.contrib.admin.utils import quote
 from django.db.models import Model
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from foundation import admin_urls
 
 NONE = "-"
 
@@ -37,16 +38,9 @@ def page_of(row: Model | None) -> str:
     if row is None:
         return ""
     try:
-        name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
-        return reverse(name, args=[quote(str(row.pk))])
+        return admin_urls.row_url(row)
     except NoReverseMatch:
         return ""
-
-
-def list_of(model: type[Model], **filters: str) -> str:
-    """Returns the address of a model's list with these filters."""
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
-    return reverse(name, query=filters)
 
 
 def fact_of(label: Any, row: Model | None) -> Fact:

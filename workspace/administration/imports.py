@@ -5,13 +5,14 @@ from typing import Any, Final, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
+from foundation import admin_urls
 from workspace.administration.scoped import ScopedAdmin, offered
 from workspace.imports import columns, reading, uploads
 from workspace.imports.columns import Unusable
@@ -109,7 +110,7 @@ class DataImportAdmin(ScopedAdmin):
         except uploads.TooMany:
             text = _("Confirm or delete some of the files below first: %(count)s are waiting.")
             messages.error(request, text % {"count": uploads.MAX_OPEN})
-            return HttpResponseRedirect(reverse("admin:workspace_dataimport_changelist"))
+            return HttpResponseRedirect(admin_urls.model_url(DataImport))
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Chooses the organization of a visitor who has only one."""
@@ -248,6 +249,4 @@ def _harmless(cell: str) -> str:
 
 
 def _to_page(import_id: str) -> HttpResponseRedirect:
-    return HttpResponseRedirect(
-        reverse("admin:workspace_dataimport_change", args=[quote(import_id)])
-    )
+    return HttpResponseRedirect(admin_urls.page_url("workspace_dataimport_change", import_id))

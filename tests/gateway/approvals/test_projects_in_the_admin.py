@@ -1,10 +1,10 @@
 """Projects and their requests in Django admin: the same rules as on the console pages."""
 
 import pytest
-from django.contrib.admin.utils import quote
 from django.test import Client
 
 from audit.models import SecurityEvent
+from foundation.admin_urls import row_url
 from gateway.models import Project
 from oauth import mcp_tokens
 from oauth.mcp_tokens import NewToken
@@ -31,7 +31,7 @@ def token(project: ReviewedProject) -> NewToken:
 
 
 def page(project: ReviewedProject, kind: str) -> str:
-    return f"{PROJECTS}{quote(project.row.pk)}/{kind}/"
+    return row_url(project.row, kind)
 
 
 def assert_is_gone(project: ReviewedProject, token: NewToken) -> None:
@@ -80,7 +80,7 @@ def test_secrets_of_a_request_are_masked_on_every_page_of_it(
     project: ReviewedProject, root: Client
 ) -> None:
     row = project.request(name="Ada", password="hunter2")
-    for address in (f"{REQUESTS}{row.pk}/change/", f"{REQUESTS}{row.pk}/approve/"):
+    for address in (row_url(row), row_url(row, "approve")):
         shown = root.get(address).content.decode()
         assert "Ada" in shown
         assert "***" in shown

@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from workspace.administration.facts import Fact, badge, list_of, page_of
+from foundation import admin_urls
+from workspace.administration.facts import Fact, badge, page_of
 from workspace.administration.records.threads import Thread
 from workspace.administration.scoped import ScopedAdmin
 from workspace.models import (
@@ -130,14 +131,16 @@ def tickets(rows: QuerySet[Ticket], **of: str) -> Panel:
     entries = [
         Entry(one.subject, page_of(one), status_badge(one), one.created_at) for one in newest
     ]
-    return Panel("tickets", _("Tickets"), entries, list_of(Ticket, **of), _("All tickets"))
+    return Panel(
+        "tickets", _("Tickets"), entries, admin_urls.model_url(Ticket, **of), _("All tickets")
+    )
 
 
 def conversations(rows: QuerySet[Conversation], **of: str) -> Panel:
     """The newest of a customer's or company's conversations."""
     newest = rows.order_by("-started_at", "pk").only("question", "mood", "started_at")[:NEWEST]
     entries = [Entry(str(one), page_of(one), mood_badge(one), one.started_at) for one in newest]
-    url = list_of(Conversation, **of)
+    url = admin_urls.model_url(Conversation, **of)
     return Panel("conversations", _("Conversations"), entries, url, _("All conversations"))
 
 
@@ -147,18 +150,26 @@ def feedback(rows: QuerySet[Feedback], **of: str) -> Panel:
         Entry(one.comment[:100] or str(_("No comment")), page_of(one), rating_badge(one), one.at)
         for one in rows.order_by("-at", "pk")[:NEWEST]
     ]
-    return Panel("feedback", _("Feedback"), entries, list_of(Feedback, **of), _("All feedback"))
+    return Panel(
+        "feedback", _("Feedback"), entries, admin_urls.model_url(Feedback, **of), _("All feedback")
+    )
 
 
 def events(customer: Customer) -> Panel:
     """The newest events of a customer."""
     rows = Event.objects.filter(customer=customer).order_by("-at", "-id")[:NEWEST]
     entries = [Entry(one.event_type, page_of(one), one.page_url, one.at) for one in rows]
-    url = list_of(Event, customer=customer.pk)
+    url = admin_urls.model_url(Event, customer=customer.pk)
     return Panel("events", _("Events"), entries, url, _("All events"))
 
 
 def customers(rows: Iterable[Customer], **of: str) -> Panel:
     """Customers of a company, those who were seen last."""
     entries = [Entry(str(one), page_of(one), lifecycle_badge(one), one.last_seen) for one in rows]
-    return Panel("customers", _("Customers"), entries, list_of(Customer, **of), _("All customers"))
+    return Panel(
+        "customers",
+        _("Customers"),
+        entries,
+        admin_urls.model_url(Customer, **of),
+        _("All customers"),
+    )
