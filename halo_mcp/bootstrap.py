@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from documentation import index
 from foundation import limits, sealing
-from halo_mcp import broker, env
+from halo_mcp import broker, checks, env
 from oauth.consent import obsolete_scopes
 from people import seeding as people_records
 from workspace import organizations
@@ -73,8 +73,15 @@ def reach_what_settings_name() -> None:
 
 
 def migrate() -> bool:
-    """Applies missing migrations, after a copy of a SQLite file; returns whether there were any."""
+    """Applies missing migrations, after a copy of a SQLite file; returns whether there were any.
+
+    Raises ImproperlyConfigured for a database that this version cannot continue with.
+    """
+    for problem in checks.migrations_can_continue(checks.DATABASES):
+        raise env.refuse("DATABASE_URL", problem.msg)
     if not missing_migrations():
+        # A database with all that a squashed migration replaces has the squashed one too.
+        MigrationExecutor(connection).check_replacements()
         return False
     _copy_aside()
     call_command("migrate", verbosity=0, interactive=False)

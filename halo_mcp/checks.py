@@ -1,11 +1,13 @@
-"""Django system checks that refuse unsafe production settings, each with an id and a hint."""
+"""Django system checks that refuse to start, each with an id and a hint."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from oauth import scopes
 from oauth.consent import grantable
@@ -13,6 +15,8 @@ from oauth.consent import grantable
 # The checks that every process runs before it starts, whichever command started it.
 BEFORE_SERVING = (Tags.security, Tags.database, "tools")
 DATABASES = (DEFAULT_DB_ALIAS,)
+# The last version with the migrations that the present ones replace (docs/operate/deployment.md).
+BEFORE_SQUASHING = "56b18ae"
 
 
 def problems() -> list[str]:
@@ -57,6 +61,43 @@ def counters_are_shared(**_options: Any) -> Sequence[CheckMessage]:
             id="halo.E003",
         )
     ]
+
+
+@register(Tags.database)
+def migrations_can_continue(
+    databases: Sequence[str] | None = None, **_options: Any
+) -> Sequence[CheckMessage]:
+    """Refuses databases that stopped between the migrations that one squashed migration replaces.
+
+    Django would stop with a traceback, or create some of the tables only.
+    """
+    return [
+        Error(
+            "The database has some of the migrations of earlier versions, but not all: start the "
+            f"version of commit {BEFORE_SQUASHING} on it once, then this one.",
+            hint="docs/operate/deployment.md#migrations",
+            id="halo.E007",
+        )
+        for alias in databases or ()
+        if _is_partly_migrated(alias)
+    ]
+
+
+def _is_partly_migrated(alias: str) -> bool:
+    loader = MigrationLoader(None, load=False)
+    loader.load_disk()
+    files = loader.disk_migrations
+    try:
+        applied = {*MigrationRecorder(connections[alias]).applied_migrations()}
+    except DatabaseError:
+        return False  # bootstrap reports a database that cannot be reached
+    # Django replaces migrations itself while their files exist. One whose replaced migrations are
+    # all missing was not begun, as in an interrupted first start.
+    return any(
+        applied.intersection(each.replaces) and not applied.issuperset(each.replaces)
+        for each in files.values()
+        if files.keys().isdisjoint(each.replaces)
+    )
 
 
 def _debug() -> list[CheckMessage]:

@@ -6,8 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
@@ -17,7 +15,6 @@ from agents.models_port import Usage
 from agents.protocol.events import Stopped, StopReason
 from agents.tasks import prune_sessions
 from audit.models import ActionExecution
-from foundation.ids import uuid7
 from tests.agents import provider_server
 from tests.agents.application import Application, says
 from tests.agents.provider_server import Provider
@@ -171,24 +168,3 @@ def test_turns_of_deleted_sessions_are_deleted_after_the_retention_period(
     SessionTurn.objects.filter(session=None).update(started_at=ago)
     assert prune_sessions() == 0
     assert [turn.session_id for turn in SessionTurn.objects.all()] == [kept]
-
-
-def test_a_turn_of_an_earlier_version_gets_the_organization_of_its_session(
-    transactional_db: None,  # noqa: ARG001  asked for its effect
-) -> None:
-    newest = MigrationExecutor(connection).loader.graph.leaf_nodes("agents")
-    before = [("agents", "0005_waiting_calls")]
-    executor = MigrationExecutor(connection)
-    executor.migrate(before)
-    try:
-        earlier = executor.loader.project_state(before).apps
-        place = organizations.found("Early", owner=User.objects.create_user("e@example.com"))
-        session = earlier.get_model("agents", "Session").objects.create(
-            id="sess_1", organization_id=place.pk, key_id=uuid7(), agent="ask-ai"
-        )
-        earlier.get_model("agents", "SessionTurn").objects.create(session=session)
-    finally:
-        MigrationExecutor(connection).migrate(newest)
-    turn = SessionTurn.objects.get()
-    assert (turn.organization_id, turn.key_id) == (place.pk, session.key_id)
-    assert (turn.agent, turn.session_id) == ("ask-ai", "sess_1")
