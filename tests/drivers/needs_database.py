@@ -1,29 +1,76 @@
 """A pytest plugin that skips the quick tests to which the database and Redis make no difference.
 
-    python -m pytest -p tests.drivers.needs_database ...
+    HALO_TEST_DIALECT=FILE python -m pytest -p tests.drivers.needs_database ...
 
-`.ci/run` runs every quick test on SQLite; its run on PostgreSQL and Redis, which is the only one of
-the slow tests, leaves these out. They are the quick tests marked `once`, and those that are seen to
-use neither: no database fixture or mark, no condition under which they are skipped, and no mention
-of either in their file.
+`.ci/run` runs every quick test on SQLite, where `tests/drivers/dialect.py` records in which places
+each of them runs code whose result may depend on the database. On PostgreSQL and Redis, as many run
+again as are needed to reach each place in TESTS_OF_A_PLACE tests, from as many files as there are,
+and TESTS_OF_A_FILE of each file. So do quick tests whose file mentions either, and those with a
+condition to be skipped. Left out are the others, and those marked `once`. Without a record, all run
+that use a database.
 """
 
+import os
 import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.drivers import dialect
+
 REASON = "needs neither database nor Redis; the run on SQLite has it"
+ENOUGH = "runs on SQLite; enough other tests run the same code on PostgreSQL"
+TESTS_OF_A_PLACE = 50
+TESTS_OF_A_FILE = 3
 FIXTURES = {"db", "transactional_db", "server", "counters"}
 MARKS = ("django_db", "skipif")
 MENTION = re.compile("redis|postgres|psycopg|DATABASE_URL|subprocess", re.IGNORECASE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    record = os.environ.get(dialect.FILE, "")
+    places = dialect.read(record) if record and Path(record).exists() else None
+    chosen = set(choose(places)) if places is not None else set()
     for item in items:
-        if not item.get_closest_marker("slow") and _makes_no_difference(item):
+        if item.get_closest_marker("slow"):
+            continue
+        if _makes_no_difference(item):
             item.add_marker(pytest.mark.skip(reason=REASON))
+        elif places is not None and item.nodeid not in chosen and not _is_about_one(item, places):
+            item.add_marker(pytest.mark.skip(reason=ENOUGH))
+
+
+def choose(places: Mapping[str, list[str]]) -> Iterator[str]:
+    """The ids of the tests that run again, so that each place is reached often enough."""
+    reached: Counter[str] = Counter()
+    for test in _one_of_each_file_after_the_other(places):
+        file = test.partition("::")[0]
+        few = reached[file] < TESTS_OF_A_FILE
+        if few or any(reached[place] < TESTS_OF_A_PLACE for place in places[test]):
+            reached.update([file, *places[test]])
+            yield test
+
+
+def _one_of_each_file_after_the_other(tests: Mapping[str, object]) -> list[str]:
+    files: defaultdict[str, int] = defaultdict(int)
+    ordered = []
+    for test in sorted(tests):
+        file = test.partition("::")[0]
+        ordered.append((files[file], test))
+        files[file] += 1
+    return [test for _number, test in sorted(ordered)]
+
+
+def _is_about_one(item: pytest.Item, places: Mapping[str, object]) -> bool:
+    """Whether it was skipped on SQLite, has a condition, or its file mentions a server."""
+    return (
+        item.nodeid not in places
+        or item.get_closest_marker("skipif") is not None
+        or _mentions_one(item.path)
+    )
 
 
 def _makes_no_difference(item: pytest.Item) -> bool:

@@ -3,16 +3,34 @@
     python -m pytest -p tests.drivers.run_report ...
 
 A line `failed:` for each failed test, with its id and the first line of its error, separated by
-tabs, and a line `slow:` for each of the files that took the longest. Seconds of setup, call and
-teardown are added up, so two processes spend two seconds in one.
+tabs. The seconds of each test, setup and teardown included, are appended to the file that
+`HALO_TEST_DURATIONS` names, or the twenty slowest are printed. A test that takes longer than
+MAX_SECONDS by itself fails, unless its family is not part of each landing (mark `daily`).
 """
 
+import os
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-SHOWN = 60
+SHOWN = 20
 MAX_ERROR = 300
+MAX_SECONDS = 20
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if call.when == "call" and call.duration > MAX_SECONDS and report.passed and _is_bounded(item):
+        report.outcome = "failed"
+        report.longrepr = f"took {call.duration:.0f} s; a test may take {MAX_SECONDS} s"
+    return report
+
+
+def _is_bounded(item: pytest.Item) -> bool:
+    return item.get_closest_marker("daily") is None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -20,12 +38,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                seconds[report.nodeid.partition("::")[0]] += report.duration
+                seconds[report.nodeid] += report.duration
     failed = terminalreporter.getreports("failed") + terminalreporter.getreports("error")
     for report in failed:
         terminalreporter.write_line(f"failed:\t{report.nodeid}\t{_error(report)}")
-    for path, spent in seconds.most_common(SHOWN):
-        terminalreporter.write_line(f"slow: {spent:.0f} s in {path}")
+    lines = [f"{spent:.1f} {test}" for test, spent in seconds.most_common()]
+    if file := os.environ.get("HALO_TEST_DURATIONS"):
+        with Path(file).open("a") as durations:
+            durations.write("".join(f"{line}\n" for line in lines))
+    else:
+        for line in lines[:SHOWN]:
+            terminalreporter.write_line(f"slow: {line}")
 
 
 def _error(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -1,9 +1,14 @@
 """What `.ci/run` leaves out on PostgreSQL, and what it reads from a run of tests."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.drivers import dialect, needs_database
 from tests.drivers.test_no_skips import outcome
 
 KINDS = """
@@ -53,6 +58,64 @@ def test_a_file_that_mentions_a_server_of_ours_runs(tmp_path: Path) -> None:
     assert "4 passed, 1 skipped" in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.once
+def test_a_test_that_adds_nothing_to_those_that_run_again_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = tmp_path / "record"
+    name = "test_a.py::test_of_the_database"
+    others = [f"test_a.py::test_{number}" for number in range(needs_database.TESTS_OF_A_FILE)]
+    record.write_text("".join(json.dumps([test, []]) + "\n" for test in [*others, name]))
+    monkeypatch.setenv(dialect.FILE, str(record))
+    arguments = ("-rs", "-p", "tests.drivers.needs_database", "--rootdir", str(tmp_path))
+    done = outcome(tmp_path, *arguments, source=KINDS)
+
+    assert "2 passed, 3 skipped" in done.stdout
+    assert needs_database.ENOUGH in done.stdout
+
+    record.write_text(json.dumps([name, ["SQL in audit/record.py:finish"]]) + "\n")
+    again = outcome(tmp_path, *arguments, source=KINDS)
+    assert "3 passed, 2 skipped" in again.stdout
+
+
+def test_each_place_is_reached_by_enough_tests_from_many_files() -> None:
+    files = needs_database.TESTS_OF_A_PLACE - 10
+    tests = [f"tests/test_{file:02}.py::test_{n}" for file in range(files) for n in range(5)]
+    places = {test: ["SQL in audit/record.py:finish"] for test in tests}
+    places["tests/test_00.py::test_z"] = ["locking in approvals/decisions.py:approve"]
+
+    chosen = list(needs_database.choose(places))
+
+    assert "tests/test_00.py::test_z" in chosen
+    assert {test.partition("::")[0] for test in chosen} == {t.partition("::")[0] for t in tests}
+    assert len(chosen) == files * needs_database.TESTS_OF_A_FILE + 1
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_places_where_the_database_matters_are_recorded(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    test = (
+        "tests/agents/test_agents_in_admin.py::"
+        "test_a_disabled_agent_takes_no_turn_and_its_sessions_can_be_read"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.drivers.dialect", test],
+        env=os.environ | {dialect.FILE: str(record)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+    ((name, places),) = dialect.read(str(record)).items()
+    assert name == test
+    kinds = {place.partition(" in ")[0] for place in places}
+    assert {"SQL", "JSON", "locking", "ordering"} <= kinds
+    assert "SQL in audit/record.py:execution" in places
+
+
 FAILING = """
 import pytest
 
@@ -78,4 +141,44 @@ def test_failed_tests_are_listed_with_their_errors_and_the_slowest_files(tmp_pat
         ("test_that_is_wrong", "AssertionError: one is not two"),
         ("test_whose_fixture_fails", "LookupError: no such fixture"),
     ]
-    assert "slow: 0 s in test_a.py" in done.stdout
+    assert "slow: 0.0 test_a.py::test_that_is_wrong" in done.stdout
+
+
+SLEEPING = """
+import time
+import pytest
+from tests.drivers import run_report
+
+run_report.MAX_SECONDS = 0.01
+
+def test_that_takes_long():
+    time.sleep(0.05)
+
+@pytest.mark.daily
+def test_that_may_take_long():
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_a_test_that_takes_too_long_fails_unless_its_family_is_daily(tmp_path: Path) -> None:
+    plugin = ("-p", "tests.drivers.run_report", "-W", "ignore::pytest.PytestUnknownMarkWarning")
+    done = outcome(tmp_path, *plugin, source=SLEEPING)
+
+    assert "1 failed, 1 passed" in done.stdout
+    assert "test_that_takes_long\ttook 0 s; a test may take 0.01 s" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_the_seconds_of_each_test_are_appended_to_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durations = tmp_path / "durations"
+    monkeypatch.setenv("HALO_TEST_DURATIONS", str(durations))
+    for _run in range(2):
+        outcome(tmp_path, "-p", "tests.drivers.run_report", source=FAILING)
+
+    tests = [line.rpartition("::")[2] for line in durations.read_text().splitlines()]
+    assert sorted(tests) == ["test_that_is_wrong"] * 2 + ["test_whose_fixture_fails"] * 2
