@@ -134,7 +134,7 @@ def _watch_ordering() -> None:
             _record("ordering")
         return ordering
 
-    SQLCompiler.get_order_by = get_order_by  # type: ignore[method-assign]
+    setattr(SQLCompiler, "get_order_by", get_order_by)  # noqa: B010  a class of Django
 
 
 def _depends_on_the_database(term: Any) -> bool:
