@@ -1,6 +1,7 @@
 """What every test stands on: an environment of its own, read before Django's settings are."""
 
 import atexit
+import contextlib
 import datetime as dt
 import functools
 import gc
@@ -11,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import django
 import hypothesis
@@ -27,7 +27,6 @@ sys.dont_write_bytecode = False
 # time of the quick tests.
 gc.set_threshold(50_000)
 
-WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 DATA_DIR = Path(tempfile.mkdtemp(prefix="halo-tests-"))
 atexit.register(shutil.rmtree, DATA_DIR, ignore_errors=True)
 
@@ -37,11 +36,12 @@ for name, value in list(os.environ.items()):
 os.environ["HALO_DATA_DIR"] = str(DATA_DIR)
 os.environ["HOST"], os.environ["PORT"] = "127.0.0.1", "8000"
 if redis_url := os.environ.get("REDIS_URL"):
-    # A Redis database for each test process, away from 0, where somebody's own data may be, and
-    # from 8 on, which the servers that tests start use. The path is replaced, for workers inherit
-    # the address that their parent has changed already.
-    own = urlsplit(redis_url)._replace(path=f"/{1 + int(WORKER) % 7}")
-    os.environ["REDIS_URL"] = own.geturl()
+    # Emptied before each test: two runs on one machine must not have the same.
+    from tests.drivers.server import REDIS_OF_TESTS, free_redis_database
+
+    redis_lock = contextlib.ExitStack()
+    os.environ["REDIS_URL"] = free_redis_database(redis_url, REDIS_OF_TESTS, redis_lock)
+    atexit.register(redis_lock.close)
 # Named here and not in pyproject.toml, and not left to the worker processes either: where it finds
 # the name, pytest-django reads the settings before this file has set the environment.
 os.environ["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"

@@ -31,8 +31,10 @@ RUN = "HALO_TEST_RUN"
 # Below what the kernel gives out by itself, so that nobody takes one before it is listened on.
 PORTS = range(20_000, 32_000)
 DATABASE = "halo.sqlite3"
-# Those of a Redis with the usual 16 that no test process has (tests/conftest.py).
-REDIS_DATABASES = range(8, 15)
+# Those of a Redis with the usual 16, away from 0, where somebody's own data may be: for processes
+# of tests and for servers. Where all are in use, one more process or server shares the last.
+REDIS_OF_TESTS = range(1, 8)
+REDIS_OF_SERVERS = range(8, 16)
 EMAIL, PASSWORD = "ada@example.com", "correct horse battery staple"
 # What many clients of one person run into, out of their way.
 RATES = ("REGISTER", "REGISTER_ATTEMPTS", "TOKEN", "IP", "AUTHORIZE", "SIGNIN")
@@ -222,21 +224,25 @@ def _database_of_its_own(port: int) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def _redis_of_its_own() -> Iterator[dict[str, str]]:
-    """Where two servers used one, the worker of the first would take the tasks of the second.
-
-    A locked file says which are in use, and the kernel unlocks it when its process ends. Where
-    more servers run at a time than there are Redis databases, the last ones share one.
-    """
+    """Where two servers used one, the worker of the first would take the tasks of the second."""
     url = os.environ.get("REDIS_URL")
     if not url:
         yield {}
         return
     with ExitStack() as locks:
-        number = next((number for number in REDIS_DATABASES if _lock(number, locks)), 15)
-        own = urlsplit(url)._replace(path=f"/{number}").geturl()
+        own = free_redis_database(url, REDIS_OF_SERVERS, locks)
         with redis.Redis.from_url(own) as store:
             store.flushdb()
         yield {"REDIS_URL": own}
+
+
+def free_redis_database(url: str, numbers: range, locks: ExitStack) -> str:
+    """The address of a database that no other process has, in this run of tests or another.
+
+    A locked file says which are in use, and the kernel unlocks it when its process ends.
+    """
+    number = next((number for number in numbers if _lock(number, locks)), numbers[-1])
+    return urlsplit(url)._replace(path=f"/{number}").geturl()
 
 
 def _lock(number: int, locks: ExitStack) -> bool:
