@@ -88,6 +88,9 @@ def configuration(*, level: str) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"level": level},
+            # A variable that is missing is logged with all that the page has: the request, with
+            # whatever is in its query.
+            "django.template": {"level": "INFO"},
             # The proxy logs the paths and queries of requests.
             "uvicorn": {"level": "WARNING"},
             "uvicorn.access": {"level": "WARNING"},
