@@ -16,6 +16,7 @@ import pytest
 from psycopg import sql
 
 from tests.commands import checkout
+from tests.drivers import forked_commands
 
 TIMEOUT = 120
 
@@ -61,20 +62,13 @@ class Deployment:
 
     def refused(self, **env: str) -> list[str]:
         """The lines that a start which cannot be says."""
-        process = self.start(**env)
-        assert process.wait(TIMEOUT) == 1
-        return self.log.read_text().splitlines()
+        done = forked_commands.run(["manage.py", "up"], self.env | env)
+        assert done.returncode == 1
+        return (done.stdout + done.stderr).splitlines()
 
     def manage(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=checkout.ROOT,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=True,
-        )
+        done = forked_commands.run(["manage.py", *words], self.env)
+        done.check_returncode()
         return done.stdout
 
     def tables(self) -> dict[str, list[str]]:

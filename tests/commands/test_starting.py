@@ -68,7 +68,8 @@ def test_a_data_folder_that_cannot_be_written_to_is_reported_in_one_line(
 
 def test_a_busy_port_is_reported_in_one_line_and_nothing_is_begun(deployment: Deployment) -> None:
     with socket.create_server(("127.0.0.1", int(deployment.env["PORT"]))):
-        (line,) = deployment.refused()
+        assert deployment.start().wait(TIMEOUT) == 1
+    (line,) = deployment.log.read_text().splitlines()
 
     assert f"Cannot listen on 127.0.0.1:{deployment.env['PORT']}" in line
     assert "another PORT" in line

@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from tests.drivers import forked_commands
 from tests.drivers.server import ROOT
 
 pytestmark = pytest.mark.process
@@ -17,7 +16,7 @@ EXAMPLE = ROOT / ".env.example"
 
 
 def read(names: str, **env: str) -> dict[str, Any]:
-    """The named settings of a process that is started with these variables."""
+    """The named settings of a command that is run with these variables."""
     code = (
         "import json; from django.conf import settings; "
         f"print(json.dumps({{name: getattr(settings, name) for name in {names.split()!r}}}))"
@@ -27,21 +26,14 @@ def read(names: str, **env: str) -> dict[str, Any]:
 
 
 def evaluated(code: str, **env: str) -> str:
-    """What a process prints that is started with these variables."""
+    """What a command prints that is run with these variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
     own = {
         "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
         "HALO_DATA_DIR": os.environ["HALO_DATA_DIR"],
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=kept | own | env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = forked_commands.run(["-c", code], kept | own | env)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -94,5 +86,5 @@ def everything(**env: str) -> str:
         "print({name: getattr(settings, name) for name in sorted(dir(settings)) "
         "if name.startswith(('HALO_', 'DATABASES', 'REDIS', 'CELERY', 'ALLOWED', 'EMAIL'))})"
     )
-    # Sets are printed in the order of their hashes.
-    return evaluated(code, PYTHONHASHSEED="0", **env)
+    # Sets are printed in the order of their hashes, which the forks of one process share.
+    return evaluated(code, **env)

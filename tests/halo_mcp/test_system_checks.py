@@ -1,17 +1,13 @@
 """What production must not be started with."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage
 
 from halo_mcp import checks
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.drivers import forked_commands
 
 SAFE: dict[str, Any] = {
     "HALO_PRODUCTION": True,
@@ -115,15 +111,8 @@ def test_the_deployment_check_judges_the_settings_as_they_are_read(
 ) -> None:
     ours = ("HALO_", "DJANGO_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    done = subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-        cwd=ROOT,
-        env=kept | PRODUCTION | replaced,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = ["manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    done = forked_commands.run(words, kept | PRODUCTION | replaced)
 
     assert (done.returncode == 0) is (replaced == {}), done.stderr
     assert all(words in done.stdout + done.stderr for words in message)
@@ -142,15 +131,8 @@ def test_the_deployment_check_judges_the_settings_as_they_are_read(
 def test_nothing_takes_work_in_an_unsafe_production(words: list[str]) -> None:
     ours = ("HALO_", "DJANGO_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=ROOT,
-        env=kept | PRODUCTION | {"HALO_DEBUG": "yes", "PORT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    unsafe = {"HALO_DEBUG": "yes", "PORT": "1"}
+    done = forked_commands.run(words, kept | PRODUCTION | unsafe)
 
     assert done.returncode != 0
     assert "halo.E001" in done.stderr
