@@ -63,6 +63,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("slow")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """After pytest-randomly has shuffled them, a server that tests share is started once."""
+    from tests.drivers import servers  # noqa: PLC0415  settings first
+
+    items[:] = servers.in_order(items)
+
+
 @pytest.fixture(autouse=True)
 def _fresh_counters() -> Iterator[None]:
     """Every test starts with empty rate limits, wherever they are counted."""

@@ -2,7 +2,7 @@
 
 # Prints the key as JSON.
 PREPARE = """
-import json
+import json, secrets
 from documentation import index
 from django.conf import settings
 from oauth import server_keys
@@ -10,7 +10,8 @@ from oauth.models import KeyKind
 from workspace import organizations
 from workspace.models import User
 index.refresh(settings.HALO_DOCS_SOURCE)
-office = organizations.found("Agents", owner=User.objects.create_user("agents@example.com"))
+owner = User.objects.create_user(f"agents-{secrets.token_hex(4)}@example.com")
+office = organizations.found("Agents", owner=owner)
 row = server_keys.unsaved(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
 print(json.dumps(server_keys.issue(row, user=None, address="").secret))
 """

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 
 from aap_conformance import command_line
 from tests.agents.real_server import PREPARE
-from tests.drivers import server
+from tests.drivers import server as server_process
 from tests.drivers.evaluation import evaluate
 from tests.drivers.server import Server
 
@@ -43,10 +42,8 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("agents")
-    with server.running(folder, {"HALO_RATE_AGENTS": "100000/m"}) as started:
-        yield Running(started, json.loads(evaluate(started.env, PREPARE)))
+def running(server: Server) -> Running:
+    return Running(server, json.loads(evaluate(server.env, PREPARE)))
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
@@ -82,6 +79,7 @@ def threads_of(running: Running) -> int:
     return int(status.partition("Threads:")[2].split()[0])
 
 
+@pytest.mark.daily
 def test_a_client_that_leaves_early_costs_the_server_nothing(running: Running) -> None:
     with httpx2.Client(headers=running.headers, timeout=30) as client:
         for _number in range(30):
@@ -114,8 +112,9 @@ print(json.dumps([Counter(rows), len(stored), max(stored.values(), default=0)]))
 """
 
 
+@pytest.mark.daily
 def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: Path) -> None:
-    with server.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
+    with server_process.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
         running = Running(first, json.loads(evaluate(first.env, PREPARE)))
         begun, killed = threading.Event(), threading.Event()
 
@@ -136,7 +135,9 @@ def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: P
             for one in asking:
                 one.result()
         assert first.process.wait(60) == -signal.SIGKILL
-        again = server.started(first.url, tmp_path / "again.log", first.env, "manage.py", "up")
+        again = server_process.started(
+            first.url, tmp_path / "again.log", first.env, "manage.py", "up"
+        )
         with again, httpx2.Client(headers=running.headers, timeout=30) as client:
             evaluate(first.env, CALLS_BY_TURN)
             for session_id in client.get(f"{running.url}/sessions").json()["sessions"]:
@@ -149,8 +150,9 @@ def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: P
             assert sum(rows.values()) >= stored - 8
 
 
+@pytest.mark.daily
 def test_no_session_is_lost_or_unreadable_after_kill_9(tmp_path: Path) -> None:
-    with server.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
+    with server_process.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
         running = Running(first, json.loads(evaluate(first.env, PREPARE)))
         with httpx2.Client(headers=running.headers, timeout=30) as client:
             made = [
@@ -160,7 +162,9 @@ def test_no_session_is_lost_or_unreadable_after_kill_9(tmp_path: Path) -> None:
             with client.stream("PUT", f"{running.url}/session", json=BODY | {"stream": "delta"}):
                 first.process.kill()
         assert first.process.wait(60) == -signal.SIGKILL
-        again = server.started(first.url, tmp_path / "again.log", first.env, "manage.py", "up")
+        again = server_process.started(
+            first.url, tmp_path / "again.log", first.env, "manage.py", "up"
+        )
         with again, httpx2.Client(headers=running.headers, timeout=30) as client:
             listed = client.get(f"{running.url}/sessions").json()["sessions"]
             assert [one for one in listed if one in made] == made

@@ -6,6 +6,7 @@ by its links.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 import httpx2
@@ -23,12 +24,11 @@ from tests.drivers.fake_vendors.all_vendors import AllVendors
 from tests.drivers.fake_vendors.contract import FakeVendor
 from tests.drivers.mcp import McpClient, over_http
 from tests.drivers.person import Person
-from tests.drivers.server import RAISED, Server, running
+from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
-COLLEAGUE = "grace@example.com"
 MARK = "Renewal-4711"
 # A card clips what is wider than itself, so that the page as a whole is none too wide.
 CUT_OFF = """
@@ -107,32 +107,26 @@ STRIPE = CASES[-1]
 
 
 @pytest.fixture(scope="module")
-def vendors() -> Iterator[AllVendors]:
-    with all_vendors.opened() as vendors:
+def vendors(new_server: Server) -> Iterator[AllVendors]:
+    with all_vendors.opened(new_server.env) as vendors:
         vendors.stripe.charge(4200, id="ch_4711")
         yield vendors
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, vendors: AllVendors) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("newcomer"), RAISED | vendors.env) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def token(server: Server) -> str:
-    return BareClient(server, "An editor", scope="actions:*").connect(Person())
+def token(new_server: Server) -> str:
+    return BareClient(new_server, "An editor", scope="actions:*").connect(Person())
 
 
 @pytest.fixture
-def client(server: Server, token: str) -> Iterator[BackgroundClient]:
-    with background_client.listening(server.mcp_url, token) as client:
+def client(new_server: Server, token: str) -> Iterator[BackgroundClient]:
+    with background_client.listening(new_server.mcp_url, token) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def signed_in(browser: Browser, server: Server) -> Iterator[Visitor]:
-    with chromium.visiting(browser, server.url) as visitor:
+def signed_in(browser: Browser, new_server: Server) -> Iterator[Visitor]:
+    with chromium.visiting(browser, new_server.url) as visitor:
         yield visitor.signed_in()
         assert visitor.problems == []
 
@@ -205,9 +199,9 @@ def test_a_client_follows_from_the_first_credential_to_the_last_switch(
 
 
 def test_without_the_mcp_server_everything_is_forbidden(
-    admin: Visitor, server: Server, token: str
+    admin: Visitor, new_server: Server, token: str
 ) -> None:
-    client = McpClient(token, transport=over_http(server.mcp_url))
+    client = McpClient(token, transport=over_http(new_server.mcp_url))
     admin.page.get_by_role("switch", name="MCP server", exact=True).click()
     expect(admin.page.get_by_role("heading", name="Turn off the MCP server?")).to_be_visible()
     assert client.request("tools/list").status == httpx2.codes.OK
@@ -240,11 +234,11 @@ def test_the_admin_learns_why_a_client_cannot_have_a_tool(admin: Visitor) -> Non
     expect(page.get_by_text("Turned off: hubspot.create_note")).to_be_visible()
 
 
-def hire(visitor: Visitor) -> None:
-    """Give a colleague every right, on the admin's own pages."""
-    page = visitor.page
+def hire(visitor: Visitor) -> str:
+    """Give a colleague every right, on the admin's own pages; returns their address."""
+    page, colleague = visitor.page, f"grace-{token_hex(4)}@example.com"
     visitor.open("/admin/workspace/user/add/")
-    page.get_by_label("Email").fill(COLLEAGUE)
+    page.get_by_label("Email").fill(colleague)
     for label in ("Password:", "Password confirmation:"):
         page.get_by_label(label, exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Save", exact=True).click()
@@ -252,6 +246,7 @@ def hire(visitor: Visitor) -> None:
         page.get_by_label(right).check()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("was changed successfully")).to_be_visible()
+    return colleague
 
 
 def open_request(visitor: Visitor) -> None:
@@ -268,7 +263,11 @@ def approve(page: Page) -> None:
 
 
 def test_what_an_admin_s_own_client_asks_for_a_colleague_approves(
-    browser: Browser, server: Server, admin: Visitor, client: BackgroundClient, vendors: AllVendors
+    browser: Browser,
+    new_server: Server,
+    admin: Visitor,
+    client: BackgroundClient,
+    vendors: AllVendors,
 ) -> None:
     connect(admin.page, STRIPE)
     press(admin.page, STRIPE.action, f"Turned on: {STRIPE.tool}")
@@ -277,9 +276,9 @@ def test_what_an_admin_s_own_client_asks_for_a_colleague_approves(
     expect(admin.page.get_by_text("Another person has to approve it")).to_be_visible()
     expect(admin.page.get_by_role("link", name="Approve", exact=True)).to_have_count(0)
 
-    hire(admin)
-    with chromium.visiting(browser, server.url) as colleague:
-        open_request(colleague.signed_in(COLLEAGUE, PASSWORD))
+    address = hire(admin)
+    with chromium.visiting(browser, new_server.url) as colleague:
+        open_request(colleague.signed_in(address, PASSWORD))
         approve(colleague.page)
         assert colleague.problems == []
     (refund,) = vendors.stripe.made

@@ -11,9 +11,9 @@ from playwright.sync_api import Browser
 
 from tests.agents.real_server import PREPARE
 from tests.browser import chromium
-from tests.drivers import server
 from tests.drivers.evaluation import evaluate
 from tests.drivers.server import Server
+from tests.drivers.servers import ORIGINS, port_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.once]
 
@@ -85,8 +85,8 @@ class _Page(BaseHTTPRequestHandler):
         """Nothing is logged."""
 
 
-def _serving() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as site:
+def _serving(port: int = 0) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", port), _Page) as site:
         thread = threading.Thread(target=site.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{site.server_address[1]}"
@@ -95,9 +95,9 @@ def _serving() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def application() -> Iterator[str]:
+def application(server: Server) -> Iterator[str]:
     """The origin of an application that the operator allows."""
-    yield from _serving()
+    yield from _serving(port_of(server.env[ORIGINS]))
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +106,9 @@ def stranger() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def agents(
-    application: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Server, str]]:
+def agents(server: Server) -> tuple[Server, str]:
     """A server that allows the application, and a key of it."""
-    folder = tmp_path_factory.mktemp("agents")
-    with server.running(folder, {"HALO_AGENTS_ORIGINS": application}) as started:
-        yield started, json.loads(evaluate(started.env, PREPARE))
+    return server, json.loads(evaluate(server.env, PREPARE))
 
 
 def test_an_application_in_a_page_runs_a_turn_with_tools_of_both_sides(

@@ -1,6 +1,7 @@
 """An admin reads what a client asked for and has it done, in a real browser and a real server."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,60 +12,58 @@ from tests.browser import accessibility, chromium
 from tests.drivers.evaluation import evaluate
 from tests.drivers.fake_vendors.stripe import Stripe, serving
 from tests.drivers.mcp import PATH, McpClient, over_http
-from tests.drivers.server import Server, running
+from tests.drivers.server import PASSWORD, Server
+from tests.drivers.servers import vendor_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
-# A person in an organization that is connected to Stripe; prints a token of theirs.
+# A person in an organization that is connected to Stripe, and a colleague, who signs in; prints a
+# token of the one, and the address of the other.
 CONNECTED = """
 from tests.drivers import billing, grants
+from workspace import organizations
+from workspace.models import Role, User
 grant = grants.granted("actions:*", client_name="An editor")
 billing.connect(grant)
-print(grant.token())
+admin = User.objects.create_user("admin-of-" + grant.user.email, {password!r})
+organizations.join(grant.organization, admin, role=Role.ADMIN)
+print(grant.token(), admin.email)
 """
 
 
-@pytest.fixture(scope="module")
-def stripe() -> Iterator[tuple[Stripe, str]]:
-    with serving() as fake:
-        yield fake
+@dataclass(frozen=True)
+class Office:
+    """An organization's client, the address of its admin, and the vendor."""
+
+    client: McpClient
+    admin: str
+    stripe: Stripe
 
 
 @pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, stripe: tuple[Stripe, str]
-) -> Iterator[Server]:
-    given = {"HALO_VENDOR_URLS": f"stripe={stripe[1]}"}
-    with running(tmp_path_factory.mktemp("billing"), given) as server:
-        yield server
+def office(server: Server) -> Iterator[Office]:
+    with serving(vendor_port(server.env, "stripe")) as (stripe, _url):
+        token, admin = evaluate(server.env, CONNECTED.format(password=PASSWORD)).split()
+        client = McpClient(token).through(over_http(f"{server.url}{PATH}"))
+        yield Office(client, admin, stripe)
 
 
-@pytest.fixture(scope="module")
-def client(server: Server) -> McpClient:
-    token = evaluate(server.env, CONNECTED).strip()
-    return McpClient(token).through(over_http(f"{server.url}{PATH}"))
-
-
-def ask(client: McpClient, stripe: Stripe, amount: int) -> str:
+def ask(office: Office, amount: int) -> str:
     asked = {
-        "payment": stripe.charge(amount),
+        "payment": office.stripe.charge(amount),
         "reason": "requested_by_customer",
         "why": "The customer was billed twice for March, see ticket 4711.",
     }
-    request_id: str = client.call("stripe.request_refund", asked).facts["request_id"]
+    request_id: str = office.client.call("stripe.request_refund", asked).facts["request_id"]
     return page_url("approvals_approvalrequest_change", request_id)
 
 
 def test_an_admin_approves_a_refund(
-    browser: Browser,
-    server: Server,
-    client: McpClient,
-    stripe: tuple[Stripe, str],
-    pictures: Path,
+    browser: Browser, server: Server, office: Office, pictures: Path
 ) -> None:
-    path = ask(client, stripe[0], 4200)
+    path = ask(office, 4200)
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in()
+        visitor.signed_in(office.admin)
         page = visitor.page
         visitor.open("/admin/approvals/approvalrequest/")
         page.screenshot(path=pictures / "billing-list.png", full_page=True)
@@ -77,27 +76,27 @@ def test_an_admin_approves_a_refund(
         expect(page.get_by_text("Done.", exact=True)).to_be_visible()
         page.screenshot(path=pictures / "billing-done.png", full_page=True)
         assert visitor.problems == []
-    (refund,) = stripe[0].made
+    (refund,) = office.stripe.made
     assert refund["amount"] == 4200
 
 
 @pytest.mark.parametrize("word", ["change", "approve", "decline"])
 def test_its_pages_can_be_read_by_everybody(
-    browser: Browser, server: Server, client: McpClient, stripe: tuple[Stripe, str], word: str
+    browser: Browser, server: Server, office: Office, word: str
 ) -> None:
-    path = ask(client, stripe[0], 1000).replace("/change/", f"/{word}/")
+    path = ask(office, 1000).replace("/change/", f"/{word}/")
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in().open(path)
+        visitor.signed_in(office.admin).open(path)
         assert accessibility.findings(visitor) == []
         assert visitor.problems == []
 
 
 def test_the_list_shows_whole_summaries_and_statuses(
-    browser: Browser, server: Server, client: McpClient, stripe: tuple[Stripe, str]
+    browser: Browser, server: Server, office: Office
 ) -> None:
-    ask(client, stripe[0], 1000)
+    ask(office, 1000)
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in().open("/admin/approvals/approvalrequest/")
+        visitor.signed_in(office.admin).open("/admin/approvals/approvalrequest/")
         assert accessibility.findings(visitor) == []
         for size in (chromium.DESKTOP, chromium.PHONE):
             visitor.page.set_viewport_size(size)

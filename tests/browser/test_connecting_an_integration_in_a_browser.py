@@ -10,44 +10,36 @@ from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site
-from tests.drivers.fixture_server import laboratory
-from tests.drivers.server import EMAIL, PASSWORD
+from tests.drivers.fixture_server import Laboratory
+from tests.drivers.servers import vendor_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 HELLO = site.saying({"desk": "of Acme"})
-PREPARE = """
-from workspace.models import Organization, User
-User.objects.create_superuser({email!r}, {password!r})
-print(Organization.objects.get().pk)
-"""
 
 
 @dataclass
 class Workplace:
-    """The vendor, the server, and where the page is."""
+    """The vendor, the server, its admin, and where the page is."""
 
     vendor: Site
     url: str
+    email: str
     path: str
 
 
 @pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
-    folder = tmp_path_factory.mktemp("connecting")
-    with (
-        site.serving(Site(HELLO)) as vendor,
-        laboratory(folder, {"HALO_VENDOR_URLS": f"desk={vendor.url}"}) as running,
-    ):
-        organization = running.evaluate(PREPARE.format(email=EMAIL, password=PASSWORD)).strip()
-        path = f"/admin/tools_registry/integrationmode/{organization}/desk/connect/"
-        yield Workplace(vendor, running.server.url, path)
+def workplace(laboratory: Laboratory) -> Iterator[Workplace]:
+    account = laboratory.with_account().account
+    path = f"/admin/tools_registry/integrationmode/{account.organization}/desk/connect/"
+    with site.serving(Site(HELLO, port=vendor_port(laboratory.env, "desk"))) as vendor:
+        yield Workplace(vendor, laboratory.server.url, account.email, path)
 
 
 @pytest.fixture
 def admin(browser: Browser, workplace: Workplace) -> Iterator[Visitor]:
     with chromium.visiting(browser, workplace.url) as visitor:
-        yield visitor.signed_in()
+        yield visitor.signed_in(workplace.email)
         assert visitor.problems == []
 
 

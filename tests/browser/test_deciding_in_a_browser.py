@@ -1,55 +1,55 @@
 """An approver decides a request with the keyboard, and another open page of it follows."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import accessibility, chromium
 from tests.drivers import project_rows
+from tests.drivers.accounts import Account, open_account
 from tests.drivers.evaluation import evaluate
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.server import Server, running
+from tests.drivers.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 # A project to call, with a member's token for it, and another one: its policy is edited.
 PROJECTS = """
 from oauth import mcp_tokens
-from tests.drivers import grants, project_rows
-from workspace.models import Membership, User
-owner, grant = User.objects.get(email="ada@example.com"), grants.granted()
-Membership.objects.create(user=owner, organization=grant.organization, role="admin")
-row = project_rows.project(grant.organization, owner)
-token = mcp_tokens.issue(
-    grant.user, grant.organization, f"/{row.pk}", name="Laptop", days=0, address=""
-)
-print(row.pk, token.secret, project_rows.project(grant.organization, owner, name="Other").pk)
+from tests.drivers import project_rows
+from tests.drivers.accounts import Account, open_account
+from workspace import organizations
+from workspace.models import Organization, User
+organization = Organization.objects.get(pk={organization!r})
+owner = User.objects.get(email={email!r})
+member = User.objects.create_user("member-" + owner.email)
+organizations.join(organization, member)
+row = project_rows.project(organization, owner)
+token = mcp_tokens.issue(member, organization, f"/{{row.pk}}", name="Laptop", days=0, address="")
+print(row.pk, token.secret, project_rows.project(organization, owner, name="Other").pk)
 """
 
 
-# A server of its own: on the one that tests share, nobody else expects a second organization.
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("deciding")) as server:
-        yield server
+def account(server: Server) -> Account:
+    return open_account(server.env)
 
 
 @pytest.fixture(scope="module")
-def projects(server: Server) -> tuple[McpClient, str]:
+def projects(server: Server, account: Account) -> tuple[McpClient, str]:
     """A client of the one project, and the id of the other one."""
-    called, token, edited = evaluate(server.env, PROJECTS).split()
+    code = PROJECTS.format(organization=account.organization, email=account.email)
+    called, token, edited = evaluate(server.env, code).split()
     return McpClient(token).through(over_http(f"{server.url}/{called}")), edited
 
 
 def test_a_decision_appears_on_every_open_page_of_the_request(
-    browser: Browser, server: Server, projects: tuple[McpClient, str]
+    browser: Browser, server: Server, account: Account, projects: tuple[McpClient, str]
 ) -> None:
     tool = project_rows.DELETE_USER.name
     asked = projects[0].call(tool, {"id": "u" * 400}).facts
     path = f"/requests/{asked['requestId']}"
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in()
+        visitor.signed_in(account.email)
         visitor.open("/requests")
         assert accessibility.findings(visitor) == []
         page = visitor.page
@@ -69,10 +69,10 @@ def test_a_decision_appears_on_every_open_page_of_the_request(
 
 
 def test_a_policy_is_edited_on_a_phone(
-    browser: Browser, server: Server, projects: tuple[McpClient, str]
+    browser: Browser, server: Server, account: Account, projects: tuple[McpClient, str]
 ) -> None:
     with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
-        visitor.signed_in()
+        visitor.signed_in(account.email)
         visitor.open(f"/projects/{projects[1]}/policy")
         page = visitor.page
         page.get_by_label("Tools").fill("delete_*")

@@ -8,10 +8,11 @@ from playwright.sync_api import Browser, expect
 from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
 from tests.console.second_factors import SECURITY, code
-from tests.drivers.server import PASSWORD, RAISED, Server, running
+from tests.drivers.server import PASSWORD, Server
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
+# On `new_server`, which has a name: browsers keep no passkeys for an address of digits.
 
 PHONE = {
     "protocol": "ctap2",
@@ -23,17 +24,10 @@ PHONE = {
 }
 
 
-@pytest.fixture(scope="module")
-def named_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server under a name: browsers keep no passkeys for an address of digits."""
-    with running(tmp_path_factory.mktemp("named"), RAISED, name="localhost") as server:
-        yield server
-
-
 @pytest.fixture
-def person(browser: Browser, named_server: Server) -> Iterator[Visitor]:
+def person(browser: Browser, new_server: Server) -> Iterator[Visitor]:
     """Somebody whose browser has a device with a fingerprint reader."""
-    with chromium.visiting(browser, named_server.url) as visitor:
+    with chromium.visiting(browser, new_server.url) as visitor:
         attach(visitor)
         yield visitor
         assert visitor.problems == []
@@ -77,13 +71,13 @@ def remove_passkey(visitor: Visitor) -> None:
 
 
 def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
-    person: Visitor, named_server: Server
+    person: Visitor, new_server: Server
 ) -> None:
     add_passkey(person.signed_in())
     look(person)
     press(person, "Sign out")
 
-    person.open(BareClient(named_server).authorize_url)
+    person.open(BareClient(new_server).authorize_url)
     look(person)
     press(person, "Sign in with a passkey")
     expect(person.page.get_by_role("button", name="Approve")).to_be_visible()
@@ -99,9 +93,9 @@ def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
 
 
 def test_a_device_that_does_not_recognise_its_owner_gets_a_message(
-    browser: Browser, named_server: Server
+    browser: Browser, new_server: Server
 ) -> None:
-    with chromium.visiting(browser, named_server.url) as visitor:
+    with chromium.visiting(browser, new_server.url) as visitor:
         attach(visitor, isUserVerified=False)
         visitor.signed_in()
         confirmed(visitor, "Add a passkey")
@@ -116,12 +110,10 @@ def test_a_device_that_does_not_recognise_its_owner_gets_a_message(
         assert visitor.problems == []
 
 
-def test_without_script_everything_but_passkeys_works(
-    browser: Browser, named_server: Server
-) -> None:
+def test_without_script_everything_but_passkeys_works(browser: Browser, new_server: Server) -> None:
     """From adding an app to signing in with it, and every page of it on the way looked at."""
     given = {"viewport": chromium.PHONE, "java_script_enabled": False}
-    with chromium.visiting(browser, named_server.url, **given) as visitor:
+    with chromium.visiting(browser, new_server.url, **given) as visitor:
         visitor.signed_in()
         confirmed(visitor, "Add an app")
         assert accessibility.hard_to_use(visitor) == []

@@ -9,24 +9,21 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
 from tests.drivers import switches_page
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, over_http
-from tests.drivers.server import EMAIL, PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
-CAST = f"""
+CAST = """
 from tools_registry.models import IntegrationMode
-from workspace.models import AgentKind, Organization, User
-User.objects.create_superuser({EMAIL!r}, {PASSWORD!r})
-place = Organization.objects.get()
+from workspace.models import AgentKind, Organization
+place = Organization.objects.get(pk={organization!r})
 place.agents.create(kind=AgentKind.INTERNAL, name="Night shift")
 IntegrationMode.objects.create(organization=place, integration="crm", connection="connected")
 IntegrationMode.objects.create(
     organization=place, integration="counter", connection="failing",
     last_error="The vendor refused the organization's credential.",
 )
-print(place.pk)
 """
 # 44 CSS pixels are what WCAG 2.2 asks in 2.5.5.
 TOO_SMALL = """
@@ -38,21 +35,22 @@ FIND, MODE = "Find a contact", "Actions mode of CRM"
 
 
 @pytest.fixture(scope="module")
-def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("switches")) as running_lab:
-        yield running_lab
+def lab_server(laboratory: Laboratory) -> Laboratory:
+    own = laboratory.with_account()
+    own.evaluate(CAST.format(organization=own.account.organization))
+    return own
 
 
 @pytest.fixture(scope="module")
 def path(lab_server: Laboratory) -> str:
-    return switches_page.path_of(lab_server.evaluate(CAST).strip())
+    return switches_page.path_of(lab_server.account.organization)
 
 
 @pytest.fixture
-def unscripted(browser: Browser, lab_server: Laboratory, path: str) -> Iterator[Page]:  # noqa: ARG001  its cast
+def unscripted(browser: Browser, lab_server: Laboratory) -> Iterator[Page]:
     url = lab_server.server.url
     with chromium.visiting(browser, url, java_script_enabled=False) as visitor:
-        yield visitor.signed_in().page
+        yield visitor.signed_in(lab_server.account.email).page
 
 
 def switch(page: Page, name: str) -> str | None:
@@ -118,7 +116,7 @@ def test_the_pages_are_fit_to_be_seen(browser: Browser, lab_server: Laboratory, 
     client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
     client.call("counter.stand_by", {"file": ""})
     with chromium.visiting(browser, lab_server.server.url) as visitor:
-        visitor.signed_in()
+        visitor.signed_in(lab_server.account.email)
         for address in (path, f"{path}?q=contact", f"{switches_page.WHY}?token=person", "/admin/"):
             visitor.open(address)
             look(visitor)

@@ -8,7 +8,9 @@ from playwright.sync_api import Browser, expect
 from tests.browser import chromium
 from tests.browser.callback import Callback
 from tests.browser.chromium import Visitor
-from tests.drivers.server import Server, running
+from tests.drivers.accounts import open_account
+from tests.drivers.evaluation import evaluate
+from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
@@ -16,46 +18,25 @@ pytestmark = [pytest.mark.browser, pytest.mark.process]
 QUIET = "Quiet"
 
 
-# A server of its own: on the one that tests share, nobody else expects a second organization.
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("switching")) as server:
-        yield server
+# Another organization of the same person, in which no scope unlocks anything.
+JOIN = """
+from workspace import organizations
+from workspace.models import FeatureFlag, Organization, User
+quiet = organizations.establish(Organization(name={name!r}, slug="quiet-{organization}"))
+FeatureFlag.objects.create(organization=quiet, name="mcp_server", enabled=False)
+organizations.join(quiet, User.objects.get(email={email!r}))
+"""
 
 
 @pytest.fixture
 def member_of_two(browser: Browser, server: Server) -> Iterator[Visitor]:
+    account = open_account(server.env)
+    evaluate(
+        server.env, JOIN.format(name=QUIET, organization=account.organization, email=account.email)
+    )
     with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
-        visitor.signed_in()
-        found_a_quiet_one(visitor)
-        yield visitor
+        yield visitor.signed_in(account.email)
         assert visitor.problems == []
-
-
-def found_a_quiet_one(visitor: Visitor) -> None:
-    """An organization in which no scope unlocks anything, made in the admin."""
-    visitor.open("/admin/workspace/user/")
-    person = visitor.page.locator("th.field-email a").first.get_attribute("href") or ""
-    visitor.open("/admin/workspace/organization/add/")
-    sent = {
-        "csrfmiddlewaretoken": visitor.page.locator(
-            "[name=csrfmiddlewaretoken]"
-        ).last.input_value(),
-        "name": QUIET,
-        "slug": QUIET.lower(),
-        "flags-TOTAL_FORMS": "1",
-        "flags-INITIAL_FORMS": "0",
-        "flags-0-name": "mcp_server",
-        "agents-TOTAL_FORMS": "0",
-        "agents-INITIAL_FORMS": "0",
-        "memberships-TOTAL_FORMS": "1",
-        "memberships-INITIAL_FORMS": "0",
-        "memberships-0-user": person.split("/")[-3],
-        "memberships-0-role": "member",
-    }
-    visitor.page.request.post(visitor.page.url, form=sent)
-    visitor.open("/admin/workspace/organization/")
-    expect(visitor.page.get_by_role("link", name=QUIET, exact=True)).to_be_visible()
 
 
 def test_switching_shows_the_tools_there_and_keeps_what_was_unticked(

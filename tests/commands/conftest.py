@@ -1,6 +1,7 @@
 """A deployment of its own for each test that starts one."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,8 @@ DOCUMENTATION = {"HALO_DOCS_SOURCE": str(checkout.ROOT / "tests/fixtures/documen
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    port = free_port()
-    with backends_of_its_own(port) as backends:
-        own = backends | DOCUMENTATION
-        made = Deployment(tmp_path, environment(tmp_path, port) | own)
-        try:
-            yield made
-        finally:
-            made.clear_away()
+    with deployed(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
@@ -30,3 +25,23 @@ def prepared(deployment: Deployment) -> Deployment:
     """A deployment with its tables in place, on SQLite or PostgreSQL."""
     lay_tables(deployment.env)
     return deployment
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """The same for several tests, which leave it as it was."""
+    with deployed(tmp_path_factory.mktemp("shared")) as made:
+        lay_tables(made.env)
+        yield made
+
+
+@contextmanager
+def deployed(folder: Path) -> Iterator[Deployment]:
+    port = free_port()
+    with backends_of_its_own(port) as backends:
+        own = backends | DOCUMENTATION
+        made = Deployment(folder, environment(folder, port) | own)
+        try:
+            yield made
+        finally:
+            made.clear_away()

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.commands.deployment import TIMEOUT, Deployment, until
-from tests.drivers import sockets
+from tests.drivers import forked_commands, sockets
 
 pytestmark = [
     pytest.mark.process,
@@ -24,8 +24,18 @@ COUNTED_TOGETHER = {"HALO_LIMIT_STORE": "redis://127.0.0.1:1"}
 @pytest.fixture
 def served(prepared: Deployment) -> subprocess.Popen[bytes]:
     """Its starter, with two web processes that answer."""
-    process = prepared.serve("--workers", "2", **COUNTED_TOGETHER)
-    until(prepared.is_up)
+    return start_two(prepared)
+
+
+@pytest.fixture(scope="module")
+def starter(shared: Deployment) -> subprocess.Popen[bytes]:
+    """The starter of a deployment whose web processes may be replaced, but not ended."""
+    return start_two(shared)
+
+
+def start_two(deployment: Deployment) -> subprocess.Popen[bytes]:
+    process = deployment.serve("--workers", "2", **COUNTED_TOGETHER)
+    until(deployment.is_up)
     until(lambda: len(web_processes(process)) == 2)
     return process
 
@@ -62,48 +72,51 @@ SERVE_NOTHING = ("-c", "from halo_mcp.server import serve; serve.main('halo_mcp.
 
 def said(deployment: Deployment, *words: str, **env: str) -> tuple[int, list[str]]:
     """How a start that cannot be ends, and what it says."""
-    code = deployment.serve(*words, **env).wait(TIMEOUT)
-    return code, deployment.log.read_text().splitlines()
+    serving = ["-m", "halo_mcp.server.serve", *words]
+    done = forked_commands.run(serving, deployment.env | env)
+    return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
 def test_two_processes_answer_on_one_socket_and_nothing_else_runs(
-    prepared: Deployment, served: subprocess.Popen[bytes]
+    shared: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
-    processes = web_processes(served)
+    processes = web_processes(starter)
 
-    until(lambda: answering(prepared, processes) == processes)
-    assert prepared.workers() == []
-    assert "with 2 web processes." in prepared.log.read_text()
+    until(lambda: answering(shared, processes) == processes)
+    assert shared.workers() == []
+    assert "with 2 web processes." in shared.log.read_text()
 
 
 def test_a_web_process_that_was_killed_comes_back(
-    prepared: Deployment, served: subprocess.Popen[bytes]
+    shared: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
-    before = web_processes(served)
+    before = web_processes(starter)
     killed = before.pop()
 
     os.kill(killed, signal.SIGKILL)
-    until(lambda: len(web_processes(served) - {killed}) == 2)
+    until(lambda: len(web_processes(starter) - {killed}) == 2)
 
-    now = web_processes(served)
+    now = web_processes(starter)
     assert before < now
-    until(lambda: answering(prepared, now) == now)
-    until(lambda: f"web_process_replaced ended={killed} code=-9" in prepared.log.read_text())
+    until(lambda: answering(shared, now) == now)
+    until(lambda: f"web_process_replaced ended={killed} code=-9" in shared.log.read_text())
 
 
 def test_sighup_replaces_every_web_process(
-    prepared: Deployment, served: subprocess.Popen[bytes]
+    shared: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
-    before = web_processes(served)
-    until(lambda: answering(prepared, before) == before)
+    before = web_processes(starter)
+    until(lambda: answering(shared, before) == before)
 
-    served.send_signal(signal.SIGHUP)
+    starter.send_signal(signal.SIGHUP)
 
-    until(lambda: len(now := web_processes(served)) == 2 and not now & before)
-    assert prepared.is_up()
+    until(lambda: len(now := web_processes(starter)) == 2 and not now & before)
+    assert shared.is_up()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "ending", [pytest.param(signal.SIGINT, marks=pytest.mark.daily), signal.SIGTERM]
+)
 def test_a_signal_ends_every_process_in_order(
     prepared: Deployment, served: subprocess.Popen[bytes], ending: signal.Signals
 ) -> None:
@@ -116,6 +129,7 @@ def test_a_signal_ends_every_process_in_order(
     assert "Traceback" not in log
 
 
+@pytest.mark.daily
 def test_web_processes_do_not_outlive_a_starter_that_was_killed(
     prepared: Deployment, served: subprocess.Popen[bytes]
 ) -> None:

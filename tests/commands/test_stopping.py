@@ -23,7 +23,14 @@ def _a_hang_up_is_not_ignored() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.daily),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.daily),
+    ],
+)
 def test_ending_it_leaves_no_process(prepared: Deployment, ending: signal.Signals) -> None:
     process = prepared.start()
     until(prepared.is_up)
@@ -95,6 +102,7 @@ def test_ending_it_while_it_prepares_leaves_no_process(deployment: Deployment) -
     assert deployment.log.read_text().endswith("Stopped.\n")
 
 
+@pytest.mark.daily
 def test_a_worker_does_not_outlive_a_server_that_was_killed(prepared: Deployment) -> None:
     process = prepared.start()
     until(prepared.workers)

@@ -97,7 +97,9 @@ def test_its_limits_are_out_of_the_way_every_one_of_them() -> None:
     assert there_are == fixture_server.RAISED.keys()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.daily)]
+)
 def test_it_says_one_line_and_serves_until_asked_to_stop(
     tmp_path: Path, ending: signal.Signals
 ) -> None:

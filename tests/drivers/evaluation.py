@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import secrets
 import select
 import subprocess
 import sys
@@ -97,6 +98,10 @@ def main() -> None:
     import django  # noqa: PLC0415  in the process of its own
 
     django.setup()
+    from tests.drivers import grants  # noqa: PLC0415  Django is set up
+
+    # Whoever is made here has a number that no process before this one gave.
+    grants.count_from(secrets.randbelow(10**9))
     for line in sys.stdin:
         _answer(json.loads(line), answers)
 

@@ -1,19 +1,20 @@
-"""The real server with the fixture tools, short timeouts and one token, in its own process.
+"""The real server with the fixture tools and short timeouts, in its own process.
 
 `laboratory` starts it and is what tests use; `main` is what runs in the process.
 """
 
 import faulthandler
-import json
 import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.drivers.accounts import Account, open_account
 from tests.drivers.evaluation import evaluate
+from tests.drivers.server import RAISED as RAISED_RATES
 from tests.drivers.server import (
     Server,
     backends_of_its_own,
@@ -25,19 +26,28 @@ from tests.drivers.server import (
 
 BODY_NAME = "HALO_TEST_BODY_SECONDS"
 HEAD_NAME, WRITE_NAME = "HALO_TEST_HEAD_SECONDS", "HALO_TEST_WRITE_SECONDS"
-HANDED_OVER = "HALO_TEST_HANDED_OVER"
 KEEP_ALIVE_SECONDS = 0.05
-ENDING_SECONDS, LEAVING_SECONDS = 1.0, 1.0
-RAISED = {f"HALO_RATE_{name}": "100000/m" for name in ("IP", "TOOLS_CALL", "OTHER", "TOOLS_LIST")}
+ENDING_SECONDS, LEAVING_SECONDS = 2.0, 1.0
+RATES = ("TOOLS_CALL", "OTHER", "TOOLS_LIST")
+RAISED = RAISED_RATES | {f"HALO_RATE_{name}": "100000/m" for name in RATES}
 
 
 @dataclass(frozen=True)
 class Laboratory:
-    """A running server, a token for everything on it, and the environment to reach its database."""
+    """A running server with an organization, and the environment to reach its database."""
 
     server: Server
-    token: str
+    account: Account
     env: Mapping[str, str]
+
+    @property
+    def token(self) -> str:
+        """For everything in the organization."""
+        return self.account.token
+
+    def with_account(self) -> "Laboratory":
+        """The same server with another organization, which is new."""
+        return replace(self, account=open_account(self.env))
 
     @property
     def port(self) -> int:
@@ -57,22 +67,20 @@ class Laboratory:
 @contextmanager
 def laboratory(folder: Path, given: Mapping[str, str] | None = None) -> Iterator[Laboratory]:
     """Start the server on its own database; stop it afterwards, unless a test has killed it."""
-    port, handed_over = free_port(), folder / "handed-over.json"
+    port = free_port()
     with backends_of_its_own(port) as backends:
         env = environment(folder, port) | backends | RAISED | dict(given or {})
         lay_tables(env)
-        env |= {HANDED_OVER: str(handed_over), "HALO_PUBLIC_URL": f"http://127.0.0.1:{port}"}
         with _started(folder, env, port) as server:
-            yield Laboratory(server, json.loads(handed_over.read_text())["token"], env)
+            yield Laboratory(server, open_account(env), env)
 
 
 @contextmanager
 def second_server(running: Laboratory, folder: Path) -> Iterator[Laboratory]:
     """Another server process on the same database and data folder, under another port."""
     port = free_port()
-    env = {key: value for key, value in running.env.items() if key != HANDED_OVER}
-    with _started(folder, env | {"PORT": str(port)}, port) as server:
-        yield Laboratory(server, running.token, running.env)
+    with _started(folder, {**running.env, "PORT": str(port)}, port) as server:
+        yield replace(running, server=server)
 
 
 def _started(folder: Path, env: Mapping[str, str], port: int) -> AbstractContextManager[Server]:
@@ -81,7 +89,7 @@ def _started(folder: Path, env: Mapping[str, str], port: int) -> AbstractContext
 
 
 def main() -> None:
-    """Prepare the database, put the fixture tools and a token in place, and serve."""
+    """Prepare the database, put the fixture tools in place, and serve."""
     faulthandler.register(signal.SIGUSR1)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
     import django  # noqa: PLC0415  the environment first
@@ -95,7 +103,7 @@ def main() -> None:
     from halo_mcp import asgi  # noqa: PLC0415
     from halo_mcp.server import launch  # noqa: PLC0415
     from halo_mcp.server.http_protocol import HttpProtocol  # noqa: PLC0415
-    from tests.drivers import elicitation_tools, fixture_tools, grants  # noqa: PLC0415
+    from tests.drivers import elicitation_tools, fixture_tools  # noqa: PLC0415
     from tests.drivers.fake_vendors import help_desk  # noqa: PLC0415
     from tests.drivers.websocket_client import PROJECT  # noqa: PLC0415
     from tools_registry import registry  # noqa: PLC0415
@@ -108,9 +116,6 @@ def main() -> None:
     from tools_registry.pipeline import surface  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
-    if HANDED_OVER in os.environ:
-        token = grants.granted("actions:*").token()
-        Path(os.environ[HANDED_OVER]).write_text(json.dumps({"token": token}))
     timeouts = Timeouts(
         body=float(os.environ.get(BODY_NAME, DEFAULT_TIMEOUTS.body)),
         keep_alive=KEEP_ALIVE_SECONDS,

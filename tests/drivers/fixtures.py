@@ -1,30 +1,80 @@
 """Fixtures that more than one folder of tests uses."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foundation.outbound import retry
 from mcp_protocol.revisions import Revision
-from tests.drivers import billing, elicitation_tools, fixture_resources, fixture_tools, grants
+from tests.drivers import (
+    billing,
+    elicitation_tools,
+    fixture_resources,
+    fixture_tools,
+    grants,
+)
 from tests.drivers.asgi import application
 from tests.drivers.elicitation_client import ElicitationClient, in_session
 from tests.drivers.fake_vendors.stripe import Stripe, serving
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.server import RAISED, Server, running
+from tests.drivers.server import Server
+from tests.drivers.servers import SharedServer
 from tools_registry import registry
 from tools_registry.endpoint.streams import conversation
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One real server process for the tests of one test process; limits raised out of the way."""
-    folder: Path = tmp_path_factory.mktemp("server")
-    with running(folder, RAISED) as server:
-        yield server
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    shared = SharedServer(tmp_path_factory.mktemp)
+    yield shared
+    shared.close()
+
+
+# One of these for a file, which may have it start or end another: see `tests/drivers/servers.py`.
+@pytest.fixture(scope="module")
+def server(shared_server: SharedServer) -> Server:
+    return shared_server.product("server")
+
+
+@pytest.fixture(scope="module")
+def new_server(shared_server: SharedServer) -> Server:
+    return shared_server.product("new_server")
+
+
+@pytest.fixture(scope="module")
+def four_processes(shared_server: SharedServer) -> Server:
+    return shared_server.product("four_processes")
+
+
+@pytest.fixture(scope="module")
+def laboratory(shared_server: SharedServer) -> Laboratory:
+    return shared_server.laboratory("laboratory")
+
+
+@pytest.fixture(scope="module")
+def second_laboratory(laboratory: Laboratory, shared_server: SharedServer) -> Laboratory:  # noqa: ARG001  first
+    return shared_server.second("laboratory")
+
+
+@pytest.fixture(scope="module")
+def impatient_laboratory(shared_server: SharedServer) -> Laboratory:
+    return shared_server.laboratory("impatient_laboratory")
+
+
+@pytest.fixture(scope="module")
+def second_impatient_laboratory(
+    impatient_laboratory: Laboratory,  # noqa: ARG001  first
+    shared_server: SharedServer,
+) -> Laboratory:
+    return shared_server.second("impatient_laboratory")
+
+
+@pytest.fixture(scope="module")
+def wide_laboratory(shared_server: SharedServer) -> Laboratory:
+    return shared_server.laboratory("wide_laboratory")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import httpx2
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, Reply, over_http
-from tests.drivers.server import EMAIL, PASSWORD
+from tests.drivers.server import PASSWORD
 
 SAME = "same@example.com"
 SPARES = 40
@@ -24,15 +24,13 @@ SPARES = 40
 # that are on in some of them only.
 CREATE, WAIT = "crm.create_deal", "counter.stand_by"
 FOUND = """
-import itertools, json
+import json
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from oauth.models import Authorization
 from tests.drivers import grants
 from tools_registry.models import ActionToggle
 
-# The server has made people with the first numbers.
-grants._numbers = itertools.count(100)
 get_user_model().objects.create_superuser({email!r}, {password!r})
 
 def another(grant):
@@ -64,7 +62,8 @@ ROWS = """
 import json
 from audit.models import ActionExecution
 columns = ("request_id", "organization_id", "authorization_id", "tool", "outcome", "reason")
-print(json.dumps(list(ActionExecution.objects.values_list(*columns))))
+rows = ActionExecution.objects.filter(organization_id__in={organizations!r})
+print(json.dumps(list(rows.values_list(*columns))))
 """
 # The columns above of one row.
 Row = tuple[str, str, str, str, str, str]
@@ -101,9 +100,9 @@ class Tenant:
         return {CREATE: self.number % 2 == 1, WAIT: self.number % 4 > 1}
 
 
-def founded(running: Laboratory, many: int) -> list[Tenant]:
-    """So many organizations, and a super admin of the deployment."""
-    code = FOUND.format(email=EMAIL, password=PASSWORD, same=SAME, spares=SPARES, many=many)
+def founded(running: Laboratory, many: int, *, super_admin: str) -> list[Tenant]:
+    """So many organizations, and a super admin of the deployment with this address."""
+    code = FOUND.format(email=super_admin, password=PASSWORD, same=SAME, spares=SPARES, many=many)
     message = json.loads(running.evaluate(code))
     return [
         Tenant(**{**one, "connections": [Connection(**each) for each in one["connections"]]})
@@ -111,9 +110,10 @@ def founded(running: Laboratory, many: int) -> list[Tenant]:
     ]
 
 
-def rows(running: Laboratory) -> list[Row]:
-    """Every audit row of a call."""
-    return [tuple(row) for row in json.loads(running.evaluate(ROWS))]
+def rows(running: Laboratory, tenants: list[Tenant]) -> list[Row]:
+    """Every audit row of a call of these organizations."""
+    code = ROWS.format(organizations=[tenant.id for tenant in tenants])
+    return [tuple(row) for row in json.loads(running.evaluate(code))]
 
 
 class Revoked(Exception):

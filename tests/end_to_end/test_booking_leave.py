@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,7 +12,6 @@ import pytest
 from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.drivers import server
 from tests.drivers.evaluation import evaluate
 from tests.drivers.server import Server
 
@@ -20,17 +19,18 @@ pytestmark = pytest.mark.process
 
 MODES = ["legacy", "2026-07-28"]
 PREPARE = """
-import json
+import json, secrets
 from django.utils import timezone
 from oauth import server_keys
 from oauth.models import KeyKind
 from people import seeding
 from people.models import TimeOff
 from workspace.models import Organization
-office = Organization.objects.create(name="Booking", slug="booking", widget_key="booking")
+slug = f"booking-{secrets.token_hex(4)}"
+office = Organization.objects.create(name="Booking", slug=slug, widget_key=slug)
 seeding.seed(office, timezone.localdate())
 row = server_keys.unsaved(office, "Client", tuple(server_keys.HR_SCOPES), 1, KeyKind.LIVE)
-print(json.dumps(server_keys.issue(row, user=None, address="").secret))
+print(json.dumps([slug, server_keys.issue(row, user=None, address="").secret]))
 """
 # The same change, with a token that was over a second ago.
 EXPIRE = """
@@ -42,32 +42,34 @@ key = server_keys.authenticate({secret!r}, [KeyKind.LIVE])
 found = prepared.opened({token!r}, key)
 print(json.dumps(prepared.sealed(dataclasses.replace(found, ends=time.time() - 1), key)))
 """
-COUNT = "from people.models import TimeOff; print(TimeOff.objects.count())"
+COUNT = """
+from people.models import TimeOff
+print(TimeOff.objects.filter(organization__slug={slug!r}).count())
+"""
 
 Call: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The server, and the key of a client of one workspace."""
+    """The server, a workspace on it, and the key of a client of that workspace."""
 
     server: Server
+    slug: str
     secret: str
 
     def requests(self) -> int:
-        return int(evaluate(self.server.env, COUNT))
+        return int(evaluate(self.server.env, COUNT.format(slug=self.slug)))
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    folder = tmp_path_factory.mktemp("booking")
-    with server.running(folder, {"HALO_HR_WRITE_MODE": "enabled"}) as started:
-        yield make_workspace(started)
+def workspace(server: Server) -> Workspace:
+    return make_workspace(server)
 
 
-def make_workspace(started: Server) -> Workspace:
+def make_workspace(server: Server) -> Workspace:
     """A workspace with people, and a key for everything in it."""
-    return Workspace(started, json.loads(evaluate(started.env, PREPARE)))
+    return Workspace(server, *json.loads(evaluate(server.env, PREPARE)))
 
 
 class Person:
@@ -86,7 +88,7 @@ class Person:
 async def connected(workspace: Workspace, mode: str, person: Person | None) -> AsyncIterator[Call]:
     """A client that calls tools of the workspace and returns their results."""
     headers = {"Authorization": f"Bearer {workspace.secret}"}
-    url = f"{workspace.server.url}/w/booking/api/mcp"
+    url = f"{workspace.server.url}/w/{workspace.slug}/api/mcp"
     asked = {} if person is None else {"elicitation_callback": person.elicit}
     async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
         transport = streamable_http_client(url, http_client=http)
@@ -206,7 +208,7 @@ def test_a_request_that_a_program_has_changed_meanwhile_stays_as_it_is(
 def api(workspace: Workspace, path: str, **sent: Any) -> httpx2.Response:
     """A request of a program to the HR API, with the key of the client."""
     headers = {"Authorization": f"Bearer {workspace.secret}", **sent.pop("headers", {})}
-    url = f"{workspace.server.url}/w/booking/api/v1/{path}"
+    url = f"{workspace.server.url}/w/{workspace.slug}/api/v1/{path}"
     return httpx2.request(sent.pop("method", "GET"), url, headers=headers, timeout=30, **sent)
 
 

@@ -24,6 +24,7 @@ from tests.end_to_end.test_booking_leave import (
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.daily,
     pytest.mark.skipif(
         not os.environ.get("DATABASE_URL", "").startswith("postgres"),
         reason="PostgreSQL says what waits for a lock",

@@ -15,14 +15,13 @@ import httpx2
 import pytest
 
 from halo_mcp.server.http_protocol import MAX_HEAD_BYTES, MAX_HEADER_FIELDS, MAX_PIPELINED
-from tests.drivers.fixture_server import HEAD_NAME, Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.oauth_client import TOKEN
+from tests.drivers.servers import HEAD_SECONDS, REQUESTS_OF_ONE_ADDRESS
 from tests.drivers.slow_readers import get
 
 pytestmark = pytest.mark.process
 
-HEAD_SECONDS = 2.0
-REQUESTS_OF_ONE_ADDRESS = 4
 MCP = "/api/mcp"
 ADDRESSES = count(1)
 BODIES = {
@@ -33,15 +32,9 @@ KINDS = {MCP: "application/json", TOKEN: "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+def running(impatient_laboratory: Laboratory) -> Laboratory:
     """A server behind a proxy that it trusts: this machine."""
-    given = {
-        HEAD_NAME: str(HEAD_SECONDS),
-        "HALO_TRUSTED_PROXIES": "127.0.0.1",
-        "HALO_RATE_IP": f"{REQUESTS_OF_ONE_ADDRESS}/h",
-    }
-    with laboratory(tmp_path_factory.mktemp("heads"), given) as started:
-        yield started
+    return impatient_laboratory.with_account()
 
 
 @pytest.fixture

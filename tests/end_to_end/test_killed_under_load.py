@@ -10,10 +10,10 @@ import httpx2
 import pytest
 
 from tests.drivers.fixture_server import Laboratory, laboratory, second_server
-from tests.drivers.server import Server
+from tests.drivers.server import EMAIL, Server
 from tests.drivers.tenants import Row, Tenant, client_of, founded, rows
 
-pytestmark = [pytest.mark.process, pytest.mark.sqlite]
+pytestmark = [pytest.mark.process, pytest.mark.sqlite, pytest.mark.daily]
 
 KILLS, ANSWERS, TIMEOUT = 3, 150, 60
 
@@ -47,9 +47,9 @@ def _answers(tenants: list[Tenant]) -> int:
     return sum(len(tenant.answered) for tenant in tenants)
 
 
-def recorded(running: Laboratory) -> dict[str, Row]:
+def recorded(running: Laboratory, tenants: list[Tenant]) -> dict[str, Row]:
     """All rows by the number of their request, which no two share."""
-    found = rows(running)
+    found = rows(running, tenants)
     by_request = {row[0]: row for row in found}
     assert len(by_request) == len(found)
     return by_request
@@ -59,14 +59,14 @@ def test_a_call_that_was_answered_is_on_record_after_kill_9(tmp_path: Path) -> N
     existing = tmp_path / "existing"
     existing.touch()
     with laboratory(tmp_path) as running:
-        tenants = founded(running, 3)
+        tenants = founded(running, 3, super_admin=EMAIL)
         call_until_killed(running.server, tenants, existing)
         for number in range(1, KILLS):
             folder = tmp_path / f"again-{number}"
             folder.mkdir()
             with second_server(running, folder) as again:
                 call_until_killed(again.server, tenants, existing)
-        by_request = recorded(running)
+        by_request = recorded(running, tenants)
 
     assert _answers(tenants) >= KILLS * ANSWERS
     answered = [row for tenant in tenants for row in tenant.answered]

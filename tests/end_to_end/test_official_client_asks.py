@@ -1,9 +1,7 @@
 """The official Python client is asked by the real server, at both eras of the protocol."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,7 +9,7 @@ import pytest
 from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 
 pytestmark = pytest.mark.process
 
@@ -19,10 +17,8 @@ MODES = ["legacy", "2026-07-28", "auto"]
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    folder: Path = tmp_path_factory.mktemp("official")
-    with laboratory(folder) as started:
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    return laboratory.with_account()
 
 
 class Person:

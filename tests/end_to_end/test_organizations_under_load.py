@@ -7,16 +7,16 @@ third of a minute, and for a whole one with HALO_TEST_LOAD_SECONDS=60.
 import os
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import cycle
 from pathlib import Path
+from secrets import token_hex
 
 import httpx2
 import pytest
 
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.oauth_client import REVOKE
 from tests.drivers.tenants import Revoked, Row, Tenant, client_of, founded, rows
 from tests.tools_registry.test_subscriptions_process import Admin
@@ -29,18 +29,15 @@ ORGANIZATIONS = 6
 TURNS_EVERY = max(0.1, SECONDS / 200)
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Laboratory]:
-    with laboratory(tmp_path, {"HALO_RATE_TOKEN": "100000/m"}) as running:
-        yield running
-
-
 class Load:
     """What runs at once against one server, until the time is over or something failed."""
 
-    def __init__(self, running: Laboratory, tenants: list[Tenant], existing: Path) -> None:
+    def __init__(
+        self, running: Laboratory, tenants: list[Tenant], super_admin: str, existing: Path
+    ) -> None:
         self._server = running.server
         self._tenants = tenants
+        self._super_admin = super_admin
         self._existing = existing
         self._is_over = threading.Event()
 
@@ -71,7 +68,7 @@ class Load:
                 return
 
     def _turn_switches(self) -> None:
-        with closing(Admin(self._server.url)) as admin:
+        with closing(Admin(self._server.url, self._super_admin)) as admin:
             for number, tenant in enumerate(cycle(self._tenants)):
                 is_on = number // len(self._tenants) % 2
                 admin.switch(tenant.switch, **({"enabled": "on"} if is_on else {}))
@@ -93,12 +90,13 @@ class Load:
 
 
 def test_no_organization_sees_or_records_anything_of_another(
-    running: Laboratory, tmp_path: Path
+    laboratory: Laboratory, tmp_path: Path
 ) -> None:
     existing = tmp_path / "existing"
     existing.touch()
-    tenants = founded(running, ORGANIZATIONS)
-    Load(running, tenants, existing).run()
+    super_admin = f"root-{token_hex(4)}@example.com"
+    tenants = founded(laboratory, ORGANIZATIONS, super_admin=super_admin)
+    Load(laboratory, tenants, super_admin, existing).run()
 
     for tenant in tenants:
         assert tenant.lists > 3, "too few to mean anything"
@@ -106,7 +104,7 @@ def test_no_organization_sees_or_records_anything_of_another(
         outcomes = {(tool, outcome) for _, _, _, tool, outcome, _ in tenant.answered}
         assert {("crm.find_contact", end) for end in ("success", "refused")} <= outcomes
     answered = [row for tenant in tenants for row in tenant.answered]
-    recorded, ended = partition(rows(running))
+    recorded, ended = partition(rows(laboratory, tenants))
     assert sorted(recorded) == sorted(answered)
     assert ended <= {request for tenant in tenants for request in tenant.turned_away}
 

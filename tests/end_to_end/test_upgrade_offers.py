@@ -7,12 +7,11 @@ import json
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.oauth_client import REGISTER, REVOKE, TOKEN
 
 pytestmark = pytest.mark.process
@@ -48,10 +47,8 @@ JAVA = Path(__file__).parents[1] / "clients" / "JdkClient.java"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    given = {f"HALO_RATE_{name}": "100000/m" for name in ("REGISTER", "TOKEN")}
-    with laboratory(tmp_path_factory.mktemp("offers"), given) as started:
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    return laboratory.with_account()
 
 
 def request(running: Laboratory, path: str, offer: list[str], *, is_chunked: bool) -> list[bytes]:

@@ -19,7 +19,7 @@ from psycopg import sql
 
 from tests.drivers.oauth_client import AUTHORIZE, REVOKE, TOKEN, basic
 from tests.drivers.person import Person
-from tests.drivers.server import EMAIL, PASSWORD, Server, running
+from tests.drivers.server import EMAIL, PASSWORD, Server
 from tests.oauth.test_races_process import RemoteClient
 
 TIMEOUT = 60
@@ -58,13 +58,6 @@ def _rows_of_postgresql(url: str) -> str:
         named = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         asks = [sql.SQL("SELECT t::text FROM {} t").format(sql.Identifier(n)) for (n,) in named]
         return repr([database.execute(ask).fetchall() for ask in asks])
-
-
-@pytest.fixture(scope="module")
-def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that logs whatever anything in it cares to say."""
-    with running(tmp_path_factory.mktemp("talkative"), {"HALO_LOG_LEVEL": "DEBUG"}) as server:
-        yield server
 
 
 def live_through_everything(client: RemoteClient, person: Person) -> list[str]:
@@ -122,18 +115,18 @@ def pages_of_the_admin(server: Server, person: Person) -> dict[str, str]:
 
 
 def test_no_secret_is_left_in_the_log_in_any_table_or_on_any_admin_page(
-    talkative: Server, person: Person
+    new_server: Server, person: Person
 ) -> None:
-    client = RemoteClient(talkative)
+    client = RemoteClient(new_server)
     secrets = live_through_everything(client, person)
     assert len(set(secrets)) == 9
-    pages = pages_of_the_admin(talkative, person)
+    pages = pages_of_the_admin(new_server, person)
     # The one table that is registered by the toolkit and is never written.
     labels = {model._meta.label_lower for model in admin.site._registry} - {"oauth.idtoken"}
     assert {f"/admin/{label.replace('.', '/')}/" for label in labels} <= {*pages}
     kept: dict[str, Any] = {
-        "log": talkative.log.read_text(),
-        "tables": everything_kept(talkative),
+        "log": new_server.log.read_text(),
+        "tables": everything_kept(new_server),
         **pages,
     }
     assert "level=debug" in kept["log"]

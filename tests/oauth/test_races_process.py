@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from threading import Barrier
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,7 +11,7 @@ import pytest
 
 from tests.drivers.oauth_client import REGISTER, TOKEN, OAuthClient
 from tests.drivers.person import Person
-from tests.drivers.server import Server, running
+from tests.drivers.server import Server
 
 pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
@@ -116,20 +115,6 @@ def test_of_many_who_bring_one_refresh_token_one_wins_and_the_token_family_is_re
         assert is_dead(client, pair)
         assert is_dead(client, first)
     assert "level=error" not in server.log.read_text()[before:]
-
-
-@pytest.mark.parametrize("threads", [pytest.param(24, id="E04-V02")])
-def test_while_the_replay_window_is_open_all_of_them_get_the_one_pair(
-    threads: int, person: Person, tmp_path: Path
-) -> None:
-    with running(tmp_path, {"HALO_REFRESH_REPLAY_SECONDS": "30"}) as forgiving:
-        client = RemoteClient(forgiving)
-        first = client.exchange(client.code(person)).json()
-        answers = at_once([partial(client.refresh, first["refresh_token"])] * threads)
-        assert [answer.status_code for answer in answers] == [200] * threads
-        (pair,) = {(a.json()["access_token"], a.json()["refresh_token"]) for a in answers}
-        assert client.call(pair[0]).status_code == 200
-        assert client.refresh(pair[1]).status_code == 200
 
 
 @pytest.mark.parametrize("error", [pytest.param("invalid_grant", id="V04")])

@@ -83,15 +83,20 @@ def newest() -> Authorization:
     return Authorization.objects.order_by("-id")[0]
 
 
-@pytest.fixture
-def doom(settings: Any) -> Iterator[KilledProcess]:
-    settings.HALO_RATE_TOKEN = Limit(1_000_000, 60)
+@pytest.fixture(scope="module")
+def started(django_db_setup: None) -> Iterator[KilledProcess]:  # noqa: ARG001  its database
     with doomed(database_url()) as process:
         yield process
 
 
+@pytest.fixture
+def doom(started: KilledProcess, settings: Any) -> KilledProcess:
+    settings.HALO_RATE_TOKEN = Limit(1_000_000, 60)
+    return started
+
+
 def database_url() -> str:
-    """The URL of the database that this test runs on."""
+    """The URL of the database that the tests of this file run on."""
     known = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{quote(str(known['NAME']))}"
@@ -119,7 +124,7 @@ def works(client: OAuthClient, pair: Tokens) -> bool:
 @pytest.mark.parametrize(
     ("prepare", "spent"),
     [
-        pytest.param(a_code, "oauth_grant", id="W02-W04-exchange"),
+        pytest.param(a_code, "oauth_grant", id="W02-W04-exchange", marks=pytest.mark.daily),
         pytest.param(a_refresh_token, "oauth_refreshtoken", id="W01-W02-refresh"),
     ],
 )
@@ -143,6 +148,7 @@ def test_a_kill_leaves_either_the_right_to_a_pair_or_the_pair(
     assert {f"{when} {what}" for when in ("before", "after") for what in tables} <= {*fatal}
 
 
+@pytest.mark.daily
 def test_a_kill_in_the_middle_of_a_replay_saves_no_token_family(
     doom: KilledProcess, oauth_client: OAuthClient, browser: Browser
 ) -> None:

@@ -1,125 +1,218 @@
-"""Shutdown: running calls are interrupted, recorded and abandoned, and the process ends."""
+"""Shutdown: running calls are interrupted, recorded and abandoned, and the process ends.
+
+One server stops while all of this is under way at it.
+"""
 
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.fixture_tools import begun_mark
-from tests.drivers.mcp import McpClient, events_in, over_http
+from tests.drivers.mcp import McpClient, Reply, events_in, over_http
+from tests.drivers.websocket_client import opened
 from tests.tools_registry.test_asgi_process import Line, call_of, last_row, until
+from tests.tools_registry.test_subscriptions_process import Open
 
 pytestmark = pytest.mark.process
 
 NEWEST_HANDSHAKE = Revision.V2025_11_25
+STREAMED = REVISIONS[-2:]
+PATHS = ["/api/mcp", "/api/mcp/oauth/token"]
 # Less than the ten seconds after which the server cancels what is left of it.
 BOUND = 9
 
 
 @dataclass
-class StoppingServer:
-    """A server that is asked to stop, and its output."""
+class Waiting:
+    """Clients of a server that is about to stop, each of an organization of its own."""
 
     where: Laboratory
+    folder: Path
+    stack: ExitStack
+    pool: ThreadPoolExecutor
+    accounts: dict[str, Laboratory] = field(default_factory=dict)
 
-    def begin(self) -> None:
-        self.where.server.process.send_signal(signal.SIGTERM)
+    def account(self, name: str) -> Laboratory:
+        if name not in self.accounts:
+            self.accounts[name] = self.where.with_account()
+        return self.accounts[name]
 
-    def left_in_order(self) -> None:
-        assert self.where.server.process.wait(BOUND) == 0
-        log = self.where.server.log.read_text()
-        assert "Traceback" not in log, log
-        assert "Exception in ASGI" not in log, log
-        assert "Cancel " not in log, log
+    def file(self, name: str) -> Path:
+        """What the tool of this client waits for."""
+        return self.folder / name
 
+    def stream(self, name: str, revision: Revision, tool: str) -> Line:
+        """A call that is answered with events, and runs."""
+        line = Line(self.account(name))
+        self.stack.enter_context(closing(line.socket))
+        line.write(*call_of(line, revision, tool, self.file(name)))
+        until(begun_mark(self.file(name)).exists)
+        return line
 
-@pytest.fixture
-def ending(tmp_path: Path) -> Iterator[StoppingServer]:
-    with laboratory(tmp_path) as where:
-        yield StoppingServer(where)
+    def ask_for_json(self, name: str, tool: str) -> Future[Reply]:
+        """A call that is answered in one piece, and runs."""
+        client = McpClient(self.account(name).token, transport=over_http(self.where.server.mcp_url))
+        call = self.pool.submit(client.call, tool, {"file": str(self.file(name))})
+        until(begun_mark(self.file(name)).exists)
+        return call
 
-
-@contextmanager
-def streaming(where: Laboratory, revision: Revision, tool: str, awaited: Path) -> Iterator[Line]:
-    line = Line(where)
-    with closing(line.socket):
-        line.write(*call_of(line, revision, tool, awaited))
-        until(begun_mark(awaited).exists)
-        yield line
-
-
-@contextmanager
-def asking_for_json(where: Laboratory, tool: str, awaited: Path) -> Iterator[Callable[[], int]]:
-    """A call that is answered in one piece; gives how to get the status of its answer."""
-    client = McpClient(where.token, transport=over_http(where.server.mcp_url))
-    with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(client.call, tool, {"file": str(awaited)})
-        until(begun_mark(awaited).exists)
-        yield lambda: call.result(BOUND).status
-
-
-@pytest.mark.parametrize("revision", REVISIONS[-2:], ids=str)
-def test_a_call_that_streams_is_interrupted_with_a_message_and_recorded(
-    ending: StoppingServer, revision: Revision, tmp_path: Path
-) -> None:
-    with streaming(ending.where, revision, "write_slowly", tmp_path / "go") as line:
-        ending.begin()
-        response = events_in(line.read_to_the_end().replace(b"\r\n", b"\n"))[-1]
-    assert response["id"] == 9
-    assert response["error"]["message"].startswith("The server stopped before the call finished.")
-    ending.left_in_order()
-    assert last_row(ending.where, "write_slowly") == "interrupted interrupted"
-
-
-def test_a_call_that_is_answered_in_one_piece_is_interrupted_too(
-    ending: StoppingServer, tmp_path: Path
-) -> None:
-    with asking_for_json(ending.where, "write_slowly", tmp_path / "go") as status:
-        ending.begin()
-        assert status() == 503
-    ending.left_in_order()
-    assert last_row(ending.where, "write_slowly") == "interrupted interrupted"
-
-
-def test_tools_that_do_not_obey_do_not_hold_the_end(ending: StoppingServer, tmp_path: Path) -> None:
-    where = ending.where
-    with (
-        streaming(where, NEWEST_HANDSHAKE, "persist", tmp_path / "one"),
-        asking_for_json(where, "persist", tmp_path / "other") as status,
-    ):
-        ending.begin()
-        assert status() == 503
-        ending.left_in_order()
-    # The sweeper's to name.
-    assert last_row(where, "persist") == "started"
-
-
-def test_what_ends_in_time_is_answered_as_ever(ending: StoppingServer, tmp_path: Path) -> None:
-    with streaming(ending.where, NEWEST_HANDSHAKE, "write_slowly", tmp_path / "go") as line:
-        ending.begin()
-        (tmp_path / "go").touch()
-        response = events_in(line.read_to_the_end().replace(b"\r\n", b"\n"))[-1]
-    assert json.loads(response["result"]["content"][0]["text"]) == {"found": "go"}
-    ending.left_in_order()
-
-
-@pytest.mark.parametrize("path", ["/api/mcp", "/api/mcp/oauth/token"])
-def test_a_body_that_does_not_come_does_not_hold_the_end(ending: StoppingServer, path: str) -> None:
-    line = Line(ending.where)
-    with closing(line.socket):
+    def send_half(self, path: str) -> Line:
+        """A request whose body the application waits for."""
+        line = Line(self.account("bodies"))
+        self.stack.enter_context(closing(line.socket))
         head = line.head.replace("/api/mcp", path)
         line.write(head, "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n", b"{")
-        line.read_until(b"100 Continue\r\n\r\n")  # the application waits for the body now
-        begun = time.monotonic()
-        ending.begin()
-        assert line.read_to_the_end().startswith(b"HTTP/1.1 408 ")
-        ending.left_in_order()
-    assert time.monotonic() - begun < BOUND
+        line.read_until(b"100 Continue\r\n\r\n")
+        return line
+
+    def listen(self, request_id: int) -> Open:
+        """A subscription."""
+        stream = Open(self.account("listening"), request_id=request_id)
+        self.stack.enter_context(closing(stream))
+        stream.receives("acknowledged")
+        return stream
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A server that was asked to stop: how it ended, and what its clients received."""
+
+    accounts: Mapping[str, Laboratory]
+    exit_code: int
+    log: str
+    seconds: float
+    streamed: Mapping[str, Any]
+    statuses: Mapping[str, int]
+    bodies: Mapping[str, bytes]
+    subscriptions: list[Open]
+    socket_codes: tuple[int | None, int | None]
+    is_socket_answered: bool
+
+    def row(self, name: str, tool: str) -> str:
+        return last_row(self.accounts[name], tool)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
+    folder = tmp_path_factory.mktemp("stopping")
+    with (
+        laboratory(folder) as where,
+        ThreadPoolExecutor(2) as pool,
+        ExitStack() as stack,
+    ):
+        yield stop(where, Waiting(where, folder, stack, pool))
+
+
+def stop(where: Laboratory, waiting: Waiting) -> Stopped:
+    """Ask the server to stop while everything is under way."""
+    streams = {
+        str(revision): waiting.stream(str(revision), revision, "write_slowly")
+        for revision in STREAMED
+    }
+    streams["in time"] = waiting.stream("in time", NEWEST_HANDSHAKE, "write_slowly")
+    waiting.stream("disobedient stream", NEWEST_HANDSHAKE, "persist")
+    calls = {
+        "in one piece": waiting.ask_for_json("in one piece", "write_slowly"),
+        "disobedient": waiting.ask_for_json("disobedient", "persist"),
+    }
+    halves = {path: waiting.send_half(path) for path in PATHS}
+    subscriptions = [waiting.listen(number) for number in range(3)]
+    account = waiting.account("sockets")
+    sockets = (opened(account.port, account.token) for _ in range(2))
+    idle, busy = (waiting.stack.enter_context(socket) for socket in sockets)
+    called = busy.call("persist", {"file": str(waiting.file("socket"))})
+    until(begun_mark(waiting.file("socket")).exists)
+
+    begun = time.monotonic()
+    where.server.process.send_signal(signal.SIGTERM)
+    waiting.file("in time").touch()
+    idle_code = idle.close_code()
+    waiting.file("socket").touch()
+    is_socket_answered = busy.receive()["id"] == called
+    codes = idle_code, busy.close_code()
+    bodies = {path: line.read_to_the_end() for path, line in halves.items()}
+    answered = {name: line.read_to_the_end() for name, line in streams.items()}
+    statuses = {name: call.result(BOUND).status for name, call in calls.items()}
+    exit_code = where.server.process.wait(BOUND)
+    seconds = time.monotonic() - begun
+
+    log = where.server.log.read_text()
+    events = {name: events_in(read.replace(b"\r\n", b"\n"))[-1] for name, read in answered.items()}
+    return Stopped(
+        waiting.accounts,
+        exit_code,
+        log,
+        seconds,
+        events,
+        statuses,
+        bodies,
+        subscriptions,
+        codes,
+        is_socket_answered,
+    )
+
+
+def test_it_ends_in_order_and_in_time(stopped: Stopped) -> None:
+    assert stopped.exit_code == 0
+    assert stopped.seconds < BOUND
+    for complaint in (
+        "Traceback",
+        "Exception in ASGI",
+        "Cancel ",
+        "timeout graceful shutdown exceeded",
+        '"level": "error"',
+    ):
+        assert complaint not in stopped.log, stopped.log
+
+
+@pytest.mark.parametrize("revision", STREAMED, ids=str)
+def test_a_call_that_streams_is_interrupted_with_a_message_and_recorded(
+    stopped: Stopped, revision: Revision
+) -> None:
+    response = stopped.streamed[str(revision)]
+    assert response["id"] == 9
+    assert response["error"]["message"].startswith("The server stopped before the call finished.")
+    assert stopped.row(str(revision), "write_slowly") == "interrupted interrupted"
+
+
+def test_a_call_that_is_answered_in_one_piece_is_interrupted_too(stopped: Stopped) -> None:
+    assert stopped.statuses["in one piece"] == 503
+    assert stopped.row("in one piece", "write_slowly") == "interrupted interrupted"
+
+
+def test_tools_that_do_not_obey_do_not_hold_the_end(stopped: Stopped) -> None:
+    assert stopped.statuses["disobedient"] == 503
+    # The sweeper's to name.
+    for name in ("disobedient", "disobedient stream"):
+        assert stopped.row(name, "persist") == "started"
+
+
+def test_what_ends_in_time_is_answered_as_ever(stopped: Stopped) -> None:
+    response = stopped.streamed["in time"]
+    assert json.loads(response["result"]["content"][0]["text"]) == {"found": "in time"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_body_that_does_not_come_does_not_hold_the_end(stopped: Stopped, path: str) -> None:
+    assert stopped.bodies[path].startswith(b"HTTP/1.1 408 ")
+
+
+def test_subscriptions_end_in_order(stopped: Stopped) -> None:
+    for stream in stopped.subscriptions:
+        stream.receives("acknowledged", "ended")
+        assert stream.is_over()
+
+
+def test_calls_of_websockets_are_answered_and_sockets_closed(stopped: Stopped) -> None:
+    assert stopped.is_socket_answered
+    assert stopped.socket_codes == (1001, 1001)

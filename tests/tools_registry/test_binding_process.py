@@ -1,7 +1,6 @@
 """Bindings of two organizations at the same moment, against the real server."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +8,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 
 pytestmark = pytest.mark.process
 
 THREADS, CALLS = 12, 400
 SAME = "same@example.com"
 TWO = f"""
-import itertools, json
+import json
 from tests.drivers import grants
-
-# The server has made people with the first numbers.
-grants._numbers = itertools.count(100)
 
 def described(grant):
     customer = grant.customer(email="{SAME}", name=grant.organization.name)
@@ -37,12 +33,6 @@ class Tenant:
     name: str
 
 
-@pytest.fixture(scope="module")
-def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("tenants")) as running_lab:
-        yield running_lab
-
-
 def call(client: httpx2.Client, url: str, tenant: Tenant, meta: dict[str, str]) -> Any:
     params = {"name": "whom", "arguments": {}, "_meta": meta}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -51,9 +41,9 @@ def call(client: httpx2.Client, url: str, tenant: Tenant, meta: dict[str, str]) 
     return reply.json()
 
 
-def test_l08_calls_of_two_organizations_at_once_stay_apart(lab_server: Laboratory) -> None:
-    first, second = (Tenant(**reported) for reported in json.loads(lab_server.evaluate(TWO)))
-    url = lab_server.server.mcp_url
+def test_l08_calls_of_two_organizations_at_once_stay_apart(laboratory: Laboratory) -> None:
+    first, second = (Tenant(**reported) for reported in json.loads(laboratory.evaluate(TWO)))
+    url = laboratory.server.mcp_url
 
     def one(client: httpx2.Client, turn: int) -> None:
         mine, theirs = (first, second) if turn % 2 else (second, first)

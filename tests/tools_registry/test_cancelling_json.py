@@ -5,13 +5,14 @@ import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_protocol.revisions import HANDSHAKE, Revision
-from tests.drivers.fixture_server import Laboratory, laboratory, second_server
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, over_http
 from tests.tools_registry.test_asgi_process import Line, last_row, until
@@ -26,15 +27,14 @@ SHOWN = 10 * WATCHES_AFTER
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("cancelling")) as started:
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    return laboratory.with_account()
 
 
 @pytest.fixture(scope="module")
-def other(running: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with second_server(running, tmp_path_factory.mktemp("second")) as started:
-        yield started
+def other(running: Laboratory, second_laboratory: Laboratory) -> Laboratory:
+    """Another process with the same account."""
+    return replace(second_laboratory, account=running.account)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from mcp_protocol.revisions import Revision
 from tests.drivers.elicitation_client import EVERYTHING, accept, in_session
-from tests.drivers.fixture_server import Laboratory, laboratory, second_server
+from tests.drivers.fixture_server import Laboratory, second_server
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, Reply, over_http
 from tools_registry.endpoint.streams.conversation import CHECK_SECONDS
@@ -23,24 +23,23 @@ pytestmark = pytest.mark.process
 NEWEST, MODERN = Revision.V2025_11_25, Revision.V2026_07_28
 # Less than a process waits before it looks by itself: what comes in time came by a notice.
 PROMPT = CHECK_SECONDS / 2
+SECONDS = 20
 OUTCOMES = """
 from audit.models import ActionExecution
-rows = ActionExecution.objects.filter(tool={tool!r}).order_by("id")
-print(" ".join(rows.values_list("outcome", flat=True)))
+rows = ActionExecution.objects.filter(organization_id={organization!r}, tool={tool!r})
+print(" ".join(rows.order_by("id").values_list("outcome", flat=True)))
 """
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("asking")) as started:
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    return laboratory.with_account()
 
 
 @pytest.fixture(scope="module")
-def other(running: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    """Another server process on the same database."""
-    with second_server(running, tmp_path_factory.mktemp("second")) as started:
-        yield started
+def other(running: Laboratory, second_laboratory: Laboratory) -> Laboratory:
+    """Another server process on the same database, with the same account."""
+    return replace(second_laboratory, account=running.account)
 
 
 @pytest.fixture
@@ -85,7 +84,8 @@ def answer(client: McpClient, request: Any, result: Any) -> Reply:
 
 
 def outcomes(where: Laboratory, tool: str) -> list[str]:
-    return where.evaluate(OUTCOMES.format(tool=tool)).split()
+    code = OUTCOMES.format(organization=where.account.organization, tool=tool)
+    return where.evaluate(code).split()
 
 
 def test_a_question_of_one_process_is_answered_at_another(
@@ -115,7 +115,7 @@ def test_a_client_that_hangs_up_while_it_is_asked_leaves_a_finished_row(
     with calling(running, client, "publish") as events:
         next(events)
     expected = ["input_required", "cancelled"]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SECONDS
     while outcomes(running, "publish")[-2:] != expected:
         assert time.monotonic() < deadline, "it did not happen"
 
@@ -154,34 +154,50 @@ def test_a_call_that_is_cancelled_while_it_asks_asks_no_more(
     assert outcomes(running, "two_rounds") == ["input_required", "cancelled"]
 
 
-def test_rounds_of_the_newest_revision_go_to_any_process_and_outlive_them(
-    running: Laboratory, tmp_path: Path
-) -> None:
+@dataclass(frozen=True)
+class Stopped:
+    """A server process that has ended, and what it had asked its clients before."""
+
+    account: Laboratory
+    params: dict[str, Any]
+    first: Any
+    session: McpClient
+    request: Any
+    response: Any
+
+
+@pytest.fixture(scope="module")
+def stopped(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    """It stops while one client is between two rounds, and another waits for its person."""
+    own = laboratory.with_account()
     key = "io.modelcontextprotocol/clientCapabilities"
     params = {"name": "publish", "arguments": {}, "_meta": {key: EVERYTHING}}
-
-    def at(where: Laboratory) -> McpClient:
-        return McpClient(running.token, MODERN, over_http(where.server.mcp_url))
-
-    with second_server(running, tmp_path) as short_lived:
-        first = at(short_lived).request("tools/call", params).result
-    given = {"inputResponses": {"sure": accept(sure=True)}, "requestState": first["requestState"]}
-    last = at(running).request("tools/call", {**params, **given})
-    assert last.facts == {"published": "", "sure": True}
-    assert at(running).request("tools/call", {**params, **given}).code == -32602
-
-
-def test_a_server_that_stops_while_it_waits_for_a_person_says_so(
-    running: Laboratory, tmp_path: Path
-) -> None:
-    with second_server(running, tmp_path) as stopping:
-        client = McpClient(running.token, transport=over_http(stopping.server.mcp_url))
-        client = in_session(client, NEWEST)
-        with calling(stopping, client, "greet") as events:
+    with second_server(own, tmp_path_factory.mktemp("stopping")) as stopping:
+        transport = over_http(stopping.server.mcp_url)
+        first = McpClient(own.token, MODERN, transport).request("tools/call", params).result
+        session = in_session(McpClient(own.token, transport=transport), NEWEST)
+        with calling(stopping, session, "greet") as events:
             request = next(events)
             stopping.server.process.terminate()
             response = next(events)
-    assert "Try again." in response["result"]["content"][0]["text"]
-    elsewhere = client.through(over_http(running.server.mcp_url))
-    assert answer(elsewhere, request, accept(name="Ada")).status == 202
-    assert outcomes(running, "greet")[-2:] == ["input_required", "tool_error"]
+        stopping.server.process.wait(SECONDS)
+    return Stopped(own, params, first, session, request, response)
+
+
+def test_rounds_of_the_newest_revision_go_to_any_process_and_outlive_them(
+    stopped: Stopped,
+) -> None:
+    url = stopped.account.server.mcp_url
+    client = McpClient(stopped.account.token, MODERN, over_http(url))
+    state = stopped.first["requestState"]
+    given = {"inputResponses": {"sure": accept(sure=True)}, "requestState": state}
+    last = client.request("tools/call", {**stopped.params, **given})
+    assert last.facts == {"published": "", "sure": True}
+    assert client.request("tools/call", {**stopped.params, **given}).code == -32602
+
+
+def test_a_server_that_stops_while_it_waits_for_a_person_says_so(stopped: Stopped) -> None:
+    assert "Try again." in stopped.response["result"]["content"][0]["text"]
+    elsewhere = stopped.session.through(over_http(stopped.account.server.mcp_url))
+    assert answer(elsewhere, stopped.request, accept(name="Ada")).status == 202
+    assert outcomes(stopped.account, "greet") == ["input_required", "tool_error"]

@@ -31,7 +31,7 @@ ENOUGH = 5 + 5 + 5
 CONNECT = """
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace.models import Organization
-place = Organization.objects.get()
+place = Organization.objects.get(pk={organization!r})
 IntegrationMode.objects.create(organization=place, integration="crm", connection="connected")
 for action in ("find_contact", "create_deal"):
     ActionToggle.objects.create(
@@ -109,7 +109,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
     """A server with one thread, so that every call meets the same connection."""
     folder: Path = tmp_path_factory.mktemp("prepared")
     with laboratory(folder, {"HALO_CORE_THREADS": "1"}) as started:
-        started.evaluate(CONNECT)
+        started.evaluate(CONNECT.format(organization=started.account.organization))
         yield started
 
 
@@ -164,9 +164,9 @@ def forget_plans(running: Laboratory) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(widen, id="column"),
-        pytest.param(retype, id="type"),
-        pytest.param(forget_plans, id="plans"),
+        pytest.param(widen, id="column", marks=pytest.mark.daily),
+        pytest.param(retype, id="type", marks=pytest.mark.daily),
+        pytest.param(forget_plans, id="plans", marks=pytest.mark.daily),
         pytest.param(end_connections, id="connection"),
     ],
 )

@@ -1,14 +1,16 @@
 """Group T05 and V07 over HTTP: four web processes share one limit."""
 
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx2
 import pytest
 from django.conf import settings
 
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.accounts import open_account
+from tests.drivers.server import Server
+from tests.tools_registry.test_calls_at_once import CAP, THREADS, codes_at_once
 
 pytestmark = [
     pytest.mark.process,
@@ -27,14 +29,24 @@ CALL = {
 }
 
 
-def status_of_a_call(running: Laboratory) -> int:
-    """Over a connection of its own, so that any of the processes may take it."""
-    headers = {"Authorization": f"Bearer {running.token}", "Accept": "application/json"}
-    return httpx2.post(running.server.mcp_url, json=CALL, headers=headers, timeout=60).status_code
+def test_t05_v07_exactly_120_calls_pass_through_four_web_processes(
+    four_processes: Server,
+) -> None:
+    token = open_account(four_processes.env).token
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
 
+    def call(_number: int) -> int:
+        """Over a connection of its own, so that any of the processes may take it."""
+        url = four_processes.mcp_url
+        return httpx2.post(url, json=CALL, headers=headers, timeout=60).status_code
 
-def test_t05_v07_exactly_120_calls_pass_through_four_web_processes(tmp_path: Path) -> None:
-    given = {"HALO_PROCESSES": "4", "HALO_RATE_TOOLS_CALL": "120/h"}
-    with laboratory(tmp_path, given) as running, ThreadPoolExecutor(AT_ONCE) as pool:
-        statuses = Counter(pool.map(status_of_a_call, [running] * TRIES))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        statuses = Counter(pool.map(call, range(TRIES)))
     assert statuses == {200: 120, 429: TRIES - 120}
+
+
+@pytest.mark.skipif(not os.environ.get("REDIS_URL"), reason="one process needs no shared counter")
+@pytest.mark.parametrize("processes", [pytest.param(4, id="T05")])
+def test_four_processes_count_together(processes: int, four_processes: Server) -> None:
+    assert four_processes.env["HALO_PROCESSES"] == str(processes)
+    assert codes_at_once(four_processes) == {0: CAP, -32002: THREADS}

@@ -6,7 +6,7 @@ switch is written by another process, without any notification of this server.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, over_http
 from tests.drivers.server import DATABASE
 
@@ -25,7 +25,7 @@ TOOL = "crm.find_contact"
 CAST = """
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace.models import FeatureFlag, Organization
-place = Organization.objects.get()
+place = Organization.objects.get(pk={organization!r})
 IntegrationMode.objects.create(organization=place, integration="crm", connection="connected")
 ActionToggle.objects.create(
     agent=place.agents.get(), integration="crm", action="find_contact", enabled=True
@@ -37,10 +37,10 @@ Seen: TypeAlias = tuple[int, str]
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("remembered")) as started:
-        started.evaluate(CAST)
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    own = laboratory.with_account()
+    own.evaluate(CAST.format(organization=own.account.organization))
+    return own
 
 
 @pytest.fixture(params=WIRES, ids=str)
@@ -49,8 +49,39 @@ def client(request: pytest.FixtureRequest, running: Laboratory) -> McpClient:
     return McpClient(running.token, request.param, transport=transport)
 
 
-def elsewhere(running: Laboratory, command: str) -> None:
-    """One statement, committed through a connection that this process alone has."""
+# Which rows of a table belong to an account.
+OWN = {
+    "oauth_accesstoken": "authorization_id = {authorization}",
+    "oauth_authorization": "id = {authorization}",
+    "oauth_client": "client_id = '{client_id}'",
+    "tools_registry_actiontoggle": (
+        "agent_id IN (SELECT id FROM workspace_agent WHERE organization_id = {organization})"
+    ),
+    "tools_registry_integrationmode": "organization_id = {organization}",
+    "workspace_featureflag": "organization_id = {organization}",
+    "workspace_organization": "id = {organization}",
+    "workspace_user": "email = '{email}'",
+}
+
+
+def elsewhere(running: Laboratory, table: str, change: str) -> None:
+    """Change the account's rows through a connection that this process alone has."""
+    rows = OWN[table].format(
+        authorization=stored(running.account.authorization),
+        organization=stored(running.account.organization),
+        client_id=running.account.client_id,
+        email=running.account.email,
+    )
+    commit(running, f"UPDATE {table} SET {change} WHERE {rows}")  # noqa: S608  our own names
+
+
+def stored(identifier: str) -> str:
+    """An id as the database writes it: SQLite has no type for it."""
+    text = identifier if os.environ.get("DATABASE_URL") else identifier.replace("-", "")
+    return f"'{text}'"
+
+
+def commit(running: Laboratory, command: str) -> None:
     if os.environ.get("DATABASE_URL"):
         with closing(psycopg.connect(running.env["DATABASE_URL"], autocommit=True)) as other:
             other.execute(command.encode())
@@ -81,8 +112,9 @@ def listed(client: McpClient) -> Seen:
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """A statement, the one that undoes it, and what a call and a list say in between."""
+    """A change of a table, the one that undoes it, and what a call and a list say in between."""
 
+    table: str
     off: str
     on: str
     call: Seen
@@ -90,8 +122,7 @@ class Withdrawal:
 
 
 def switched(table: str, column: str, off: str, on: str, *seen: Seen) -> Withdrawal:
-    update = f"UPDATE {table} SET {column} = "  # noqa: S608  our own names
-    return Withdrawal(update + off, update + on, *seen)
+    return Withdrawal(table, f"{column} = {off}", f"{column} = {on}", *seen)
 
 
 GONE, HIDDEN = (401, "-32001"), (200, "hidden")
@@ -153,11 +184,11 @@ def test_the_very_next_request_knows_and_the_one_after_it_is_undone_as_well(
     # Each as the very next: first a call, then a list.
     for ask, expected in ways:
         assert ask(client) == (200, "")
-        elsewhere(running, one.off)
+        elsewhere(running, one.table, one.off)
         try:
             assert ask(client) == expected
         finally:
-            elsewhere(running, one.on)
+            elsewhere(running, one.table, one.on)
         assert ask(client) == (200, "")
 
 
@@ -166,16 +197,15 @@ def test_a_cap_holds_from_the_very_next_call(
     running: Laboratory, client: McpClient, table: str
 ) -> None:
     assert [call(client) for _ in range(3)] == [(200, "")] * 3
-    cap = f"UPDATE {table} SET calls_per_minute = "  # noqa: S608  our own names
     # A cap of its own for each revision: what was counted under another one stays there.
     most = 1 + WIRES.index(client.revision)
-    elsewhere(running, f"{cap} {most}")
+    elsewhere(running, table, f"calls_per_minute = {most}")
     try:
         message = [call(client) for _ in range(most + 1)]
         assert message == [(200, "")] * most + [(429, "rate_limited")]
         assert listed(client) == (200, "")
-        elsewhere(running, f"{cap} 1000")
+        elsewhere(running, table, "calls_per_minute = 1000")
         assert call(client) == (200, "")
     finally:
-        elsewhere(running, f"{cap} NULL")
+        elsewhere(running, table, "calls_per_minute = NULL")
     assert call(client) == (200, "")

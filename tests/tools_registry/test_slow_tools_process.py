@@ -1,13 +1,12 @@
 """Slow tools that are answered in one piece, on the server as `./run` has it: one process."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, over_http
 from tests.tools_registry.test_asgi_process import until
@@ -19,9 +18,8 @@ CORE_THREADS = 4  # the default
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("slow")) as started:
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    return laboratory.with_account()
 
 
 @pytest.mark.parametrize("calls", [1, CORE_THREADS, 2 * CORE_THREADS])

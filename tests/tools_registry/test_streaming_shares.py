@@ -8,7 +8,7 @@ import pytest
 
 from mcp_protocol.revisions import Revision
 from tests.drivers.elicitation_client import accept, in_session
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, over_http
 from tests.tools_registry.test_asgi_process import Line, call_of, last_row
 from tests.tools_registry.test_elicitation_process import answer, calling
@@ -18,18 +18,11 @@ pytestmark = pytest.mark.process
 
 NEWEST = Revision.V2025_11_25
 SHARE = 4  # a quarter of the threads that there are by default
-ANOTHER_TENANT = """
-from itertools import count
-from tests.drivers import grants
-grants._numbers = count(100)
-print(grants.granted("actions:*").token())
-"""
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("shares")) as started:
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    return laboratory.with_account()
 
 
 @pytest.fixture
@@ -90,7 +83,7 @@ def test_a_question_is_asked_while_all_places_are_taken_and_goes_on_once_one_is_
 
 @pytest.mark.usefixtures("busy")
 def test_another_tenant_is_not_held_up(running: Laboratory) -> None:
-    client = client_of(running, running.evaluate(ANOTHER_TENANT).strip())
+    client = client_of(running, running.with_account().token)
     with calling(running, client, "greet") as events:
         answer(client, next(events), accept(name="Bob"))
         assert "Hello, Bob" in next(events)["result"]["content"][0]["text"]

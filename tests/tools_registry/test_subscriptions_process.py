@@ -2,29 +2,33 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from foundation.admin_urls import page_url
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers import fixture_server
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, events_in
 from tests.drivers.person import form_with
-from tests.drivers.server import EMAIL, PASSWORD, Server, free_port, started
+from tests.drivers.server import PASSWORD
 from tests.drivers.subscription_client import judged, request_of
+from tests.drivers.websocket_client import opened
+from tests.tools_registry.test_websocket_process import mint
 
 pytestmark = pytest.mark.process
 
 TIMEOUT = 20
-CAST = f"""
-from django.contrib.auth import get_user_model
+PUSH = """
+from tools_registry.endpoint.websocket import pushing
+pushing.push({authorization!r}, {{"jsonrpc": "2.0", "method": "notifications/x", "params": {{}}}})
+"""
+CAST = """
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace.models import Organization
-get_user_model().objects.create_superuser({EMAIL!r}, {PASSWORD!r})
-organization = Organization.objects.get()
+organization = Organization.objects.get(pk={organization!r})
 IntegrationMode.objects.create(
     organization=organization, integration="crm", connection="connected"
 )
@@ -63,23 +67,13 @@ class Open:
         self._client.close()
 
 
-@contextmanager
-def second_process(running: Laboratory, folder: Path) -> Iterator[Server]:
-    """Another web process on the same database, without the fixture tools."""
-    port = free_port()
-    words = ("-m", "uvicorn", "halo_mcp.asgi:application", "--port", str(port), "--no-access-log")
-    env = {**running.env, "PORT": str(port)}
-    with started(f"http://127.0.0.1:{port}", folder / "second.log", env, *words) as server:
-        yield server
-
-
 class Admin:
     """An admin's browser."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, email: str) -> None:
         self._browser = httpx2.Client(base_url=url, timeout=TIMEOUT, follow_redirects=True)
         self.close = self._browser.close
-        self._post("/signin", "login", {"login": EMAIL, "password": PASSWORD})
+        self._post("/signin", "login", {"login": email, "password": PASSWORD})
 
     def switch(self, cast: str, **fields: str) -> None:
         """Save the page of the action's switch."""
@@ -97,39 +91,53 @@ class Admin:
         return answer
 
 
-@pytest.fixture(params=["redis", "none"], ids=["redis", "own-carrier"])
-def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notices through Redis, and as they go without it: PostgreSQL's own, or a file."""
-    if request.param == "none":
-        monkeypatch.delenv("REDIS_URL", raising=False)
-    elif not os.environ.get("REDIS_URL"):
-        pytest.skip("no REDIS_URL to test against")
+def publish(running: Laboratory, second: Laboratory) -> None:
+    """Turn a switch twice in the admin of one process while a client listens to the other."""
+    account = running.account
+    cast = running.evaluate(CAST.format(organization=account.organization))
+    with closing(Open(running)) as stream:
+        stream.receives("acknowledged")
+        with closing(Admin(second.server.url, account.email)) as admin:
+            admin.switch(cast, enabled="on")
+            stream.receives("acknowledged", "list_changed")
+            admin.switch(cast)
+            stream.receives("acknowledged", "list_changed", "list_changed")
 
 
-@pytest.mark.usefixtures("carrier")
-def test_a_switch_turned_in_the_admin_of_one_process_is_published_to_another(
-    tmp_path: Path,
+@pytest.mark.skipif(not os.environ.get("REDIS_URL"), reason="no REDIS_URL to test against")
+def test_a_switch_turned_in_the_admin_of_one_process_is_published_through_redis(
+    laboratory: Laboratory, second_laboratory: Laboratory
 ) -> None:
-    with laboratory(tmp_path) as running, second_process(running, tmp_path) as second:
-        cast = running.evaluate(CAST)
-        with closing(Open(running)) as stream:
-            stream.receives("acknowledged")
-            with closing(Admin(second.url)) as admin:
-                admin.switch(cast, enabled="on")
-                stream.receives("acknowledged", "list_changed")
-                admin.switch(cast)
-                stream.receives("acknowledged", "list_changed", "list_changed")
+    publish(laboratory.with_account(), second_laboratory)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_server_that_is_asked_to_stop_ends_its_streams_in_order(
-    tmp_path: Path, ending: signal.Signals
+def test_a_message_is_pushed_to_the_sockets_of_its_credential_in_every_process(
+    laboratory: Laboratory, second_laboratory: Laboratory
 ) -> None:
-    with laboratory(tmp_path) as running, ExitStack() as streams:
+    running, second = laboratory.with_account(), second_laboratory
+    ((token, authorization),) = mint(running, 1).items()
+    with (
+        opened(running.port, token) as here,
+        opened(second.port, token) as there,
+        opened(running.port, running.token) as other,
+    ):
+        running.evaluate(PUSH.format(authorization=authorization))
+        assert here.receive()["method"] == there.receive()["method"] == "notifications/x"
+        # One that reconnects gets it too, and none of them twice.
+        with opened(running.port, token) as late:
+            assert late.receive()["method"] == "notifications/x"
+        for client in (here, there, other):
+            assert client.request("ping")["result"] == {}
+
+
+# SIGTERM: tests/tools_registry/test_asgi_shutdown.py.
+@pytest.mark.daily
+def test_a_server_that_is_interrupted_ends_its_streams_in_order(tmp_path: Path) -> None:
+    with fixture_server.laboratory(tmp_path) as running, ExitStack() as streams:
         opened = [streams.enter_context(closing(Open(running, request_id=n))) for n in range(3)]
         for stream in opened:
             stream.receives("acknowledged")
-        running.server.process.send_signal(ending)
+        running.server.process.send_signal(signal.SIGINT)
         for stream in opened:
             stream.receives("acknowledged", "ended")
             assert stream.is_over()

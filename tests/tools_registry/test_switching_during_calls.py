@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,32 +9,38 @@ import httpx2
 import pytest
 
 from tests.drivers import switches_page
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.person import Person, form_with
-from tests.drivers.server import EMAIL, PASSWORD
+from tests.drivers.servers import WIDE_THREADS
+from tests.tools_registry.test_calls_at_once import call
 
 pytestmark = pytest.mark.process
 
-# In flight, and of those at work: each holds a connection to the database, and PostgreSQL has 100.
-CALLS, AT_WORK, TIMEOUT = 100, 30, 40
+# In flight, and of those at work.
+CALLS, AT_WORK, TIMEOUT = 100, WIDE_THREADS, 40
 TOOL = "counter.stand_by"
-CAST = f"""
+CONNECT = """
+from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
+from workspace.models import Organization
+place = Organization.objects.get(pk={organization!r})
+IntegrationMode.objects.create(organization=place, integration="crm", actions_on=True,
+                               connection=ConnectionState.CONNECTED)
+ActionToggle.objects.create(agent=place.agents.get(), integration="crm", action="find_contact",
+                            enabled=True)
+"""
+SWITCH_OFF = """
+from tools_registry.models import IntegrationMode
+IntegrationMode.objects.filter(organization={organization!r}).update(actions_on=False)
+"""
+CAST = """
 from tools_registry.models import ActionToggle, IntegrationMode
-from workspace.models import Organization, User
-User.objects.create_superuser({EMAIL!r}, {PASSWORD!r})
-place = Organization.objects.get()
+from workspace.models import Organization
+place = Organization.objects.get(pk={organization!r})
 IntegrationMode.objects.create(organization=place, integration="counter", connection="connected")
 ActionToggle.objects.create(
     agent=place.agents.get(), integration="counter", action="stand_by", enabled=True
 )
-print(place.pk)
 """
-
-
-@pytest.fixture
-def lab_server(tmp_path: Path) -> Iterator[Laboratory]:
-    with laboratory(tmp_path, {"HALO_CORE_THREADS": str(AT_WORK)}) as running_lab:
-        yield running_lab
 
 
 class Calls:
@@ -69,9 +74,9 @@ class Calls:
             (self.folder / str(number)).touch()
 
 
-def turn_off(running: Laboratory, organization_id: str) -> None:
-    url = running.server.url + switches_page.path_of(organization_id)
-    person = Person()
+def turn_off(running: Laboratory) -> None:
+    url = running.server.url + switches_page.path_of(running.account.organization)
+    person = Person(email=running.account.email)
     with person.browser as browser:
         person._sign_in(f"{running.server.url}/signin")
         form = dict(form_with(browser.get(url).text, "switch").fields)
@@ -80,16 +85,17 @@ def turn_off(running: Laboratory, organization_id: str) -> None:
 
 
 def test_v05_calls_sent_after_a_switch_was_turned_are_refused_and_running_ones_finish(
-    lab_server: Laboratory, tmp_path: Path
+    wide_laboratory: Laboratory, tmp_path: Path
 ) -> None:
     folder = tmp_path / "awaited"
     folder.mkdir()
-    calls = Calls(lab_server, folder)
-    organization_id = lab_server.evaluate(CAST).strip()
+    own = wide_laboratory.with_account()
+    own.evaluate(CAST.format(organization=own.account.organization))
+    calls = Calls(own, folder)
     with ThreadPoolExecutor(2 * CALLS) as pool:
         flying = [pool.submit(calls.make, number) for number in range(CALLS)]
         calls.wait_for(AT_WORK)
-        turn_off(lab_server, organization_id)
+        turn_off(own)
         late = [pool.submit(calls.make, number) for number in range(CALLS, 2 * CALLS)]
         calls.let_go()
         reported = [each.result() for each in flying]
@@ -98,3 +104,26 @@ def test_v05_calls_sent_after_a_switch_was_turned_are_refused_and_running_ones_f
     assert {reported[number] for number in calls.begun} == {""}
     assert [each for each in late_answers if "agent_disabled" not in each] == []
     assert calls.begun <= set(range(CALLS))
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("calls", [pytest.param(100, id="V05")])
+def test_no_call_that_begins_after_a_switch_was_turned_off_succeeds(
+    calls: int, wide_laboratory: Laboratory
+) -> None:
+    own = wide_laboratory.with_account()
+    own.evaluate(CONNECT.format(organization=own.account.organization))
+
+    def timed(_turn: int) -> tuple[float, int]:
+        begun = time.monotonic()
+        return begun, call(own.server.mcp_url, own.token, "crm.find_contact")
+
+    with ThreadPoolExecutor(8) as pool:
+        before = list(pool.map(timed, range(20)))
+        running_calls = pool.map(timed, range(calls))
+        own.evaluate(SWITCH_OFF.format(organization=own.account.organization))
+        off = time.monotonic()
+        reported = [*before, *running_calls, *pool.map(timed, range(calls))]
+    assert {code for _, code in before} == {0}
+    assert {code for begun, code in reported if begun > off} == {-32002}
+    assert {code for _, code in reported} == {0, -32002}

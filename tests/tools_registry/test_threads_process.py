@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import McpClient, over_http
 from tests.tools_registry.test_asgi_process import Line, last_row, until
@@ -28,21 +28,30 @@ AT_ONCE, CLIENTS = 240, 24
 COUNT = """
 from collections import Counter
 from audit.models import ActionExecution
-counts = Counter(ActionExecution.objects.values_list("tool", "outcome"))
+rows = ActionExecution.objects.filter(organization_id={organization!r})
+counts = Counter(rows.values_list("tool", "outcome"))
 print(sorted([*key, count] for key, count in counts.items()))
 """
 REVOKE = """
 from oauth.models import Authorization
 from django.utils import timezone
-print(Authorization.objects.update(revoked_at=timezone.now()))
+rows = Authorization.objects.filter(pk={authorization!r})
+print(rows.update(revoked_at=timezone.now()))
+"""
+
+
+# How often it was refused to look a stranger up.
+REFUSED = """
+from audit.models import SecurityEvent
+print(sum(SecurityEvent.objects.values_list("count", flat=True)))
 """
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with laboratory(tmp_path_factory.mktemp("threads")) as started:
-        started.evaluate(CONNECT)
-        yield started
+def running(laboratory: Laboratory) -> Laboratory:
+    own = laboratory.with_account()
+    own.evaluate(CONNECT.format(organization=own.account.organization))
+    return own
 
 
 @pytest.fixture
@@ -91,13 +100,13 @@ def test_a_call_whose_client_left_before_a_thread_was_free_does_nothing(
 
 
 def test_a_token_that_was_revoked_before_a_thread_was_free_is_refused(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    laboratory: Laboratory, tmp_path: Path
 ) -> None:
-    late = tmp_path / "late"
-    with laboratory(tmp_path_factory.mktemp("late")) as short, ExitStack() as stack:
+    late, short = tmp_path / "late", laboratory.with_account()
+    with ExitStack() as stack:
         with slow_calls(short, tmp_path, MAX_THREADS):
             line = stack.enter_context(called(short, late))
-            assert int(short.evaluate(REVOKE)) == 1
+            revoke(short)
         assert b" 401 " in line.read_until(b"}}")
     assert not begun_mark(late).exists()
 
@@ -128,9 +137,15 @@ def test_many_calls_at_once_have_their_own_answers_and_their_own_records(
     }
 
 
+def revoke(running: Laboratory) -> None:
+    code = REVOKE.format(authorization=running.account.authorization)
+    assert int(running.evaluate(code)) == 1
+
+
 def recorded(running: Laboratory) -> dict[tuple[str, str], int]:
     """How many rows there are of each tool with each outcome."""
-    reported = eval(running.evaluate(COUNT))  # noqa: S307  our own process wrote it
+    code = COUNT.format(organization=running.account.organization)
+    reported = eval(running.evaluate(code))  # noqa: S307  our own process wrote it
     return {(tool, outcome): count for tool, outcome, count in reported}
 
 
@@ -141,17 +156,14 @@ def test_a_body_of_any_size_that_is_taken_is_answered(size: int, client: McpClie
 
 def test_a_stranger_is_refused_and_counted(running: Laboratory) -> None:
     stranger = McpClient("halo_at_unknown", transport=over_http(running.server.mcp_url))
+    before = int(running.evaluate(REFUSED))
     assert {stranger.call("echo", {"value": 1}).status for _ in range(5)} == {401}
-    reported = running.evaluate(
-        "from audit.models import SecurityEvent\n"
-        "print(sum(SecurityEvent.objects.values_list('count', flat=True)))"
-    )
-    assert int(reported) >= 5
+    assert int(running.evaluate(REFUSED)) >= before + 5
 
 
-def test_who_is_revoked_is_refused_with_the_next_call(tmp_path: Path) -> None:
-    with laboratory(tmp_path) as short:
-        client = McpClient(short.token, transport=over_http(short.server.mcp_url))
-        assert client.call("echo", {"value": 1}).facts == 1
-        assert int(short.evaluate(REVOKE)) == 1
-        assert client.call("echo", {"value": 1}).status == 401
+def test_who_is_revoked_is_refused_with_the_next_call(laboratory: Laboratory) -> None:
+    short = laboratory.with_account()
+    client = McpClient(short.token, transport=over_http(short.server.mcp_url))
+    assert client.call("echo", {"value": 1}).facts == 1
+    revoke(short)
+    assert client.call("echo", {"value": 1}).status == 401

@@ -1,19 +1,20 @@
 """A vendor that says nothing, seen by everybody else at the same real server process."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from mcp_protocol.revisions import Revision
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Answer, Site
-from tests.drivers.fixture_server import Laboratory, laboratory
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.servers import vendor_port
 
 pytestmark = pytest.mark.process
 
@@ -22,35 +23,37 @@ SHARE = 4  # a quarter of HALO_VENDOR_CALLS
 # By who it is; to the lucky one the vendor answers.
 KEYS = ("unlucky", "unlucky-too", "lucky")
 PREPARE = """
-from itertools import count
+import json
 from tests.drivers import grants
 from tools_registry.models import IntegrationMode
 from tools_registry.vendors import credentials
-
-grants._numbers = count(100)
 
 def connected(key):
     grant = grants.granted("actions:*")
     grant.connect("patient", enabled=("ask",))
     credentials.store(IntegrationMode.objects.get(organization=grant.organization), key)
-    return grant.token()
+    return {{"token": grant.token(), "organization": str(grant.organization.pk)}}
 
-print(*map(connected, {keys!r}))
+print(json.dumps(list(map(connected, {keys!r}))))
 """
 LAST_ROWS = """
 from audit.models import ActionExecution
 rows = ActionExecution.objects.filter(tool="patient.ask", outcome="integration_error")
-rows = rows.filter(user_email="person100@example.com")
-print(sorted({(row.reason, row.detail) for row in rows}), rows.count())
+rows = rows.filter(organization_id={organization!r})
+print(sorted({{(row.reason, row.detail) for row in rows}}), rows.count())
 """
 CROWDED = "Too many integration calls are in progress. Try again in a moment."
 
 
 @dataclass
 class Town:
-    """Three organizations at one server; the vendor drips for two of them until `over`."""
+    """Three organizations at one server; the vendor drips for two of them until `over`.
+
+    `organization` is the id of the first one.
+    """
 
     running: Laboratory
+    organization: str
     vendor: Site
     unlucky: McpClient
     unlucky_too: McpClient
@@ -69,14 +72,13 @@ def saying_little(over: threading.Event) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    folder: Path = tmp_path_factory.mktemp("town")
-    with site.serving(Site()) as vendor:
+def town(laboratory: Laboratory) -> Iterator[Town]:
+    with site.serving(Site(port=vendor_port(laboratory.env, "patient"))) as vendor:
         vendor.usual = saying_little(vendor.over)
-        with laboratory(folder, {"HALO_VENDOR_URLS": f"patient={vendor.url}"}) as running:
-            tokens = running.evaluate(PREPARE.format(keys=KEYS)).split()
-            to_it = over_http(running.server.mcp_url)
-            yield Town(running, vendor, *(McpClient(token, transport=to_it) for token in tokens))
+        connected = json.loads(laboratory.evaluate(PREPARE.format(keys=KEYS)))
+        to_it = over_http(laboratory.server.mcp_url)
+        clients = (McpClient(one["token"], transport=to_it) for one in connected)
+        yield Town(laboratory, connected[0]["organization"], vendor, *clients)
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +103,8 @@ def test_an_organization_whose_vendor_is_silent_harms_nobody(town: Town) -> None
         town.vendor.over.set()
         answered = [call.result() for call in waiting]
     assert [reply.facts for reply in answered if "result" in reply.json] == [{}] * SHARE
-    assert town.running.evaluate(LAST_ROWS).strip() == f"{[('integration', CROWDED)]} {12 - SHARE}"
+    refusals = town.running.evaluate(LAST_ROWS.format(organization=town.organization))
+    assert refusals.strip() == f"{[('integration', CROWDED)]} {12 - SHARE}"
 
 
 def until(true: Callable[[], bool]) -> None:

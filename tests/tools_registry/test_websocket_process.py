@@ -1,8 +1,6 @@
 """MCP over WebSocket, with a real server process and a real client."""
 
 import json
-import signal
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,8 +8,9 @@ import pytest
 from websockets.sync.client import connect
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.fixture_server import Laboratory, laboratory, second_server
+from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
+from tests.drivers.servers import SOCKETS_PER_CREDENTIAL
 from tests.drivers.websocket_client import PROJECT, WebSocketClient, address, opened, refusal
 from tests.tools_registry.test_asgi_process import until
 
@@ -26,8 +25,8 @@ from oauth import scopes
 from oauth.grants import tokens
 from oauth.models import Authorization
 minted = []
-for _ in range(30):
-    grant = Authorization.objects.earliest("pk")
+for _ in range({count}):
+    grant = Authorization.objects.get(pk={authorization!r})
     grant.pk = ids.uuid7()
     grant.save(force_insert=True)
     minted.append((tokens.issue(grant, scopes.parse(grant.scope)).access, str(grant.pk)))
@@ -38,15 +37,13 @@ from uuid import UUID
 from oauth.grants import authorizations
 print(authorizations.revoke(UUID({authorization!r}), reason="test"))
 """
-PUSH = """
-from tools_registry.endpoint.websocket import pushing
-pushing.push({authorization!r}, {{"jsonrpc": "2.0", "method": "notifications/x", "params": {{}}}})
-"""
 PROJECT_AND_TOKEN = """
 from oauth import mcp_tokens
 from tests.drivers import project_rows
 from workspace.models import Membership
-member = Membership.objects.select_related("user", "organization").earliest("pk")
+member = Membership.objects.select_related("user", "organization").get(
+    organization={organization!r}
+)
 user, organization = member.user, member.organization
 made = project_rows.project(organization, user)
 token = mcp_tokens.issue(
@@ -58,16 +55,19 @@ FORM = {"elicitation": {}}
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    given = {"HALO_GATEWAY_SOCKETS_PER_CREDENTIAL": "3", "HALO_LOG_LEVEL": "DEBUG"}
-    with laboratory(tmp_path_factory.mktemp("sockets"), given) as where:
-        yield where
+def running(wide_laboratory: Laboratory) -> Laboratory:
+    return wide_laboratory.with_account()
 
 
 @pytest.fixture(scope="module")
 def minted(running: Laboratory) -> dict[str, str]:
     """Grants by token, that are each used up by one test."""
-    return dict(json.loads(running.evaluate(GRANTS)))
+    return mint(running, 30)
+
+
+def mint(running: Laboratory, count: int) -> dict[str, str]:
+    code = GRANTS.format(count=count, authorization=running.account.authorization)
+    return dict(json.loads(running.evaluate(code)))
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_q04_a_page_of_another_site_gets_a_403(running: Laboratory, token: str) 
 
 def test_a_credential_has_a_limited_number_of_sockets(running: Laboratory, token: str) -> None:
     with ExitStack() as stack:
-        for _ in range(3):
+        for _ in range(SOCKETS_PER_CREDENTIAL):
             stack.enter_context(opened(running.port, token))
         status, headers, _ = refusal(address(running.port, token=token))
         assert (status, headers["Retry-After"]) == (429, "5")
@@ -156,7 +156,8 @@ def _opens(running: Laboratory, token: str) -> bool:
 def test_a_project_is_reached_with_its_mcp_token_and_no_other(
     running: Laboratory, token: str
 ) -> None:
-    project, secret = running.evaluate(PROJECT_AND_TOKEN).split()
+    code = PROJECT_AND_TOKEN.format(organization=running.account.organization)
+    project, secret = running.evaluate(code).split()
     with connect(address(running.port, project=project, token=secret)) as socket:
         listed = WebSocketClient(socket).request("tools/list")["result"]["tools"]
         assert {tool["name"] for tool in listed} == {"delete_user", "list_users"}
@@ -266,7 +267,8 @@ def test_a_cancelled_call_stops_and_has_no_response(
 def _outcomes(running: Laboratory) -> str:
     return running.evaluate(
         "from audit.models import ActionExecution as A\n"
-        "print(A.objects.filter(tool='write_slowly').latest('pk').outcome)"
+        f"rows = A.objects.filter(organization_id='{running.account.organization}')\n"
+        "print(rows.filter(tool='write_slowly').latest('pk').outcome)"
     ).strip()
 
 
@@ -318,60 +320,12 @@ def test_q05_a_revoked_token_closes_its_sockets_and_no_others(
     assert refusal(address(running.port, token=token))[0] == 401
 
 
-def test_a_message_is_pushed_to_the_sockets_of_its_credential_in_every_process(
-    running: Laboratory, grant: tuple[str, str], tmp_path: Path
-) -> None:
-    token, authorization = grant
-    with (
-        second_server(running, tmp_path) as second,
-        opened(running.port, token) as here,
-        opened(second.port, token) as there,
-        opened(running.port, running.token) as other,
-    ):
-        running.evaluate(PUSH.format(authorization=authorization))
-        assert here.receive()["method"] == there.receive()["method"] == "notifications/x"
-        # One that reconnects gets it too, and none of them twice.
-        with opened(running.port, token) as late:
-            assert late.receive()["method"] == "notifications/x"
-        for client in (here, there, other):
-            assert client.request("ping")["result"] == {}
-
-
 def test_a_client_that_does_not_read_is_closed(running: Laboratory, token: str) -> None:
+    before = len(running.server.log.read_text())
     # It reads one message and then nothing: the rest stays in the buffers of both sides.
     with opened(running.port, token, max_queue=1) as client:
         for _ in range(24):
             client.call("echo", {"value": "x" * 900_000})
-        until(lambda: "code=4408" in running.server.log.read_text())
+        until(lambda: "code=4408" in running.server.log.read_text()[before:])
         # What waits in the buffers comes first, so that the code may come too late.
         assert client.close_code() in {4408, None}
-
-
-def test_an_idle_socket_is_closed_and_one_that_waits_is_not(tmp_path: Path) -> None:
-    awaited = tmp_path / "go"
-    given = {"HALO_GATEWAY_SOCKET_IDLE_SECONDS": "1"}
-    with laboratory(tmp_path, given) as where, opened(where.port, where.token) as waits:
-        waits.call("wait", {"file": str(awaited)})
-        with opened(where.port, where.token) as idle:
-            assert idle.close_code() == 4408
-        awaited.touch()
-        assert "result" in waits.receive()
-
-
-def test_at_the_end_of_the_server_calls_are_answered_and_sockets_closed(tmp_path: Path) -> None:
-    awaited = tmp_path / "go"
-    with (
-        laboratory(tmp_path) as where,
-        opened(where.port, where.token) as idle,
-        opened(where.port, where.token) as busy,
-    ):
-        identifier = busy.call("persist", {"file": str(awaited)})
-        until(begun_mark(awaited).exists)
-        where.server.process.send_signal(signal.SIGTERM)
-        assert idle.close_code() == 1001
-        awaited.touch()
-        assert busy.receive()["id"] == identifier
-        assert busy.close_code() == 1001
-        assert where.server.process.wait(9) == 0
-        log = where.server.log.read_text()
-        assert "Traceback" not in log, log

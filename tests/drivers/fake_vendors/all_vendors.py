@@ -1,6 +1,6 @@
 """All vendors at once, each a fake on the loopback."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -9,24 +9,17 @@ from tests.drivers.fake_vendors.hubspot import HubSpot
 from tests.drivers.fake_vendors.linear import Linear
 from tests.drivers.fake_vendors.slack import Slack
 from tests.drivers.fake_vendors.stripe import Stripe
+from tests.drivers.servers import vendor_port
 
 
 @dataclass(frozen=True)
 class AllVendors:
-    """Where they are, and what each has received."""
+    """What each has received."""
 
     hubspot: HubSpot
     linear: Linear
     slack: Slack
     stripe: Stripe
-    stripe_url: str
-
-    @property
-    def env(self) -> dict[str, str]:
-        """What a server needs to find them."""
-        urls = {name: getattr(self, name).url for name in ("hubspot", "linear", "slack")}
-        urls["stripe"] = self.stripe_url
-        return {"HALO_VENDOR_URLS": ",".join(f"{name}={url}" for name, url in urls.items())}
 
     def received(self, name: str) -> list[str]:
         """Every request to one of them, as its line and what it carried."""
@@ -37,13 +30,16 @@ class AllVendors:
 
 
 @contextmanager
-def opened() -> Iterator[AllVendors]:
-    """They answer for as long as the block runs, and no request may have broken a contract."""
-    hubspot, slack = HubSpot(), Slack()
+def opened(env: Mapping[str, str]) -> Iterator[AllVendors]:
+    """They answer where the server with this environment looks for them, until the block ends.
+
+    No request may have broken a contract.
+    """
+    hubspot, slack = HubSpot(vendor_port(env, "hubspot")), Slack(vendor_port(env, "slack"))
     with (
         contract.serving(hubspot),
         contract.serving(slack),
-        linear.serving() as linear_,
-        stripe.serving() as (stripe_, url),
+        linear.serving(vendor_port(env, "linear")) as linear_,
+        stripe.serving(vendor_port(env, "stripe")) as (stripe_, _url),
     ):
-        yield AllVendors(hubspot, linear_, slack, stripe_, url)
+        yield AllVendors(hubspot, linear_, slack, stripe_)

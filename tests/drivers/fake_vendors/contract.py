@@ -58,12 +58,12 @@ class FakeVendor:
     contract: ClassVar[str]
     token = "the-organizations-token"
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.document = json.loads((CONTRACTS / self.contract).read_text("utf-8"))
         self.seen: list[Request] = []
         self.breaches: list[str] = []
         self.said: deque[Reply] = deque()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def say(self, status: int, body: Any, **headers: str) -> None:

@@ -32,8 +32,8 @@ class HubSpot(FakeVendor):
 
     contract = "hubspot/crm-v3.json"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(port)
         self.contacts = {"101": "ada@example.com", "102": "grace@example.com", "103": "o'b+x@e.com"}
         self.deals = {"501": ["101"], "502": ["102"]}
         self.owners = {"owner@example.com": "77"}

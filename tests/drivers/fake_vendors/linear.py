@@ -68,8 +68,8 @@ def out_of(budget: str, seconds: float) -> Answer:
 class Linear(Site):
     """`breaches` says where a request left the contract; `page` is the most on one page."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(port=port)
         self.teams: list[Any] = [ENG, OPS, *TWINS, DECOY]
         self.labels: list[Any] = [BUG, IDEA, URGENT, NIGHTLY, AREA]
         self.issues: list[dict[str, Any]] = []
@@ -187,8 +187,8 @@ def schema() -> GraphQLSchema:
 
 
 @contextmanager
-def serving() -> Iterator[Linear]:
+def serving(port: int = 0) -> Iterator[Linear]:
     """The fake vendor for as long as the block runs; its end says what left the contract."""
-    with site.serving(Linear()) as linear:
+    with site.serving(Linear(port)) as linear:
         yield linear
     assert linear.breaches == []

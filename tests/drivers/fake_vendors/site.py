@@ -100,13 +100,14 @@ class Site:
     usual: Answer = field(default_factory=lambda: saying({}))
     scripted: list[Answer] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    port: int = 0
 
     def __post_init__(self) -> None:
         self.asked = threading.Event()
         # Set at the end: whoever is still silent or dripping stops.
         self.over = threading.Event()
         self._lock = threading.Lock()
-        self.server = _Server(("127.0.0.1", 0), _handler_of(self))
+        self.server = _Server(("127.0.0.1", self.port), _handler_of(self))
 
     @property
     def url(self) -> str:

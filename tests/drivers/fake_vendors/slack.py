@@ -13,8 +13,8 @@ class Slack(FakeVendor):
 
     contract = "slack/web-api-v2.json"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(port)
         self.url += "/api"
         self.channels = {"general": "C0GENERAL1", "support": "C0SUPPORT1", "board": "C0BOARD001"}
         self.joined = {"C0GENERAL1", "C0SUPPORT1"}

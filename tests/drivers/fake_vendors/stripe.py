@@ -198,10 +198,10 @@ class Stripe:
 
 
 @contextmanager
-def serving() -> Iterator[tuple[Stripe, str]]:
+def serving(port: int = 0) -> Iterator[tuple[Stripe, str]]:
     """A Stripe that listens, and its URL; asserts that each request fits the reference."""
     stripe = Stripe()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(stripe))
+    server = ThreadingHTTPServer(("127.0.0.1", port), _handler(stripe))
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

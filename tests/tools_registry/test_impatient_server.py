@@ -1,0 +1,39 @@
+"""A server that waits for nobody for long, and one that publishes without Redis."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.drivers.fixture_server import Laboratory
+from tests.drivers.websocket_client import opened
+from tests.tools_registry.test_asgi_process import Line
+from tests.tools_registry.test_subscriptions_process import publish
+
+pytestmark = pytest.mark.process
+
+
+def test_u01_a_body_that_does_not_come_is_given_up(impatient_laboratory: Laboratory) -> None:
+    line = Line(impatient_laboratory)
+    with closing(line.socket):
+        line.write(line.head, "Content-Length: 100\r\n\r\n", b'{"jsonrpc"')
+        assert line.read_to_the_end().startswith(b"HTTP/1.1 408 ")
+
+
+def test_an_idle_socket_is_closed_and_one_that_waits_is_not(
+    impatient_laboratory: Laboratory, tmp_path: Path
+) -> None:
+    awaited = tmp_path / "go"
+    where = impatient_laboratory.with_account()
+    with opened(where.port, where.token) as waits:
+        waits.call("wait", {"file": str(awaited)})
+        with opened(where.port, where.token) as idle:
+            assert idle.close_code() == 4408
+        awaited.touch()
+        assert "result" in waits.receive()
+
+
+def test_a_switch_turned_in_the_admin_of_one_process_is_published_without_redis(
+    impatient_laboratory: Laboratory, second_impatient_laboratory: Laboratory
+) -> None:
+    publish(impatient_laboratory.with_account(), second_impatient_laboratory)
