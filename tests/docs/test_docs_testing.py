@@ -1,0 +1,52 @@
+"""The page about tests names the shared servers, and the tests that run once a day."""
+
+import ast
+from pathlib import Path
+
+from tests.docs.doc_pages import ROOT, table, words
+from tests.drivers.servers import LABORATORIES, PRODUCTS
+
+DAILY = "pytest.mark.daily"
+FAMILIES = table("testing", "Once a day")
+
+
+def find_tests(path: Path) -> dict[str, bool]:
+    """The tests of a file, and whether all cases of each run once a day only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    is_daily = any(
+        isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node) and _is_marked(node)
+        for node in tree.body
+    )
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {
+        node.name: is_daily or any(ast.unparse(one) == DAILY for one in node.decorator_list)
+        for node in found
+        if node.name.startswith("test_")
+    }
+
+
+def _is_marked(tree: ast.AST) -> bool:
+    attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return any(ast.unparse(node) == DAILY for node in attributes)
+
+
+def test_every_shared_server_is_listed() -> None:
+    listed = [words(row[:1])[0] for row in table("testing", "Shared servers")]
+    assert listed == [*PRODUCTS, *LABORATORIES]
+
+
+def test_every_file_with_a_daily_test_is_listed_and_no_other() -> None:
+    marked = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").glob("*/**/test_*.py")
+        if DAILY in (text := path.read_text("utf-8")) and _is_marked(ast.parse(text))
+    }
+    assert marked == {file for row in FAMILIES for file in words(row[2:3])}
+
+
+def test_some_of_each_family_run_before_every_change() -> None:
+    for name, _proves, _daily, kept in FAMILIES:
+        assert words([kept]), name
+        for place in words([kept]):
+            file, _, test = place.partition("::")
+            assert find_tests(ROOT / file)[test] is False, place
