@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from bench.scratch import ROOT
+from bench.servers import ROOT
 
 PACKAGES: Final = frozenset(path.parent.name for path in ROOT.glob("*/__init__.py"))
 # Data that does not carry the call from one module to the next: what a tool reads for its result,

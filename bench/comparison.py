@@ -1,216 +1,193 @@
-"""One run: starts the servers of each set-up, drives them in turns, and checks their records."""
+"""A comparison of servers on one store: turns in rounds, audit rows, a table and JSON.
 
+All servers run at once and one at a time is driven: an idle one costs nothing.
+"""
+
+import json
 import os
+import statistics
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from bench import backends, contestants, drive, environments, machine, rounds, stores, wires
-from bench.backends import Backend, Tenant
-from bench.contestants import OURS, Contestant, Kind, Setting, Way
-from bench.drive import Driver, Task
-from bench.figures import Cell, Memory, Run
-from bench.rounds import Round, Turn
-from bench.tools import Calls
-from bench.wires import MODERN, WIRES
+import httpx2
+
+from bench import harness, load, measures, protocol
+from bench.harness import Bench
+from bench.measures import QUIET, Round, Turn
+from bench.protocol import Reply, Request
+from bench.servers import Server, Unready
 
 WARM_UP_SECONDS: Final = 1
-UNAUTHENTICATED: Final = 401
-MICROSECONDS: Final = 1_000_000
+OK: Final = 200
+GROUPS: Final = ("server", "postgresql", "redis")
+HEADINGS: Final = (
+    *("server", "calls/s", "p50 ms", "p99 ms", "CPU us a call: server", "PostgreSQL", "Redis"),
+    *("MB a worker (PSS)", "ours is (range)", "by CPU time"),
+)
+
+# A tool, and the revision at which it is called.
+Way = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is measured: every combination, each for so many rounds of so many seconds.
+class Contestant:
+    """A server of a comparison. `writes` says that it leaves an audit row of every call."""
 
-    `only` says on which wires a server is driven, where not on all. The first kind is the baseline.
-    `switch` turns the tools off and `layer` of the gate refuses them then.
-    """
+    name: str
+    url: str
+    server: Server
+    requests: Mapping[Way, Request]
+    writes: bool = False
+    replies: dict[Way, Reply] = field(default_factory=dict)
 
-    calls: Calls
-    switch: str
-    layer: str
-    stores: Sequence[str]
-    workers: Sequence[int]
-    concurrency: Sequence[int]
-    wires: Sequence[str]
-    kinds: Sequence[Kind]
-    rounds: int
-    seconds: int
-    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    def call(self, way: Way) -> httpx2.Response:
+        request = self.requests[way]
+        headers = dict(request.headers)
+        return httpx2.post(self.url, headers=headers, content=request.body, timeout=30)
 
-    def on(self, wire: str) -> list[Kind]:
-        return [kind for kind in self.kinds if wire in self.only.get(kind.name, WIRES)]
+    def prove(self, way: Way, text: str) -> None:
+        """Keep the reply that all others are compared with. Raises Unready if it is wrong."""
+        first, second = self.call(way), self.call(way)
+        reply, found = Reply.of(first.content), protocol.result_text(first.content) or ""
+        is_right = protocol.without_varying(found) == protocol.without_varying(text)
+        if not is_right or second.status_code != OK or not reply.fits(second.content):
+            raise Unready(f"{self.name} answers {way} wrongly: {first.text} {second.text}")
+        self.replies[way] = reply
 
-    def workers_on(self, store: str) -> Sequence[int]:
-        """On SQLite there is one process: a second would only wait for the first one's writes."""
-        return (1,) if store == "sqlite" else self.workers
+    def drive(self, way: Way, concurrency: int, seconds: int) -> Turn:
+        return load.drive(self.url, self.requests[way], self.replies[way], concurrency, seconds)
 
-
-@dataclass(frozen=True)
-class Place:
-    """One kind of database with what it begins with, and what drives the servers on it."""
-
-    store: str
-    backend: Backend
-    tenant: Tenant
-    folder: Path
-    interpreter: Path
-    driver: Driver
+    def cpu_seconds(self) -> float:
+        return self.server.cpu_seconds()
 
 
-@dataclass(frozen=True)
-class Stage:
-    """The servers of one set-up, and how many calls each has answered."""
+@dataclass
+class Comparison:
+    """Contestants, the first of which is the baseline, and what was measured of them."""
 
-    plan: Plan
-    place: Place
-    workers: int
-    servers: Mapping[str, Contestant]
+    bench: Bench
+    contestants: Mapping[str, Contestant] = field(default_factory=dict)
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
+    recorded: Counter[str] = field(default_factory=Counter)
+
+    def measure(self, way: Way, conditions: str, at_once: int) -> None:
+        """Measure one kind of call in rounds."""
+        title = f"{conditions}, c={at_once}, {', '.join(way)}"
+        seconds = self.bench.options.seconds
+
+        def play(name: str) -> Turn:
+            # A server that was idle for long begins like one that has just been driven.
+            warm_up = self._turn(name, way, at_once, WARM_UP_SECONDS)
+            turn = self._turn(name, way, at_once, seconds)
+            complaint = turn.complaint or warm_up.complaint
+            return replace(turn, bad=turn.bad + warm_up.bad, complaint=complaint)
+
+        rounds = measures.play(list(self.contestants), self.bench.options.rounds, play)
+        self.faults += [f"{title}: {line}" for line in measures.complaints(rounds)]
+        self.cells.append(
+            {
+                "title": title,
+                "tool": way[0],
+                "revision": way[1],
+                "rounds": rounds,
+                "null_check": measures.null_check(rounds, next(iter(self.contestants))),
+                "servers": {name: self._figures(name, rounds) for name in self.contestants},
+            }
+        )
+        harness.say(title)
+
+    def check(self, is_right: object, line: str) -> None:
+        (self.checks if is_right else self.faults).append(line)
+
+    def check_records(self) -> None:
+        """Compare the audit rows with the calls that were answered."""
+        for name in self.recorded:
+            rows, calls = self.recorded[name], self.answered[name]
+            self.check(rows == calls, f"{name}: {calls} calls answered, {rows} on record")
+
+    def _turn(self, name: str, way: Way, at_once: int, seconds: int) -> Turn:
+        """Drive one contestant while the others are idle."""
+        contestant = self.contestants[name]
+        rows = audit_rows()
+        turn = self.bench.measure(
+            contestant.cpu_seconds,
+            lambda: contestant.drive(way, at_once, seconds),
+            with_store=contestant.writes,
+        )
+        self.answered[name] += turn.answered
+        if contestant.writes:
+            self.recorded[name] += audit_rows() - rows
+        return turn
+
+    def _figures(self, name: str, rounds: Sequence[Round]) -> dict[str, Any]:
+        """Medians over the turns of a server, and how far the baseline is ahead of it."""
+        baseline, groups = next(iter(self.contestants)), rounds[0][name].cpu
+        turns = [one[name] for one in rounds]
+        figures: dict[str, Any] = {
+            "per_second": measures.median(rounds, name, "rate"),
+            "p50_ms": measures.median(rounds, name, "p50"),
+            "p99_ms": measures.median(rounds, name, "p99"),
+            "cpu_us_per_call": {
+                group: statistics.median(turn.cpu[group] for turn in turns) for group in groups
+            },
+            "memory_kib": self.contestants[name].server.memory(),
+        }
+        if name != baseline:
+            figures["ours_through_it"] = measures.rate_ratio(rounds, baseline, name)
+            figures["its_cpu_through_ours"] = measures.cpu_ratio(rounds, baseline, name)
+        return figures
+
+    def report(self, json_to: str = "") -> int:
+        """Print the tables, or JSON for a program; returns the exit code."""
+        noisy = [cell["title"] for cell in self.cells if not cell["null_check"].is_quiet]
+        verdict = {"void": bool(self.faults), "quiet": not noisy}
+        document = {**verdict, "cells": self.cells, "checks": self.checks, "faults": self.faults}
+        text = json.dumps(document, indent=1, default=asdict) + "\n"
+        if json_to == "-":
+            sys.stdout.write(text)
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in self._lines())
+            sys.stdout.writelines(f"Too noisy, to be measured again: {title}\n" for title in noisy)
+        if json_to not in {"", "-"}:
+            Path(json_to).write_text(text)
+        if self.faults:
+            return harness.MISSED
+        return harness.NOISY if noisy else harness.GOOD
+
+    def _lines(self) -> Iterator[str]:
+        options = self.bench.options
+        yield f"{options.rounds} rounds of {options.seconds} s; load now {os.getloadavg()[0]:.1f}"
+        for cell in self.cells:
+            yield from ("", cell["title"], "")
+            yield f"| {' | '.join(HEADINGS)} |"
+            yield "|---" * len(HEADINGS) + "|"
+            for name, figures in cell["servers"].items():
+                yield f"| {name} | {' | '.join(_columns(figures))} |"
+            check = cell["null_check"]
+            verdict = "" if check.is_quiet else f": TOO NOISY, outside {QUIET[0]}-{QUIET[1]}"
+            yield from ("", f"Null check, ours against ours: {check}{verdict}")
+        yield from ("", *self.checks, *(f"VOID: {fault}" for fault in self.faults))
 
 
-def run(plan: Plan, driver: str) -> Run:
-    """Everything in the plan. Raises stores.Missing or contestants.Unready."""
-    made = Run(driver=driver, rounds=plan.rounds, seconds=plan.seconds, load=os.getloadavg()[0])
-    made.versions.update(machine.versions())
-    interpreter = _interpreter(plan, made)
-    for store in plan.stores:
-        with stores.scratch_folder() as folder, backends.BACKENDS[store](folder) as backend:
-            _say(f"{store}: filling a database")
-            tenant = backends.found(backend, plan.calls)
-            made.versions[store] = backend.version
-            made.machine.update(machine.described(folder))
-            place = Place(store, backend, tenant, folder, interpreter, drive.DRIVERS[driver])
-            for workers in plan.workers_on(store):
-                with ExitStack() as ending:
-                    servers = {
-                        kind.name: _start(ending, place, kind, workers, plan.calls)
-                        for kind in plan.kinds
-                    }
-                    _play(Stage(plan, place, workers, servers), made)
-    return made
+def audit_rows() -> int:
+    """How many calls are on record."""
+    from audit.models import ActionExecution  # noqa: PLC0415  settings first
+
+    return ActionExecution.objects.count()
 
 
-def _interpreter(plan: Plan, made: Run) -> Path:
-    """What the peers run on; our own interpreter where there are none."""
-    if not any(kind.peer for kind in plan.kinds):
-        return Path(sys.executable)
-    interpreter = environments.python()
-    made.versions.update(environments.versions(interpreter))
-    return interpreter
-
-
-def _start(ending: ExitStack, place: Place, kind: Kind, workers: int, calls: Calls) -> Contestant:
-    _say(f"starting {kind.title}, {workers} worker(s)")
-    setting = Setting(
-        database=place.backend.fresh(f"{kind.name}_{workers}") if kind.writes else "",
-        environment=place.backend.environment,
-        work=place.tenant.work,
-        calls=calls,
-        token=place.tenant.token,
-        workers=workers,
-        interpreter=place.interpreter,
-    )
-    return ending.enter_context(contestants.running(kind, setting, place.folder))
-
-
-def _play(stage: Stage, made: Run) -> None:
-    """All cells of a set-up, then what the records say of it."""
-    plan = stage.plan
-    stage.answered.update({name: server.proved for name, server in stage.servers.items()})
-    for tool, concurrency, wire in product(plan.calls, plan.concurrency, plan.wires):
-        cell = _cell(stage, (tool, wire), concurrency)
-        made.cells.append(cell)
-        made.faults.extend(f"{cell.title}: {said}" for said in cell.faults)
-        _say(cell.line())
-    where = f"{stage.place.store}, {stage.workers} worker(s)"
-    for server in stage.servers.values():
-        if server.kind.writes:
-            said = _records(stage, server)
-            made.checks.extend(f"{where}: {line}" for line in said.held)
-            made.faults.extend(f"{where}: {line}" for line in said.broken)
-
-
-def _cell(stage: Stage, way: Way, concurrency: int) -> Cell:
-    plan, (tool, wire) = stage.plan, way
-    names = [kind.name for kind in plan.on(wire)]
-    warm_ups: list[Round] = []
-
-    def turn(name: str) -> Turn:
-        server = stage.servers[name]
-        request, reply = server.requests[way], server.replies[way]
-        task = Task(server.url, request, reply, concurrency, plan.seconds)
-        # Before every turn, so that who was idle for long begins like who has just been driven.
-        warm_ups.append({name: _drive(stage, server, replace(task, seconds=WARM_UP_SECONDS))})
-        return _drive(stage, server, task)
-
-    played = rounds.play(names, plan.rounds, turn)
-    memory = {name: Memory(*stage.servers[name].memory()) for name in names}
-    return Cell(
-        store=stage.place.store,
-        workers=stage.workers,
-        tool=tool,
-        wire=wire,
-        concurrency=concurrency,
-        baseline=OURS.name,
-        rounds=played,
-        memory=memory,
-        faults=rounds.complaints([*warm_ups, *played]),
-    )
-
-
-def _drive(stage: Stage, server: Contestant, task: Task) -> Turn:
-    """Drive one server while the others are idle; CPU time is of that while."""
-    before = _cpu_seconds(stage, server)
-    seen = stage.place.driver(task)
-    after = _cpu_seconds(stage, server)
-    stage.answered[server.kind.name] += seen.answered
-    each = MICROSECONDS / max(seen.answered, 1)
-    cpu = {group: (after[group] - before[group]) * each for group in after}
-    return Turn(seen.answered, seen.bad, seen.rate, seen.p50, seen.p99, cpu, seen.complaint)
-
-
-def _cpu_seconds(stage: Stage, server: Contestant) -> Mapping[str, float]:
-    database = stage.place.backend.cpu_seconds(server.database) if server.kind.writes else {}
-    return {"server": server.server.cpu_seconds(), **database}
-
-
-@dataclass(frozen=True)
-class Said:
-    """The records of a server that are right, and those that are not."""
-
-    held: list[str]
-    broken: list[str]
-
-    def note(self, holds: object, line: str) -> None:
-        (self.held if holds else self.broken).append(line)
-
-
-def _records(stage: Stage, server: Contestant) -> Said:
-    """Whether every call is on record, and whether what is switched off or revoked is refused."""
-    said, title, backend = Said([], []), server.kind.title, stage.place.backend
-    rows = backends.ask(backend, server.database, "count") - stage.place.tenant.rows
-    answered = stage.answered[server.kind.name]
-    said.note(rows == answered, f"{title}: {answered} calls answered, {rows} on record")
-    way = (next(iter(stage.plan.calls)), MODERN)
-    backends.ask(backend, server.database, stage.plan.switch)
-    layer = wires.refused_by(server.call(way)[1])
-    said.note(
-        layer == stage.plan.layer,
-        f"{title}: refused by {layer or 'no layer'} after the toggle, at once",
-    )
-    backends.ask(backend, server.database, "revoke")
-    status = server.call(way)[0]
-    said.note(status == UNAUTHENTICATED, f"{title}: {status} after the revocation, at once")
-    return said
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"bench: {line}\n")
-    sys.stderr.flush()
+def _columns(figures: Mapping[str, Any]) -> list[str]:
+    cpu, (resident, shared) = figures["cpu_us_per_call"], figures["memory_kib"]
+    return [
+        *(f"{figures[figure]:.1f}" for figure in ("per_second", "p50_ms", "p99_ms")),
+        *(f"{cpu[group]:.0f}" if group in cpu else "-" for group in GROUPS),
+        f"{resident / 1000:.0f} ({shared / 1000:.0f})",
+        *(str(figures.get(ratio, "-")) for ratio in ("ours_through_it", "its_cpu_through_ours")),
+    ]

@@ -1,201 +1,121 @@
-"""Records what a call does around its tool and in it, from real calls.
+"""Records what a call does around its tool and in it, from real calls in this process.
 
 So the peer with equal work runs exactly the statements and the script of our calls.
 """
 
 import json
 import re
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
 
-from bench import wires
-from bench.greeting import GREETING
-from bench.tools import EVERY
+from bench import protocol
+from bench.stores import Store
+from bench.work import RecordedTool, Statement, Work
 from documentation.addresses import EXAMPLE
 from foundation import ids
-from foundation.limits import Bucket, in_redis
+from foundation.limits import in_redis
 from oauth import addresses, credentials
 from oauth.principal import Principal
 from tools_registry import registry
-from tools_registry.api import Tool
 from tools_registry.endpoint import rates, respond
 from tools_registry.endpoint.http import Complete, HttpRequest
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 
 ADDRESS: Final = "127.0.0.1"
-HOST: Final = "127.0.0.1"
-COLUMNS: Final = re.compile(r"SELECT (.*?)\s+FROM", re.DOTALL)
-INSERTED: Final = re.compile(r"INSERT INTO \w+ \(([^)]*)\)")
-# SQLite is given moments as text.
-MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
-# The tables that tell the statements around a tool from those of the tool.
+COLUMNS: Final = re.compile(r"SELECT (.*?)\s+FROM|INSERT INTO \w+ \(([^)]*)\)", re.DOTALL)
+# The tables by which the statements around a tool are recognized.
 AUTHENTICATE: Final = "oauth_accesstoken"
 GATE: Final = "tools_registry_integrationmode"
 AUDIT: Final = "action_executions"
-# From the begin of a call to a time that its statements mean by “now”.
-NOW_SECONDS: Final = 60
-
-Statement = tuple[str, Sequence[Any]]
-Described = Mapping[str, Any]
 
 
-def of_calls(names: Iterable[str], token: str) -> Mapping[str, Any]:
-    """Make one call of each tool in this process and describe what it ran: for a peer, as JSON."""
-    who = credentials.authenticate(f"Bearer {token}", credentials.VERIFIERS)
-    with registry.including(GREETING):
-        tools = {name: _of_a_call(name, token, who) for name in names}
-    return {
-        "resource": addresses.resource(),
-        "public_url": settings.HALO_PUBLIC_URL,
-        "example_address": EXAMPLE.pattern,
-        "limits": _limits(who),
-        "tools": tools,
-    }
-
-
-def _of_a_call(name: str, token: str, who: Principal) -> Described:
-    ran, text = _ran_by_a_call(name, token)
-    known = _known(who, token)
-    tool = registry.WORKSPACE_CATALOGUE.find(name, who.organization_id)
-    if tool is None:
-        raise RuntimeError(f"there is no tool {name}")
-    around = _around(tool, ran)
-    own = ran[len(around) - 1 : -1]
-    return {
-        "arguments": EVERY[name],
-        "schema": tool.input_schema,
-        "integration": tool.integration,
-        "action": tool.action,
-        "scopes": _scopes(tool),
-        "text": text,
-        "value": json.loads(text),
-        "is_structured": tool.output_schema is not None,
-        "row_count": _row_count(around["audit"]),
-        **{role: _described(one, known) for role, one in around.items()},
-        "own": [_described(one, known) for one in own],
-    }
-
-
-def _around(tool: Tool, ran: Sequence[Statement]) -> Mapping[str, Statement]:
-    """The statements around a tool by their role; its own are between the last two of them."""
-    roles = {"authenticate": AUTHENTICATE} | ({"gate": GATE} if tool.integration else {})
-    found = {role: ran[place] for place, role in enumerate(roles)} | {"audit": ran[-1]}
-    for role, table in {**roles, "audit": AUDIT}.items():
-        if table not in found[role][0]:
-            texts = "\n".join(text for text, _ in ran)
-            raise RuntimeError(f"{tool.name}: the statement of {role} is another one:\n{texts}")
-    return found
-
-
-def _row_count(audit: Statement) -> int | None:
-    """The rows of the result, as the audit row has them."""
-    text, given = audit
-    listed = INSERTED.search(text)
-    columns = [column.strip() for column in listed[1].split(",")] if listed else []
-    return given[columns.index("row_count")]
-
-
-def _scopes(tool: Tool) -> list[str]:
-    """The scopes of which one permits the tool."""
-    if not tool.integration:
-        return [tool.scope]
-    kinds = ("*", f"{tool.integration}:*", f"{tool.integration}:{tool.action}")
-    return [f"actions:{kind}" for kind in kinds]
-
-
-def _ran_by_a_call(name: str, token: str) -> tuple[list[Statement], str]:
-    """The statements of a call, and the text that it answers."""
-    ran: list[Statement] = []
-
-    def note(execute: Callable[..., Any], text: str, given: Any, many: Any, context: Any) -> Any:
-        ran.append((text, list(given or ())))
-        return execute(text, given, many, context)
-
-    connection.ensure_connection()
-    with connection.execute_wrapper(note):
-        answer = respond.respond(_request(name, token))
-    text = wires.said(answer.body) if isinstance(answer, Complete) else None
-    if text is None:
-        raise RuntimeError(f"the call that is to be measured fails: {answer}")
-    return ran, text
-
-
-def _request(name: str, token: str) -> HttpRequest:
-    request = wires.call(wires.MODERN, name, EVERY[name], token)
-    headers = {**request.headers, "Host": HOST}
-    return HttpRequest(
-        method="POST",
-        headers=tuple((name.lower(), value) for name, value in headers.items()),
-        query="",
-        body=request.body,
-        address=ADDRESS,
-        request_id=ids.uuid7().hex,
-        surface=WORKSPACE_SURFACE,
+def record_calls(calls: Mapping[str, Mapping[str, Any]], token: str, store: Store) -> Work:
+    """Make one call of each tool in this process and describe the work of it for a peer."""
+    principal = credentials.authenticate(f"Bearer {token}", credentials.VERIFIERS)
+    buckets = rates.buckets(principal, WORKSPACE_SURFACE, "tools/call", ADDRESS)
+    limits = [(each.limit.count, each.limit.milliseconds, each.cost) for each in buckets]
+    return Work(
+        at=datetime.now(UTC),
+        token=token,
+        organization=str(principal.organization_id),
+        database=store.url,
+        redis=store.redis,
+        script=in_redis.SCRIPT,
+        key_prefix=in_redis.KEY_PREFIX,
+        identities=[f"{each.limit}|{each.key}" for each in buckets],
+        numbers=[number for numbers in limits for number in numbers],
+        resource=addresses.resource(),
+        public_url=settings.HALO_PUBLIC_URL,
+        example_address=EXAMPLE.pattern,
+        tools={name: _record(name, calls[name], token, principal) for name in calls},
     )
 
 
-def _known(who: Principal, token: str) -> Mapping[str, str]:
-    """The meaning of a value of a statement, by its text."""
-    named = {
-        "organization": who.organization_id,
-        "authorization": who.authorization_id,
-        "user": who.user_id,
-        "token_id": who.token_id,
-    }
-    forms = {str(form): name for name, key in named.items() for form in (key, key.hex)}
-    return {**forms, ids.sha256_hex(token): "token"}
+def make_request(body: bytes, headers: Mapping[str, str]) -> HttpRequest:
+    """A request as an edge hands it to the endpoint."""
+    named = {**headers, "Host": ADDRESS}
+    lines = tuple((name.lower(), value) for name, value in named.items())
+    request_id = ids.uuid7().hex
+    return HttpRequest("POST", lines, "", body, ADDRESS, request_id, WORKSPACE_SURFACE)
 
 
-def _described(statement: Statement, known: Mapping[str, str]) -> Described:
-    """A statement, the columns it reads or writes, and what each of its values is."""
-    text, given = statement
-    listed = COLUMNS.search(text) or INSERTED.search(text)
+def _record(
+    name: str, arguments: Mapping[str, Any], token: str, principal: Principal
+) -> RecordedTool:
+    tool = registry.WORKSPACE_CATALOGUE.find(name, principal.organization_id)
+    if tool is None:
+        raise RuntimeError(f"there is no tool {name}")
+    ran, text = _run(protocol.call_tool(protocol.MODERN, name, arguments, token))
+    tables = [AUTHENTICATE, *([GATE] if tool.integration else [])]
+    for table, statement in zip((*tables, AUDIT), [*ran[: len(tables)], ran[-1]], strict=True):
+        if table not in statement.text:
+            raise RuntimeError(f"{name}: not the statement of {table}: {statement.text}")
+    kinds = ("*", f"{tool.integration}:*", f"{tool.integration}:{tool.action}")
+    scopes = [f"actions:{kind}" for kind in kinds] if tool.integration else [tool.scope]
+    return RecordedTool(
+        name=name,
+        schema=tool.input_schema,
+        action=tool.action,
+        scopes=frozenset(scopes),
+        text=text,
+        value=json.loads(text),
+        is_structured=tool.output_schema is not None,
+        authenticate=ran[0],
+        gate=ran[1] if tool.integration else None,
+        audit=ran[-1],
+        own=ran[len(tables) : -1],
+    )
+
+
+def _run(request: protocol.Request) -> tuple[list[Statement], str]:
+    """The statements of a call, and the text that it answers."""
+    ran: list[Statement] = []
+
+    def note(execute: Callable[..., Any], sql: str, values: Any, many: Any, context: Any) -> Any:
+        ran.append(_describe(sql, values or ()))
+        return execute(sql, values, many, context)
+
+    connection.ensure_connection()
+    with connection.execute_wrapper(note):
+        response = respond.respond(make_request(request.body, request.headers))
+    text = protocol.result_text(response.body) if isinstance(response, Complete) else None
+    if text is None:
+        raise RuntimeError(f"the call that is to be measured fails: {response}")
+    return ran, text
+
+
+def _describe(sql: str, values: Sequence[Any]) -> Statement:
+    """A statement with PostgreSQL's own marks ($1, $2), without enumerations of models."""
+    listed = COLUMNS.search(sql)
     if listed is None:
-        raise RuntimeError(f"neither a SELECT nor an INSERT: {text}")
-    return {
-        "text": text.strip(),
-        "columns": [column.strip() for column in listed[1].split(",")],
-        "values": [_value(value, known) for value in given],
-    }
-
-
-def _value(value: Any, known: Mapping[str, str]) -> Mapping[str, Any]:
-    if isinstance(value, str) and MOMENT.fullmatch(value):
-        value = datetime.fromisoformat(value).replace(tzinfo=UTC)
-    if isinstance(value, datetime):
-        seconds = (datetime.now(UTC) - value).total_seconds()
-        return {"is": "now"} if seconds < NOW_SECONDS else {"is": "ago", "value": round(seconds)}
-    text = str(value)
-    if text in known:
-        return {"is": known[text]}
-    plain = isinstance(value, str | int | list | None) and not isinstance(value, uuid.UUID)
-    return {"is": "constant", "value": value if plain else text}
-
-
-def _limits(who: Principal) -> Mapping[str, Any]:
-    """The script, and the buckets of a call; a peer writes the caller's own ids into their keys."""
-    buckets = rates.buckets(who, WORKSPACE_SURFACE, "tools/call", ADDRESS)
-    return {
-        "redis": settings.REDIS_URL,
-        "script": in_redis.SCRIPT,
-        "prefix": in_redis.KEY_PREFIX,
-        "buckets": [_bucket(bucket, who) for bucket in buckets],
-    }
-
-
-def _bucket(bucket: Bucket, who: Principal) -> Mapping[str, Any]:
-    key = bucket.key.replace(str(who.authorization_id), "{authorization}")
-    return {
-        "key": key.replace(str(who.organization_id), "{organization}").replace(
-            ADDRESS, "{address}"
-        ),
-        "limit": str(bucket.limit),
-        "count": bucket.limit.count,
-        "milliseconds": bucket.limit.milliseconds,
-        "cost": bucket.cost,
-    }
+        raise RuntimeError(f"neither a SELECT nor an INSERT: {sql}")
+    columns = [column.strip().replace('"', "") for column in (listed[1] or listed[2]).split(",")]
+    first, *rest = sql.strip().split("%s")
+    text = first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
+    plain = [value.value if isinstance(value, Enum) else value for value in values]
+    return Statement(text, {name: place for place, name in enumerate(columns)}, plain)

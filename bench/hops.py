@@ -2,31 +2,25 @@
 
 For each tool and protocol revision: modules and functions of this repository, calls of functions,
 calls that enter another module, threads, and objects of dataclasses and NamedTuples. Counted types
-are those that pass data of the call from one module to the next: all of them except what the tool
-itself reads for its result, and the counters that a store of rate limits keeps. Objects that are
-made once a process are not made by the call. Of ten calls the one with the fewest function calls,
-and of those the one with the fewest functions, is reported: background threads add to others, and
-a second id within one millisecond is made by one function more. What runs only in a call that takes
-long, the watcher of its client and the growth of the thread pool, is left out, and so is what a
-thread of the pool does after it has handed over its result: a busy machine counts the same.
+are those that pass data of the call from one module to the next (`call_trace.py`). Of ten calls the
+one with the fewest function calls, and of those the one with the fewest functions, is reported:
+background threads add to others, and a second id within one millisecond is made by one function
+more. What runs only in a call that takes long, the watcher of its client and the growth of the
+thread pool, is left out.
 """
 
-import argparse
 import asyncio
-import os
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from bench import backends, wires
+from bench import harness, protocol
 from bench.call_trace import Profiler, Trace
-from bench.tools import SETUP_AND_DOCS
-from bench.wires import WIRES, Request
+from bench.calls import LIMITS, SCOPE, SETUP_AND_DOCS
+from bench.protocol import REVISIONS, Request
 
 GOALS: Final = {"modules": 28, "functions": 140, "carrier types": 7}
 # At once, so that every thread of the pool has a database connection; then one after the other.
@@ -39,41 +33,29 @@ NEVER_SECONDS: Final = 600.0
 
 
 def main() -> int:
-    options = _options()
-    backends.forget_surroundings()
+    parser = harness.options_parser("hops", __doc__)
+    parser.set_defaults(store="sqlite")
+    parser.add_argument("--tool", choices=SETUP_AND_DOCS)
+    parser.add_argument("--revision", choices=REVISIONS)
+    parser.add_argument("--list", action="store_true", help="the modules in order of first use")
+    options = parser.parse_args()
     profiler = Profiler()
     # Threads start with it: before Python 3.12 it cannot be set for running ones.
     threading.setprofile(profiler)
-    with tempfile.TemporaryDirectory() as folder:
-        application, token = _prepared(Path(folder))
+    with harness.prepare(options, LIMITS):
+        from bench import tenant  # noqa: PLC0415  settings first
+        from halo_mcp.asgi import application  # noqa: PLC0415  the same
+
+        (pair,) = tenant.create_grants(tenant.prepare_calls(with_data=False), SCOPE)
         for tool in [options.tool] if options.tool else SETUP_AND_DOCS:
-            for revision in [options.revision] if options.revision else WIRES:
-                request = wires.call(revision, tool, SETUP_AND_DOCS[tool], token)
+            for revision in [options.revision] if options.revision else REVISIONS:
+                arguments = SETUP_AND_DOCS[tool]
+                request = protocol.call_tool(revision, tool, arguments, pair.access)
                 with _without_timers():
-                    trace = asyncio.run(_traced(application, request, profiler))
+                    trace = asyncio.run(_trace_call(application, request, profiler))
                 lines = _report(f"{tool} at {revision}", trace, modules=options.list)
                 sys.stdout.write("\n".join([*lines, "", ""]))
-    return 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="./run bench hops", description=__doc__)
-    parser.add_argument("--tool", choices=SETUP_AND_DOCS)
-    parser.add_argument("--revision", choices=WIRES)
-    parser.add_argument("--list", action="store_true", help="the modules in order of first use")
-    return parser.parse_args()
-
-
-def _prepared(folder: Path) -> tuple[Any, str]:
-    """The ASGI application of `./run serve` on an SQLite database of its own, and a token."""
-    with backends.sqlite(folder) as backend:
-        os.environ |= {**backend.environment, "DATABASE_URL": backend.address(backends.TEMPLATE)}
-    from bench import tenant  # noqa: PLC0415  the environment first
-
-    token = tenant.connected()
-    from halo_mcp.asgi import application  # noqa: PLC0415  the same
-
-    return application, token
+    return harness.GOOD
 
 
 @contextmanager
@@ -89,7 +71,7 @@ def _without_timers() -> Iterator[None]:
         yield
 
 
-async def _traced(application: Any, request: Request, profiler: Profiler) -> Trace:
+async def _trace_call(application: Any, request: Request, profiler: Profiler) -> Trace:
     """One call after the warm-up. Raises RuntimeError if it fails."""
     for at_once in WARM_UP:
         await asyncio.gather(*(_call(application, request) for _ in range(at_once)))
@@ -109,7 +91,7 @@ async def _call(application: Any, request: Request) -> None:
     scope = {
         "type": "http",
         "method": "POST",
-        "path": wires.PATH,
+        "path": protocol.PATH,
         "query_string": b"",
         "headers": [(b"host", b"127.0.0.1"), *headers],
         "client": ("127.0.0.1", 50_000),
@@ -123,7 +105,7 @@ async def _call(application: Any, request: Request) -> None:
 
     await application(scope, events.get, send)
     body = b"".join(event.get("body", b"") for event in sent)
-    if sent[0]["status"] != OK or wires.said(body) is None:
+    if sent[0]["status"] != OK or protocol.result_text(body) is None:
         raise RuntimeError(f"the call failed: {sent[0]['status']} {body[:500]!r}")
 
 
@@ -138,4 +120,4 @@ def _report(title: str, trace: Trace, *, modules: bool) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    harness.run(main)

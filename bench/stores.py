@@ -1,130 +1,163 @@
-"""PostgreSQL and Redis for one run, on unix sockets in a folder that is removed with them.
+"""The database of a measurement: PostgreSQL with Redis, or an SQLite file; gone after it.
 
-Both as they come, and durable: fsync and synchronous_commit stay on.
+PostgreSQL and Redis are servers that run already, or scratch ones on unix sockets in a folder, as
+they come and durable: fsync and synchronous_commit stay on.
 """
 
+import argparse
 import os
 import pwd
+import secrets
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import redis
 from psycopg import sql
 
+from bench.servers import ROOT, process_cpu_seconds
+
+SCRATCH: Final = "scratch"
+KEPT: Final = ROOT / "var" / "bench"
 INSTALLED: Final = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs
-# A unix socket's whole path has to fit 107 bytes (unix(7)); this much is what stands behind ours.
-MAX_FOLDER_LENGTH: Final = 80
 START_SECONDS: Final = 30
-CONNECTIONS: Final = 200
+INITDB: Final = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
+# PostgreSQL's own writers (WAL, checkpoints) belong to no database and are left out.
+BACKENDS: Final = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+    " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
 
 
 class Missing(Exception):
-    """A program that the run needs is not here; the message is for a person."""
+    """A program or server that a run needs is not here; the message is for a person."""
 
 
 @dataclass(frozen=True)
-class Postgresql:
-    """A cluster of our own. `address(name)` is the URL of one of its databases."""
+class Store:
+    """A database and the Redis that counts limits, by their URLs; empty without Redis."""
 
-    folder: Path
-    version: str
+    kind: str
+    url: str
+    redis: str = ""
 
-    def address(self, name: str) -> str:
-        return f"postgres://postgres@/{name}?host={quote(str(self.folder), safe='')}"
+    def cpu_seconds(self) -> dict[str, float]:
+        """CPU time so far of the backends of this database, and of Redis."""
+        if self.kind == "sqlite":
+            return {}
+        with psycopg.connect(self.url) as connection:
+            pids = [pid for (pid,) in connection.execute(BACKENDS).fetchall()]
+        seconds = {"postgresql": _local_cpu_seconds(pids, "postgres")}
+        if self.redis:
+            pid = int(redis.Redis.from_url(self.redis).info("server")["process_id"])
+            seconds["redis"] = _local_cpu_seconds([pid], "redis-server")
+        return seconds
 
-    def create(self, name: str, template: str = "template1") -> str:
-        """Make a database that begins as a copy of another; returns its URL."""
-        copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-        with psycopg.connect(self.address("postgres"), autocommit=True) as admin:
-            admin.execute(copy.format(sql.Identifier(name), sql.Identifier(template)))
-        return self.address(name)
+
+@contextmanager
+def open_store(options: argparse.Namespace, folder: Path) -> Iterator[Store]:
+    """The store that the options name. A database with a name is kept. Raises Missing."""
+    if options.store == "sqlite":
+        place = KEPT if options.database else folder
+        place.mkdir(parents=True, exist_ok=True)
+        yield Store("sqlite", f"sqlite:///{place / (options.database or 'bench')}.sqlite3")
+    elif options.server == SCRATCH:
+        with (
+            postgresql(folder) as server,
+            redis_server(folder) as counters,
+            _database(server, options.database) as url,
+        ):
+            yield Store("postgresql", url, counters)
+    else:
+        with _database(options.server, options.database) as url:
+            yield Store("postgresql", url, options.redis if _answers(options.redis) else "")
 
 
-@dataclass(frozen=True)
-class Redis:
-    """A server of our own, without a file."""
-
-    address: str
-    process: subprocess.Popen[bytes]
-    version: str
+@contextmanager
+def _database(server: str, name: str) -> Iterator[str]:
+    """The URL of a database of a server: a new one until the block ends, or one that is kept."""
+    database = name or f"halo_bench_{secrets.token_hex(4)}"
+    identifier = sql.Identifier(database)
+    try:
+        admin = psycopg.connect(server, autocommit=True)
+    except psycopg.OperationalError as error:
+        raise Missing(f"PostgreSQL does not answer: {error}. See --server.") from error
+    with admin:
+        known = admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [database])
+        if known.fetchone() is None:
+            admin.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
+        try:
+            yield urlsplit(server)._replace(path=f"/{database}").geturl()
+        finally:
+            if not name:
+                admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder that other users may enter; gone with everything in it when the block ends.
-
-    Raises Missing when sockets in it would have names too long.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="halo-bench-"))
-    try:
-        if len(str(folder)) > MAX_FOLDER_LENGTH:
-            raise Missing("the temporary folder's name is too long for sockets: set TMPDIR.")
+    """A folder that other users may enter, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="halo-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
         folder.chmod(0o755)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[Postgresql]:
-    """A PostgreSQL server in this folder until the block ends. Raises Missing."""
+def postgresql(folder: Path) -> Iterator[str]:
+    """The URL of a PostgreSQL server in this folder. Raises Missing."""
     programs = _postgresql_programs()
     home = folder / "postgresql"
     home.mkdir()
-    user = _unprivileged()
+    user = _unprivileged_user()
     if user:
         os.chown(home, user.pw_uid, user.pw_gid)
-    initdb = ["initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8"]
-    _as(user, home, [*_in(programs, initdb), "--locale=C.UTF-8", f"--pgdata={home}/data"])
-    control = [str(programs / "pg_ctl"), f"--pgdata={home}/data"]
-    settings = f"-c listen_addresses='' -c unix_socket_directories='{home}' -c max_connections="
-    start = ["--wait", f"--log={home}/log", f"--options={settings}{CONNECTIONS}", "start"]
-    _as(user, home, [*control, *start])
+    data = f"--pgdata={home}/data"
+    _run(user, home, [str(programs / "initdb"), *INITDB, data])
+    control = [str(programs / "pg_ctl"), data]
+    settings = f"-c listen_addresses='' -c unix_socket_directories='{home}' -c max_connections=200"
+    _run(user, home, [*control, "--wait", f"--log={home}/log", f"--options={settings}", "start"])
     try:
-        with psycopg.connect(Postgresql(home, "").address("postgres")) as connection:
-            version = str(connection.info.parameter_status("server_version"))
-        yield Postgresql(home, version)
+        yield f"postgres://postgres@/postgres?host={quote(str(home), safe='')}"
     finally:
-        # What is in it is thrown away, so nothing is waited for.
-        _as(user, home, [*control, "--mode=immediate", "stop"])
+        # Its data is thrown away, so nothing is waited for.
+        _run(user, home, [*control, "--mode=immediate", "stop"])
 
 
 @contextmanager
-def redis_server(folder: Path) -> Iterator[Redis]:
-    """A Redis server in this folder until the block ends. Raises Missing."""
+def redis_server(folder: Path) -> Iterator[str]:
+    """The URL of a Redis server in this folder, without a file. Raises Missing."""
     program = shutil.which("redis-server")
     if program is None:
         raise Missing("redis-server is needed (on Debian: apt-get install redis-server).")
-    socket = folder / "redis.sock"
-    settings = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no"]
+    path = folder / "redis.sock"
+    settings = ["--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no"]
     process = subprocess.Popen(  # noqa: S603  every word is ours
         [program, *settings, "--dir", str(folder)], stdout=subprocess.DEVNULL
     )
     try:
-        address = f"unix://{socket}"
-        yield Redis(address, process, _redis_version(address))
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(f"unix://{path}"):
+            if time.monotonic() > deadline:
+                raise Missing("redis-server did not start.")
+            time.sleep(0.05)
+        yield f"unix://{path}"
     finally:
         process.terminate()
         process.wait(30)
 
 
-def _redis_version(address: str) -> str:
-    deadline = time.monotonic() + START_SECONDS
-    client = redis.Redis.from_url(address)
-    while time.monotonic() < deadline:
-        with suppress(redis.RedisError):
-            return str(client.info("server")["redis_version"])
-        time.sleep(0.05)
-    raise Missing("redis-server did not start.")
+def _answers(url: str) -> bool:
+    with suppress(redis.RedisError):
+        return bool(redis.Redis.from_url(url, socket_timeout=1).ping())
+    return False
 
 
 def _postgresql_programs() -> Path:
@@ -138,8 +171,8 @@ def _postgresql_programs() -> Path:
     return Path(on_path).resolve().parent
 
 
-def _unprivileged() -> pwd.struct_passwd | None:
-    """Returns the user for PostgreSQL, which refuses to run as root; None for the current user."""
+def _unprivileged_user() -> pwd.struct_passwd | None:
+    """The user for PostgreSQL, which refuses to run as root; None for the current user."""
     if os.geteuid() != 0:
         return None
     with suppress(KeyError):
@@ -147,24 +180,22 @@ def _unprivileged() -> pwd.struct_passwd | None:
     return pwd.getpwnam("nobody")
 
 
-def _in(programs: Path, command: Sequence[str]) -> list[str]:
-    return [str(programs / command[0]), *command[1:]]
-
-
-def _as(user: pwd.struct_passwd | None, home: Path, command: Sequence[str]) -> None:
-    """Run one command of PostgreSQL's. Raises Missing with what it said when it fails."""
-    output = home.with_suffix(".output")
-    with output.open("wb") as said:
-        # Into a file: the server that pg_ctl leaves behind would keep a pipe open.
-        done = subprocess.run(  # noqa: S603  every word is ours
-            command,
-            cwd=home,
-            stdout=said,
-            stderr=said,
-            check=False,
-            user=user.pw_uid if user else None,
-            group=user.pw_gid if user else None,
-            extra_groups=[] if user else None,
-        )
+def _run(user: pwd.struct_passwd | None, home: Path, command: list[str]) -> None:
+    """Run a command of PostgreSQL. Raises Missing with its output when it fails."""
+    identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
+    log = home.with_suffix(".output")
+    # Into a file: the server that pg_ctl leaves behind would keep a pipe open.
+    with log.open("wb") as out:
+        done = subprocess.run(command, cwd=home, stdout=out, stderr=out, check=False, **identity)  # noqa: S603  every word is ours
     if done.returncode:
-        raise Missing(f"{Path(command[0]).name} failed: {output.read_text()[-500:]}")
+        raise Missing(f"{Path(command[0]).name} failed: {log.read_text()[-500:]}")
+
+
+def _local_cpu_seconds(pids: list[int], program: str) -> float:
+    """CPU time of these processes; NaN where one of them is not a process of this machine."""
+    for pid in pids:
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().startswith(program):
+                continue
+        return float("nan")
+    return sum(map(process_cpu_seconds, pids))

@@ -1,211 +1,227 @@
-"""`./run bench streams`: a thousand open streams in one process, mostly without events.
+"""`./run bench streams` and `./run bench sockets`: a thousand idle connections to one process.
 
-Exits with 1 if a stream costs 15 KB or more, or a thread, or does not receive a change.
+Streams listen, and all are notified of a change. WebSockets send `initialize` and nothing else,
+until the token of one is revoked. Exits with 1 if a stream costs 15 KB, a WebSocket 20 KB or more,
+if connections cost threads, or if one does not receive the change or outlives its token by more
+than a second.
 """
 
-import argparse
+import asyncio
 import json
-import os
 import resource
-import statistics
-import subprocess
 import sys
-import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TextIO, cast
+from typing import Any, Final
+from urllib.parse import urlsplit
 
-from bench import scratch, starting
-from bench.scratch import Server
+import httpx2
+from websockets.asyncio.client import ClientConnection, connect
 
-POSTGRESQL: Final = "postgres://postgres@127.0.0.1:5432/postgres"
-REDIS: Final = "redis://127.0.0.1:6379/15"
+from bench import harness, load, protocol
+from bench.harness import Bench
+from bench.measures import percentile
+from bench.protocol import HANDSHAKE, META, MODERN, PATH
+from bench.servers import Server
+
+LIMITS: Final = ("TOOLS_CALL", "OTHER")
 SCOPE: Final = "docs:read actions:bench:*"
-RAISED: Final = {f"HALO_RATE_{name}": "1000000/s" for name in ("TOOLS_CALL", "OTHER", "IP")}
-MAX_BYTES: Final = 15_000
 SPARE_FILES: Final = 100
 WARM: Final = 64
+AT_ONCE: Final = 20
+TIMEOUT: Final = 60  # seconds
+SETTLING_SECONDS: Final = 2
+MAX_SECONDS: Final = 1.0
+MAX_BYTES: Final = {"stream": 15_000, "WebSocket": 20_000}
+UNAUTHENTICATED: Final = 4401  # the close code
+ACKNOWLEDGED: Final = b"notifications/subscriptions/acknowledged"
+CHANGED: Final = b"notifications/tools/list_changed"
+PROJECT: Final = "prj_" + "a" * 22
+CLIENT: Final = META["io.modelcontextprotocol/clientInfo"]
+PARAMS: Final = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": CLIENT}
+INITIALIZE: Final = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": PARAMS}
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-@dataclass(frozen=True)
-class Seen:
-    """The server at one moment: KiB in memory, threads, and how long calls take."""
+class Background:
+    """An event loop in a thread, which keeps connections while this thread measures."""
 
-    memory: int
-    threads: int
-    calls: Sequence[float]
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
-    def percentile(self, percent: int) -> float:
-        return statistics.quantiles(self.calls, n=100)[percent - 1]
+    def start(self, coroutine: Coroutine[Any, Any, Any]) -> Callable[[], Any]:
+        """Start a coroutine; returns a function that waits for its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result
+
+    @contextmanager
+    def open(
+        self, one: Callable[[str, str], Any], server: Server, tokens: Sequence[str]
+    ) -> Iterator[list[Any]]:
+        """A connection for each token, not too many at a time; closed after the block."""
+
+        async def open_all() -> list[Any]:
+            places = asyncio.Semaphore(AT_ONCE)
+
+            async def open_in_turn(token: str) -> Any:
+                async with places:
+                    return await one(server.url, token)
+
+            return await asyncio.gather(*map(open_in_turn, tokens))
+
+        connections = self.start(open_all())()
+        try:
+            yield connections
+        finally:
+            self.start(_close(connections))()
 
 
-@dataclass(frozen=True)
-class Notified:
-    """Seconds from a switch to the last stream, and of those the server's CPU time."""
+async def _close(connections: Sequence[Stream | ClientConnection]) -> None:
+    for connection in connections:
+        if isinstance(connection, tuple):
+            connection[1].close()
+        else:
+            await connection.close()
 
-    seconds: float
-    cpu: float
+
+async def _open_stream(url: str, token: str) -> Stream:
+    address = urlsplit(url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=4096)
+    params = {"notifications": {"toolsListChanged": True}}
+    request = protocol.post(MODERN, "subscriptions/listen", params, token)
+    writer.write(load.to_http(url + PATH, request))
+    await _read_until(reader, ACKNOWLEDGED)
+    return reader, writer
 
 
-class Clients:
-    """The process with all connections in it."""
+async def _read_until(reader: asyncio.StreamReader, mark: bytes) -> None:
+    """Read past the line with a mark. Raises EOFError when the server ends first."""
+    async with asyncio.timeout(TIMEOUT):
+        while mark not in (line := await reader.readline()):
+            if not line:
+                raise EOFError
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.listeners"],
-            cwd=scratch.ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._orders = cast("TextIO", self._process.stdin)
-        self._answers = cast("TextIO", self._process.stdout)
 
-    def open(self, tokens: Sequence[str]) -> int:
-        self._order("open", url=self._url, tokens=tokens)
-        return int(self._seen())
+async def _wait_for_change(streams: Sequence[Stream]) -> None:
+    await asyncio.gather(*(_read_until(reader, CHANGED) for reader, _ in streams))
 
-    def call(self, token: str, count: int) -> list[float]:
-        self._order("call", url=self._url, token=token, count=count)
-        return list(self._seen())
 
-    def start_waiting(self) -> None:
-        self._order("notified")
+async def _open_socket(url: str, token: str) -> ClientConnection:
+    address = f"ws{url.removeprefix('http')}/?projectId={PROJECT}&token={token}"
+    socket = await connect(address, compression=None, open_timeout=TIMEOUT, max_queue=1)
+    await socket.send(json.dumps(INITIALIZE))
+    await socket.recv()
+    return socket
 
-    def notified(self) -> float:
-        return float(self._seen())
 
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.communicate(timeout=30)
-
-    def _order(self, act: str, **given: object) -> None:
-        self._orders.write(json.dumps({"act": act, **given}) + "\n")
-        self._orders.flush()
-
-    def _seen(self) -> Any:
-        return json.loads(self._answers.readline())
+async def _wait_for_close(socket: ClientConnection) -> tuple[float, int | None]:
+    """When the WebSocket was closed, on the monotonic clock, and with which code."""
+    await asyncio.wait_for(socket.wait_closed(), TIMEOUT)
+    return time.monotonic(), socket.close_code
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="./run bench streams", description=__doc__)
-    parser.add_argument("--streams", type=int, default=1000)
-    parser.add_argument("--calls", type=int, default=1000, help="tools/call, one after the other")
-    parser.add_argument("--silence", type=float, default=20, help="seconds before measuring")
-    parser.add_argument("--database", default=os.environ.get("DATABASE_URL") or POSTGRESQL)
+    parser = harness.options_parser("streams", __doc__, streams=1000, calls=1000, silence=20.0)
+    transports = {"http": _measure_streams, "websocket": _measure_sockets}
+    parser.add_argument("--transport", choices=transports, default="http")
+    parser.add_argument("--sockets", dest="streams", type=int, help="the same as --streams")
     options = parser.parse_args()
-    _require_files(options.streams)
-    with tempfile.TemporaryDirectory() as folder, scratch.database(options.database) as database:
-        prepare(Path(folder), database)
-        issued = tokens(options.streams + WARM)
-        log = Path(folder, "server.log")
-        with scratch.serving(1, log, "bench.switchable:application") as server:
-            return _measure(server, issued, options)
-
-
-def _require_files(streams: int) -> None:
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if allowed < streams + SPARE_FILES:
-        sys.exit(f"{streams} streams need more open files than the {allowed} that ulimit allows.")
+    if allowed < options.streams + SPARE_FILES:
+        sys.exit(f"{options.streams} need more open files than the {allowed} that ulimit allows.")
+    with harness.prepare(options, LIMITS) as bench:
+        from bench import tenant  # noqa: PLC0415  settings first
+
+        pairs = tenant.create_grants(tenant.found_organization(), SCOPE, options.streams + WARM)
+        with bench.serve("bench.application:application") as server:
+            return transports[options.transport](bench, server, [pair.access for pair in pairs])
 
 
-def prepare(folder: Path, database: str) -> None:
-    """The environment for this process and the server's, and an empty migrated database."""
-    redis = scratch.redis_if_up(os.environ.get("REDIS_URL") or REDIS)
-    starting.start(folder, database, RAISED | redis)
+def _measure_streams(bench: Bench, server: Server, tokens: Sequence[str]) -> int:
+    from bench import tenant  # noqa: PLC0415  settings first
 
-
-def tokens(count: int) -> list[str]:
-    """As many connections of one person in one organization, with a token each."""
-    from oauth import addresses, scopes  # noqa: PLC0415  settings first
-    from oauth.grants import authorizations, tokens  # noqa: PLC0415  settings first
-    from oauth.models import AuthorizationRequest, Client  # noqa: PLC0415
-    from workspace import organizations  # noqa: PLC0415
-    from workspace.models import Membership, User  # noqa: PLC0415
-
-    organizations.found("Bench", owner=User.objects.create_user("bench@example.com"))
-    membership = Membership.objects.select_related().get()
-    client = Client.objects.create(client_id="bench", name="Bench")
-    asked = AuthorizationRequest(client=client, resource=addresses.resource())
-    scope = scopes.parse(SCOPE)
-    roots = [authorizations.give(asked, membership, scope) for _ in range(count)]
-    return [tokens.issue(root, scope).access for root in roots]
-
-
-def _flip() -> None:
-    """What the admin's page does when somebody connects an integration and enables its action."""
-    from tools_registry.models import ActionToggle, IntegrationMode  # noqa: PLC0415
-    from workspace import changes  # noqa: PLC0415
-    from workspace.models import Agent, Organization  # noqa: PLC0415
-
-    organization = Organization.objects.get()
-    IntegrationMode.objects.create(
-        organization=organization, integration="bench", connection="connected"
-    )
-    ActionToggle.objects.create(
-        agent=Agent.objects.get(), integration="bench", action="hello", enabled=True
-    )
-    changes.publish([organization.pk])
-
-
-def _measure(server: Server, tokens: Sequence[str], options: argparse.Namespace) -> int:
-    with _clients(server.url) as warming:
-        warming.open(tokens[:WARM])
-        warming.call(tokens[0], options.calls // 4)
-    time.sleep(2)
-    with _clients(server.url) as clients:
-        before = _look(server, clients, tokens[0], options.calls)
-        listening = clients.open(tokens[WARM:])
+    options, background = bench.options, Background()
+    # Pools, caches and imports are there before anything is measured.
+    with background.open(_open_stream, server, tokens[:WARM]):
+        _call(server, tokens[0], max(options.calls // 4, 1))
+    time.sleep(SETTLING_SECONDS)
+    alone, before = _call(server, tokens[0], options.calls), _footprint(server)
+    with background.open(_open_stream, server, tokens[WARM:]) as streams:
         time.sleep(options.silence)
-        after = _look(server, clients, tokens[0], options.calls)
-        notified = _notify(server, clients)
-    return _judge(listening, before, after, notified)
+        loaded, after = _call(server, tokens[0], options.calls), _footprint(server)
+        busy, wait = server.cpu_seconds(), background.start(_wait_for_change(streams))
+        tenant.publish_change()
+        since = time.perf_counter()
+        wait()
+        seconds, cpu = time.perf_counter() - since, server.cpu_seconds() - busy
+    is_good = _report("stream", options.streams, before, after)
+    for name, calls in (("without", alone), ("with", loaded)):
+        p50, p99 = percentile(calls, 50), percentile(calls, 99)
+        sys.stdout.write(f"tools/call {name}: p50 {p50:.1f} ms, p99 {p99:.1f} ms\n")
+    sys.stdout.write(
+        f"the last stream was notified of a switch {seconds:.2f} s after it was turned\n"
+        f"  CPU of the process for it: {1000 * cpu / options.streams:.2f} ms a stream\n"
+    )
+    return harness.GOOD if is_good else harness.MISSED
 
 
-def _notify(server: Server, clients: Clients) -> Notified:
-    busy = server.cpu_seconds()
-    clients.start_waiting()
-    _flip()
-    since = time.perf_counter()
-    clients.notified()
-    return Notified(time.perf_counter() - since, server.cpu_seconds() - busy)
+def _call(server: Server, token: str, count: int) -> list[float]:
+    """Milliseconds of so many calls on one connection, one after the other."""
+    request = protocol.call_tool(MODERN, "search_docs", {"query": "rate limits"}, token)
+    taken = []
+    with httpx2.Client(headers=dict(request.headers), timeout=TIMEOUT) as http:
+        for _ in range(count):
+            since = time.perf_counter()
+            response = http.post(server.url + PATH, content=request.body)
+            taken.append((time.perf_counter() - since) * 1000)
+            if protocol.result_text(response.content) is None:
+                raise RuntimeError(f"a call failed: {response.text}")
+    return taken
 
 
-@contextmanager
-def _clients(url: str) -> Iterator[Clients]:
-    clients = Clients(url)
-    try:
-        yield clients
-    finally:
-        clients.end()
+def _measure_sockets(bench: Bench, server: Server, tokens: Sequence[str]) -> int:
+    from bench import tenant  # noqa: PLC0415  settings first
+
+    options, background = bench.options, Background()
+    with background.open(_open_socket, server, tokens[:WARM]):
+        pass
+    time.sleep(SETTLING_SECONDS)
+    before = _footprint(server)
+    with background.open(_open_socket, server, tokens[WARM:]) as sockets:
+        busy = server.cpu_seconds()
+        time.sleep(options.silence)
+        cpu, after = (server.cpu_seconds() - busy) / options.silence, _footprint(server)
+        wait = background.start(_wait_for_close(sockets[-1]))
+        tenant.revoke_newest()
+        revoked_at = time.monotonic()
+        closed_at, code = wait()
+    is_good, seconds = _report("WebSocket", options.streams, before, after), closed_at - revoked_at
+    sys.stdout.write(
+        f"CPU of the process while they are idle: {100 * cpu:.1f} %\n"
+        f"closed with {code} {seconds:.2f} s after its token was revoked\n"
+    )
+    is_good = is_good and seconds <= MAX_SECONDS and code == UNAUTHENTICATED
+    return harness.GOOD if is_good else harness.MISSED
 
 
-def _look(server: Server, clients: Clients, token: str, count: int) -> Seen:
-    calls = clients.call(token, count)
-    return Seen(server.status("VmRSS"), server.status("Threads"), calls)
+def _footprint(server: Server) -> tuple[int, int]:
+    """Resident memory in KiB, and threads."""
+    return server.status("VmRSS"), server.status("Threads")
 
 
-def _judge(listening: int, before: Seen, after: Seen, notified: Notified) -> int:
-    each = (after.memory - before.memory) * 1024 / listening
-    lines = [
-        f"{listening} streams listen to one process",
-        f"memory: {each / 1000:.1f} KB a stream ({before.memory} KiB before, {after.memory} after)",
-        f"threads: {before.threads} before, {after.threads} after",
-        *(
-            f"tools/call {name}: p50 {seen.percentile(50):.1f} ms, p99 {seen.percentile(99):.1f} ms"
-            for name, seen in (("without", before), ("with", after))
-        ),
-        f"the last stream was notified of a switch {notified.seconds:.2f} s after it was turned",
-        f"  CPU of the process for it: {1000 * notified.cpu / listening:.2f} ms a stream",
-        "",
-    ]
-    sys.stdout.write("\n".join(lines))
-    return int(each >= MAX_BYTES or after.threads - before.threads >= listening / 10)
+def _report(kind: str, count: int, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Print what connections cost; returns whether that is within the goal."""
+    each, threads = (after[0] - before[0]) * 1024 / count, after[1] - before[1]
+    sys.stdout.write(
+        f"{count} {kind}s are open to one process\n"
+        f"memory: {each / 1000:.1f} KB a {kind} ({before[0]} KiB before, {after[0]} after)\n"
+        f"threads: {before[1]} before, {after[1]} with them\n"
+    )
+    return each < MAX_BYTES[kind] and threads < count / 10
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    harness.run(main)

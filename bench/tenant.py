@@ -1,115 +1,207 @@
-"""Fills one database of the comparison, and checks it afterwards.
+"""Organizations, grants and demo data of a measurement, in the database of this process."""
 
-`python -m bench.tenant ACT [TOOL]...` with the settings of the database in the environment prints
-its result as JSON.
-"""
-
-import json
-import os
-import sys
-from collections.abc import Callable, Mapping
+import contextlib
+import random
+import time
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
 
-import django
-
-django.setup()
-
-from django.conf import settings  # noqa: E402  apps first
-from django.utils import timezone  # noqa: E402  apps first
-
-from audit.models import ActionExecution  # noqa: E402
-from bench import data_store, equal_work, tables  # noqa: E402
-from bench.greeting import ACTION, INTEGRATION  # noqa: E402
-from bench.tools import CUSTOMER, DATA  # noqa: E402
-from documentation import index  # noqa: E402
-from oauth import addresses, scopes  # noqa: E402
-from oauth.grants import authorizations, tokens  # noqa: E402
-from oauth.models import Authorization, AuthorizationRequest, Client  # noqa: E402
-from tools_registry.models import ActionToggle, IntegrationMode  # noqa: E402
-from workspace import flags, organizations  # noqa: E402
-from workspace.models import (  # noqa: E402
+from bench import harness
+from bench.servers import ROOT
+from documentation import index
+from oauth import addresses, scopes
+from oauth.clients import clients
+from oauth.clients.client_metadata import ClientMetadata
+from oauth.grants import authorizations, tokens
+from oauth.grants.pairs import Pair
+from oauth.models import Authorization, AuthorizationRequest, Client
+from retrieval import configured
+from retrieval.interfaces import Passage, stored
+from tools_registry.models import ActionToggle, IntegrationMode
+from workspace import changes, flags, knowledge, organizations
+from workspace.demo import seeding
+from workspace.knowledge import sources
+from workspace.models import (
     Agent,
+    DemoSeed,
     Event,
     FeatureFlag,
+    KnowledgeChunk,
+    KnowledgeSource,
     Membership,
     Organization,
     User,
 )
 
-SCOPE: Final = "setup:read docs:read data:read actions:*"
+CUSTOMER: Final = "maria@acme.example"
 # data_find_user counts the events of this time, and no run takes longer than the other.
 COUNTED: Final = timedelta(days=30)
 MAX_RUN: Final = timedelta(hours=6)
+# Passages of the knowledge base at each size of the demo data, besides those of its documents.
+PASSAGES: Final = {"small": 0, "large": 20_000}
+EVERY_SECONDS: Final = 30
+MIN_WORDS: Final = 5
 
 
-def found(*tools: str) -> Mapping[str, Any]:
-    """What every database begins with: a connection's token, and what calls of these tools do."""
-    token = connected()
-    if not DATA.keys().isdisjoint(tools):
-        _add_demo_data()
-    return {"token": token, "work": equal_work.of_calls(tools, token), "rows": count()}
+def found_organization(name: str = "Bench") -> Organization:
+    return organizations.found(name, owner=User.objects.create_user(f"{name.lower()}@example.com"))
 
 
-def connected() -> str:
-    """Make the tables, the documentation index and one connection; returns its token."""
-    tables.make()
+def find_member(organization: Organization) -> Membership:
+    members = Membership.objects.select_related("user", "organization")
+    return members.filter(organization=organization).earliest("pk")
+
+
+def create_grants(
+    organization: Organization, scope: str, count: int = 1, client: Client | None = None
+) -> list[Pair]:
+    """As many connections of one person, with their tokens."""
+    if client is None:
+        client, _ = Client.objects.get_or_create(client_id="bench", defaults={"name": "Bench"})
+    request = AuthorizationRequest(client=client, resource=addresses.resource())
+    granted, member = scopes.parse(scope), find_member(organization)
+    roots = [authorizations.give(request, member, granted) for _ in range(count)]
+    return [tokens.issue(root, granted) for root in roots]
+
+
+def register_client(document: dict[str, Any]) -> tuple[Client, str]:
+    """A confidential client and its secret."""
+    metadata = ClientMetadata.parse(document, app_schemes=frozenset())
+    registered = clients.register(metadata, address="127.0.0.1")
+    return registered.client, registered.secret or ""
+
+
+def revoke_newest() -> None:
+    """Revoke the newest connection, as its person does."""
+    authorizations.revoke(Authorization.objects.latest("pk").pk, reason="bench")
+
+
+def prepare_calls(*, with_data: bool) -> Organization:
+    """The organization that the calls of `bench/calls.py` are for; made once in a database."""
     index.refresh(settings.HALO_DOCS_SOURCE)
-    organizations.found("Bench", owner=User.objects.create_user("bench@example.com"))
-    client = Client.objects.create(client_id="bench", name="Bench")
-    asked = AuthorizationRequest(client=client, resource=addresses.resource())
-    scope = scopes.parse(SCOPE)
-    root = authorizations.give(asked, Membership.objects.select_related().get(), scope)
-    _switch_on()
-    return tokens.issue(root, scope).access
+    organization = Organization.objects.first()
+    if organization is None:
+        organization = found_organization()
+        enable_hello(organization)
+    if with_data:
+        seed_demo_data("small")
+        _keep_figures_of_customer()
+    return organization
 
 
-def _add_demo_data() -> None:
-    """Adds the small demo data; figures of the customer stay the same during a run."""
-    data_store.filled("small")
+def enable_hello(organization: Organization) -> None:
+    """Connect the integration of `bench/application.py` and enable its action, as an admin does."""
+    IntegrationMode.objects.create(
+        organization=organization, integration="bench", connection="connected"
+    )
+    agent = Agent.objects.get(organization=organization)
+    ActionToggle.objects.create(agent=agent, integration="bench", action="hello", enabled=True)
+
+
+def publish_change() -> None:
+    """Enable the action and announce it, as the admin's page does."""
+    organization = Organization.objects.get()
+    enable_hello(organization)
+    changes.publish([organization.pk])
+
+
+@contextlib.contextmanager
+def action_switched_off() -> Iterator[None]:
+    ActionToggle.objects.update(enabled=False)
+    yield
+    ActionToggle.objects.update(enabled=True)
+
+
+@contextlib.contextmanager
+def server_switched_off() -> Iterator[None]:
+    """The MCP server is off for the organization."""
+    flag = {"organization": Organization.objects.get(), "name": flags.MCP_SERVER}
+    FeatureFlag.objects.create(**flag, enabled=False)
+    yield
+    FeatureFlag.objects.filter(**flag).delete()
+
+
+def seed_demo_data(size: str) -> Organization:
+    """The organization with the demo data of a size; parts that are missing are stored first."""
+    seed = DemoSeed.objects.select_related("organization").filter(size=size).first()
+    organization = seed.organization if seed else Organization.objects.first()
+    organization = organization or found_organization()
+    if seed is None or seed.finished_at is None:
+        reported = time.monotonic()
+        for step in seeding.run(seed or seeding.plan(organization, size)):
+            if time.monotonic() - reported > EVERY_SECONDS:
+                reported = time.monotonic()
+                harness.say(f"demo data: {step.part}, part {step.done} of {step.total}")
+    chunks = KnowledgeChunk.objects.filter(organization=organization)
+    if chunks.count() <= PASSAGES[size]:
+        for source in KnowledgeSource.objects.filter(organization=organization, status="pending"):
+            knowledge.index(source.pk)
+        add_passages(organization, PASSAGES[size])
+    settle_tables()
+    return organization
+
+
+def _keep_figures_of_customer() -> None:
+    """Delete the customer's events that become older during a run than those that are counted."""
     leaving = timezone.now() - COUNTED
     events = Event.objects.filter(customer__email_key=CUSTOMER)
     events.filter(at__range=(leaving, leaving + MAX_RUN)).delete()
 
 
-def _switch_on() -> None:
-    IntegrationMode.objects.create(
-        organization=Organization.objects.get(), integration=INTEGRATION, connection="connected"
+def add_passages(organization: Organization, count: int) -> None:
+    """Add so many passages, of sentences from all pages of the documentation."""
+    if not count:
+        return
+    source = KnowledgeSource.objects.create(
+        organization=organization, kind="markdown", title="Large", status="ready"
     )
-    ActionToggle.objects.create(
-        agent=Agent.objects.get(), integration=INTEGRATION, action=ACTION, enabled=True
+    passages = list(_make_passages(count))
+    embedder = configured.embedder()
+    common = {"organization": organization, "source": source, "embedder": embedder.name}
+    vectors = embedder.passages(passages)
+    KnowledgeChunk.objects.bulk_create(
+        (
+            KnowledgeChunk(
+                **common,
+                position=position,
+                title=passage.title,
+                heading=passage.heading,
+                text=passage.text,
+                embedding=stored(vector),
+            )
+            for position, (passage, vector) in enumerate(zip(passages, vectors, strict=True), 1)
+        ),
+        batch_size=500,
     )
+    sources.note_change(organization.pk)
 
 
-def count() -> int:
-    """How many calls are on record."""
-    return ActionExecution.objects.count()
+def _make_passages(count: int) -> Iterator[Passage]:
+    chance = random.Random(1)  # noqa: S311  figures that repeat
+    pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md"))]
+    lines = [line for page in pages for line in page.replace(". ", ".\n").splitlines()]
+    sentences = [line.strip() for line in lines if len(line.split()) > MIN_WORDS]
+    for number in range(count):
+        heading = f"{chance.choice(sentences)[:60]} {number}"
+        yield Passage("Large", heading, " ".join(chance.choices(sentences, k=8)))
 
 
-def switch_off_action() -> int:
-    """Disable the action, as an admin does."""
-    return ActionToggle.objects.update(enabled=False)
+def index_knowledge(organization: Organization, folders: tuple[Path, ...], site: str) -> None:
+    """Make the pages of folders the knowledge base of an organization."""
+    for path in sorted(path for folder in folders for path in folder.glob("*.md")):
+        if path.name != "README.md":
+            url, page = f"{site}{path.stem}", path.read_bytes()
+            source = knowledge.add(organization, kind="markdown", url=url, original=page)
+            knowledge.index(source.pk)
 
 
-def switch_off_server() -> bool:
-    """Turn the MCP server off for the organization, as an admin does."""
-    organization = Organization.objects.get()
-    made = FeatureFlag.objects.create(
-        organization=organization, name=flags.MCP_SERVER, enabled=False
-    )
-    return not made.enabled
-
-
-def revoke() -> bool:
-    """Revoke the connection, as its person does."""
-    return authorizations.revoke(Authorization.objects.get().pk, reason="bench")
-
-
-ACTS: Final[Mapping[str, Callable[[], Any]]] = {
-    act.__name__: act for act in (found, count, switch_off_action, switch_off_server, revoke)
-}
-
-if __name__ == "__main__":
-    json.dump(ACTS[sys.argv[1]](*sys.argv[2:]), sys.stdout)
+def settle_tables() -> None:
+    """Leave the tables as a database at rest has them."""
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE)" if connection.vendor == "postgresql" else "ANALYZE")

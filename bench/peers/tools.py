@@ -1,96 +1,227 @@
 """The tools of the peer that does equal work: the statements of ours and the same Python.
 
-A search ranks and cuts with the product's own functions, which import no Django.
+A search ranks and cuts, and text of customers is cleaned, with the product's own functions, which
+import no Django. Results of data tools are built by hand from the rows.
 """
 
+import base64
+import hashlib
+import os
 import re
+import runpy
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, TypeAlias
+from zoneinfo import ZoneInfo
 
-import data
-from databases import Database, Row, text
-from order import Order, Statement, ToolOrder, Values
+import orjson
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from bench.work import RecordedTool, Statement, Work
 from documentation.query import Query
-from documentation.ranking import Match, Ranked, rank, terms_of
+from documentation.ranking import Match, rank, terms_of
 from documentation.snippet import snippet, with_marks
 
-Arguments: TypeAlias = Mapping[str, Any]
-# The JSON value that a call answers; `known` holds the caller's keys as the columns have them.
-Run: TypeAlias = Callable[[Values, Arguments], Any]
+Values: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = tuple[Any, ...]
+Rows: TypeAlias = Callable[[Statement], list[Row]]
+# The JSON value that a call answers.
+Run: TypeAlias = Callable[[Values], Any]
+When: TypeAlias = Callable[[datetime | None], str | None]
 
 USUAL_HITS: Final = 5
+PAGE: Final = 10
+EXCERPT: Final = 200
+HEAD: Final = b"\x01benchkey"  # as long as the format and key id of the product's
+CIPHER: Final = AESGCM(os.urandom(32))
+# What ours fills in for arguments that are not sent.
+DEFAULTS: Final = {"time_field": "created_at", "sort": "created_at_desc"}
+NUMBERS: Final = ("mrr", "arr")
+TIMES: Final = ("last_seen", "churned_at", "signed_up_at", "first_seen", "last_contacted_at")
+# In the order of our results.
+PROFILE: Final = (
+    *("id", "name", "email", "role", "plan", "company", "mrr", "last_seen", "external_id"),
+    *("lifecycle", "churned_at", "arr", "renewal_status", "renewal_date", "contract_term"),
+    *("payment_terms", "on_contract", "source", "signed_up_at", "first_seen", "last_contacted_at"),
+)
 
 
-def build(tool: ToolOrder, order: Order, database: Database) -> Run:
-    return BUILDERS[tool.name](tool, order, database)
+# The product's functions for text of customers; their package imports Django.
+TEXTS: Final = runpy.run_path(f"{Path(__file__).parents[2]}/tools_registry/data/texts.py")
 
 
-def _hello(_tool: ToolOrder, _order: Order, _database: Database) -> Run:
-    return lambda _known, arguments: {"greeting": f"Hello, {arguments['name']}."}
+def _hello(_tool: RecordedTool, _work: Work, _rows_of: Rows) -> Run:
+    return lambda arguments: {"greeting": f"Hello, {arguments['name']}."}
 
 
-def _jwt_sample(tool: ToolOrder, _order: Order, database: Database) -> Run:
+def _jwt_sample(tool: RecordedTool, work: Work, rows_of: Rows) -> Run:
     (organization,) = tool.own
 
-    def run(known: Values, arguments: Arguments) -> Any:
-        (_widget_key,) = database.rows(organization.text, organization.values(known))
-        used = {**tool.value["use"], "orgId": text(known["organization"])}
+    def run(arguments: Values) -> Any:
+        (_widget_key,) = rows_of(organization)
+        used = {**tool.value["use"], "orgId": work.organization}
         return {**tool.value, "language": arguments.get("language", "node"), "use": used}
 
     return run
 
 
-def _search(tool: ToolOrder, order: Order, database: Database) -> Run:
+def _search_docs(tool: RecordedTool, work: Work, rows_of: Rows) -> Run:
     begun, matches, marked = tool.own
-    example = re.compile(order.work["example_address"])
-    address = order.work["public_url"]
+    example, address = re.compile(work.example_address), work.public_url
 
-    def rows(statement: Statement, known: Values) -> list[Row]:
-        return database.rows(statement.text, statement.values(known))
+    def hit(row: Row, score: float) -> Any:
+        page, title, heading, anchor, *marked_texts = row
+        return {
+            "page": page,
+            "title": title,
+            "heading": heading,
+            "snippet": snippet(example.sub(address, with_marks(*marked_texts))),
+            "score": score,
+            "url": f"{address}/docs/{page}" + (f"#{anchor}" if anchor else ""),
+        }
 
-    def run(known: Values, arguments: Arguments) -> Any:
+    def run(arguments: Values) -> Any:
         query = arguments["query"].strip()
-        asked = terms_of(Query.parse(query), [word for (word,) in rows(begun, known)])
-        found = [Match(*row) for row in rows(matches, known)]
-        ranked = rank(asked, found)[: int(arguments.get("page_size", USUAL_HITS))]
-        stored = {row[0]: row[1:] for row in rows(marked, known)}
-        hits = [
-            _hit(stored[one.section], example, one, address)
-            for one in ranked
-            if one.section in stored
-        ]
+        terms = terms_of(Query.parse(query), [word for (word,) in rows_of(begun)])
+        found = [Match(*row) for row in rows_of(matches)]
+        ranked = rank(terms, found)[: int(arguments.get("page_size", USUAL_HITS))]
+        stored = {row[0]: row[1:] for row in rows_of(marked)}
+        hits = [hit(stored[one.section], one.score) for one in ranked if one.section in stored]
         return {"query": query, "results": hits}
 
     return run
 
 
-def _hit(row: Row, example: re.Pattern[str], ranked: Ranked, address: str) -> Any:
-    page, title, heading, anchor, *texts = row
-    # On PostgreSQL the text and, without its punctuation, the marked one.
-    marked = texts[0] if len(texts) == 1 else with_marks(*texts)
+def _find_user(tool: RecordedTool, _work: Work, rows_of: Rows) -> Run:
+    """Ways to find one customer, then their figures."""
+
+    def run(arguments: Values) -> Any:
+        found = [rows_of(statement) for statement in tool.own]
+        organization = _columns(tool.own[0], found[0][0], "workspace_organization")
+        ((statement, row),) = [
+            (statement, row)
+            for statement, rows in zip(tool.own[1:3], found[1:3], strict=True)
+            for row in rows
+        ]
+        ((last_event,),), (tickets,), (talks,), ((events,),) = found[3:]
+        when = _when(organization)
+        activity = {
+            "open_tickets": tickets[1],
+            "tickets": tickets[0],
+            "last_ticket_at": when(tickets[2]),
+            "conversations": talks[0],
+            "last_conversation_at": when(talks[1]),
+            "events_last_30_days": events,
+            "last_event_at": when(last_event),
+        }
+        value = {"match": "exact", "user": _profile(statement, row, when), "activity": activity}
+        ends = {"currency": organization["currency"], "searched": arguments}
+        return TEXTS["compact"]({**value, **ends, "as_of": when(datetime.now(UTC))})
+
+    return run
+
+
+def _profile(statement: Statement, row: Row, when: When) -> Any:
+    customer = _columns(statement, row, "workspace_customer")
+    company = _columns(statement, row, "workspace_company")
+    customer["company"] = {"id": company["id"], "name": company["name"]}
+    customer["renewal_date"] = customer["renewal_date"] and str(customer["renewal_date"])
+    customer |= {name: when(customer[name]) for name in TIMES}
+    customer |= {name: float(customer[name]) for name in NUMBERS if customer[name] is not None}
+    return {name: customer[name] for name in PROFILE}
+
+
+def _search_tickets(tool: RecordedTool, work: Work, rows_of: Rows) -> Run:
+    """How many, a page of them, and what their customers wrote first."""
+
+    def run(arguments: Values) -> Any:
+        organizations, ((total,),), rows, first, messages = (
+            rows_of(statement) for statement in tool.own
+        )
+        organization = _columns(tool.own[0], organizations[0], "workspace_organization")
+        written = {
+            row[0]: _columns(tool.own[4], row, "workspace_ticketmessage") for row in messages
+        }
+        quoted: dict[str, Values] = {}
+        for key, ticket in first:
+            quoted.setdefault(ticket, written.get(key, {}))
+        when = _when(organization)
+        items = [_ticket(tool.own[2], row, quoted, when) for row in rows[:PAGE]]
+        value = {"items": items, "returned": len(items), "total": total}
+        if len(rows) > PAGE:
+            last = _columns(tool.own[2], rows[PAGE - 1], "workspace_ticket")
+            value["next_cursor"] = _cursor(last, work, tool, arguments)
+        zone = {"time_zone": organization["time_zone"], "complete": False}
+        ends = {
+            "period": {"name": "all_time", "field": "created_at", **zone},
+            "searched": {**arguments, **DEFAULTS},
+            "as_of": when(datetime.now(UTC)),
+        }
+        return TEXTS["compact"]({**value, **ends})
+
+    return run
+
+
+def _ticket(statement: Statement, row: Row, quoted: Mapping[str, Values], when: When) -> Any:
+    ticket = _columns(statement, row, "workspace_ticket")
+    user, customer, company = (
+        _columns(statement, row, f"workspace_{table}") for table in ("user", "customer", "company")
+    )
+    message = quoted.get(ticket["id"])
+    name = user["name"] or user["email"]
     return {
-        "page": page,
-        "title": title,
-        "heading": heading,
-        "snippet": snippet(example.sub(address, marked)),
-        "score": ranked.score,
-        "url": f"{address}/docs/{page}" + (f"#{anchor}" if anchor else ""),
+        **{name: ticket[name] for name in ("id", "subject", "status", "priority")},
+        "assignee": user["id"] and {"id": str(user["id"]), "name": name},
+        **{
+            member: row["id"] and {"id": row["id"], "name": row["name"]}
+            for member, row in (("user", customer), ("company", company))
+        },
+        "last_author": {"kind": ticket["last_author_kind"], "name": ticket["last_author_name"]},
+        **{name: when(ticket[name]) for name in ("created_at", "updated_at", "resolved_at")},
+        "excerpt": message and _excerpt(message),
     }
 
 
-def _find_user(tool: ToolOrder, _order: Order, database: Database) -> Run:
-    return data.finding(tool, database)
+def _excerpt(message: Values) -> Any:
+    words = " ".join(TEXTS["clean"](message["text"]).split())
+    return {
+        "message_id": message["position"],
+        "author": {"kind": message["author_kind"], "name": message["author_name"]},
+        "text": words[:EXCERPT] + "…" * (len(words) > EXCERPT),
+    }
 
 
-def _search_tickets(tool: ToolOrder, _order: Order, database: Database) -> Run:
-    return data.searching(tool, database)
+def _cursor(last: Values, work: Work, tool: RecordedTool, arguments: Values) -> str:
+    """Where the next page begins, sealed for the caller and the arguments."""
+    key = last["created_at"].isoformat()
+    place = ["all_time", [None, None], ["datetime", key], ["str", last["id"]]]
+    caller = [work.organization, "", tool.name, {**arguments, **DEFAULTS}]
+    context = hashlib.sha256(orjson.dumps(caller, option=orjson.OPT_SORT_KEYS)).digest()
+    nonce = os.urandom(12)
+    sealed = CIPHER.encrypt(nonce, orjson.dumps(place), HEAD + b"data cursor:" + context)
+    return base64.urlsafe_b64encode(HEAD + nonce + sealed).decode().rstrip("=")
 
 
-BUILDERS: Final[Mapping[str, Callable[[ToolOrder, Order, Database], Run]]] = {
+def _columns(statement: Statement, row: Row, table: str) -> dict[str, Any]:
+    """The values of a row that are of a table, by the names of their columns."""
+    columns = (name.partition(".") for name in statement.columns)
+    return {name: value for (of, _, name), value in zip(columns, row, strict=True) if of == table}
+
+
+def _when(organization: Values) -> When:
+    zone = ZoneInfo(organization["time_zone"])
+
+    def when(value: datetime | None) -> str | None:
+        return value and value.astimezone(zone).isoformat(timespec="seconds")
+
+    return when
+
+
+BUILDERS: Final[Mapping[str, Callable[[RecordedTool, Work, Rows], Run]]] = {
     "bench.hello": _hello,
     "setup_get_jwt_sample": _jwt_sample,
-    "search_docs": _search,
+    "search_docs": _search_docs,
     "data_find_user": _find_user,
     "data_search_tickets": _search_tickets,
 }

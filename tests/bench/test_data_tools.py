@@ -2,9 +2,11 @@
 
 import pytest
 
-from bench.data_calls import CASES
+from bench.tools import read_cases
 from tests.drivers.benchmarks import bench, short_run
 from tests.drivers.data_tools import TOOLS
+
+CASES = read_cases()
 
 
 def test_every_data_tool_is_measured() -> None:
@@ -18,7 +20,7 @@ def test_goals_are_twice_as_high_on_sqlite() -> None:
 
 @pytest.mark.process
 def test_a_short_run_prints_figures_of_each_call() -> None:
-    run = short_run("data_tools", "--stores=sqlite", "--rounds=2", "--tools=data_find_user")
+    run = short_run("tools", "--stores=sqlite", "--rounds=2", "--tools=data_find_user")
 
     # The machine may well be busy: a missed goal is no failure here.
     assert run.returncode in {0, 1, 3}, run.stderr
@@ -32,7 +34,7 @@ def test_a_short_run_prints_figures_of_each_call() -> None:
 
 @pytest.mark.parametrize("words", [("--stores=mysql",), ("--rounds=1",), ("--size=huge",)])
 def test_a_plan_that_cannot_be_is_refused(words: tuple[str, ...]) -> None:
-    run = bench("data_tools", *words)
+    run = bench("tools", *words)
 
     assert run.returncode == 2
     assert words[0].partition("=")[0] in run.stderr

@@ -4,22 +4,28 @@ import re
 
 import pytest
 
+from bench.harness import NOISY
 from tests.drivers.benchmarks import bench, short_run
 
-ROW = re.compile(r"^\| (\w+) \| (\d+) \| [\d.]+ \| [\d.]+ \| \d+ \| (\d+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (ours|httpx) \| ([\d.]+) \| [\d.]+ \| [\d.]+ \| \d+ \|", re.MULTILINE)
+RECORDS = re.compile(r"^ours: (\d+) calls answered, (\d+) on record$", re.MULTILINE)
 
 
 @pytest.mark.process
 @pytest.mark.once  # on SQLite wherever it runs
 def test_a_short_run_prints_both_and_finds_every_call_on_record() -> None:
     run = short_run(
-        "gateway", "--database=sqlite", "--servers=ours,httpx", "--rounds=1", "--seconds=0.5"
+        "gateway", "--store=sqlite", "--servers=ours,httpx", "--rounds=1", "--seconds=1"
     )
 
-    assert run.returncode == 0, run.stdout + run.stderr
-    rows = {name: (int(rate), int(wrong)) for name, rate, wrong in ROW.findall(run.stdout)}
-    assert rows.keys() == {"ours", "httpx"}
-    assert all(rate > 0 and wrong == 0 for rate, wrong in rows.values())
+    # The machine may well be busy: that the figures say nothing then is no failure here.
+    assert run.returncode in {0, NOISY}, run.stdout + run.stderr
+    rates = {name: float(rate) for name, rate in ROW.findall(run.stdout)}
+    assert rates.keys() == {"ours", "httpx"}
+    assert all(rate > 0 for rate in rates.values())
+    ((answered, recorded),) = RECORDS.findall(run.stdout)
+    assert 0 < int(answered) == int(recorded)
+    assert "VOID" not in run.stdout
 
 
 @pytest.mark.parametrize("words", [("--servers=other",), ("--seconds=0",), ("--rounds=0",)])

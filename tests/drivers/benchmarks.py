@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from bench import tables
+from bench import harness
 from tests.drivers.server import ROOT, migrated_on_sqlite
 
 SECONDS = 300
@@ -24,4 +24,4 @@ def bench(name: str, *words: str, **settings: str) -> subprocess.CompletedProces
 
 def short_run(name: str, *words: str) -> subprocess.CompletedProcess[str]:
     """One that measures something, on tables that need not be made."""
-    return bench(name, *words, **{tables.COPIED: str(migrated_on_sqlite())})
+    return bench(name, *words, **{harness.TABLES: str(migrated_on_sqlite())})

@@ -87,6 +87,19 @@ def test_a_tool_of_an_integration_costs_one_look_at_its_switches(
 
 
 @pytest.mark.usefixtures("lab")
+def test_many_switches_and_many_calls_on_record_add_no_statement(
+    mcp: McpClient, grant: Grant
+) -> None:
+    grant.connect("crm", enabled=("find_contact", *(f"action_{number}" for number in range(300))))
+    for _ in range(20):
+        mcp.call("crm.find_contact")
+    with CaptureQueriesContext(connection) as captured:
+        mcp.call("crm.find_contact")
+        mcp.request("tools/list")
+    assert statements(captured) == [AUTHENTICATE, SWITCHES, AUDIT, AUTHENTICATE, SWITCHES]
+
+
+@pytest.mark.usefixtures("lab")
 @pytest.mark.parametrize("key", ["bound_end_user_id", "bound_email"])
 def test_a_binding_adds_one_look_at_the_customers(mcp: McpClient, grant: Grant, key: str) -> None:
     customer = grant.customer(email="ada@example.com")

@@ -1,4 +1,4 @@
-"""The comparison itself, made as small as it gets: our server, the bundled driver, a moment."""
+"""`./run bench` itself, made as small as it gets: our server, for a moment."""
 
 import json
 import shutil
@@ -8,35 +8,33 @@ from typing import Any
 import pytest
 
 from bench import stores
+from bench.harness import INCOMPLETE, NOISY
+from bench.protocol import REVISIONS
 from bench.stores import Missing
-from bench.wires import WIRES
 from tests.drivers.benchmarks import bench, short_run
 
-CANNOT, NOISY = 2, 3
-SMALLEST = ("--concurrency=2", "--rounds=1", "--seconds=1", "--driver=bundled", "--json=-")
+SMALLEST = ("--concurrency=2", "--rounds=1", "--seconds=1", "--servers=ours", "--json=-")
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("name", "tools", "layer"),
-    [
-        ("hotpath", ["search_docs", "data_search_tickets"], "flag"),
-        ("echo", ["bench.hello"], "agent"),
-    ],
+    ("tools", "layer"),
+    [(["search_docs", "data_search_tickets"], "flag"), (["bench.hello"], "agent")],
 )
-def test_every_call_that_is_answered_is_on_record(name: str, tools: list[str], layer: str) -> None:
-    chosen = f"--tools={','.join(tools)}"
-    run = short_run(name, "--stores=sqlite", "--servers=ours", chosen, *SMALLEST)
+def test_every_call_that_is_answered_is_on_record(tools: list[str], layer: str) -> None:
+    run = short_run("calls", "--store=sqlite", f"--tools={','.join(tools)}", *SMALLEST)
 
     # The machine may well be busy: that the figures say nothing then is no failure here.
     assert run.returncode in {0, NOISY}, run.stderr
     message: dict[str, Any] = json.loads(run.stdout)
     assert message["void"] is False
-    assert [cell["tool"] for cell in message["cells"]] == [tool for tool in tools for _ in WIRES]
+    assert [cell["tool"] for cell in message["cells"]] == [
+        tool for tool in tools for _ in REVISIONS
+    ]
     for cell in message["cells"]:
         assert cell["rounds"][0]["ours"]["answered"] > 0
         assert cell["servers"]["ours"]["cpu_us_per_call"]["server"] > 0
-    counted, toggled, revoked = message["checks"]
+    toggled, revoked, counted = message["checks"]
     assert "calls answered" in counted
     assert f"refused by {layer}" in toggled
     assert "401 after the revocation" in revoked
@@ -45,17 +43,17 @@ def test_every_call_that_is_answered_is_on_record(name: str, tools: list[str], l
 @pytest.mark.parametrize(
     "words",
     [
-        ("--tools", "bench.hello"),
-        ("--stores", "mysql"),
+        ("--tools", "bench.goodbye"),
+        ("--store", "mysql"),
         ("--workers", "0"),
         ("--concurrency", "many"),
         ("oauth",),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused_in_words(words: tuple[str, ...]) -> None:
-    run = bench("hotpath", *words)
+    run = bench("calls", *words)
 
-    assert run.returncode == CANNOT
+    assert run.returncode == INCOMPLETE
     assert words[-1] in run.stderr.splitlines()[-1]
 
 

@@ -1,4 +1,4 @@
-"""One tools/call as a client of each revision writes it; the same bytes for every server."""
+"""Messages as a client of each revision writes them; the same bytes for every server."""
 
 import json
 import re
@@ -9,44 +9,46 @@ from typing import Any, Final
 PATH: Final = "/api/mcp"
 HANDSHAKE: Final = "2025-11-25"
 MODERN: Final = "2026-07-28"
-WIRES: Final = (HANDSHAKE, MODERN)
-CLIENT: Final = {"name": "bench", "version": "1.0"}
-# What the results of data tools have that differs from call to call: the time, and sealed cursors
-# with a nonce. In the text of a reply the quotes are escaped. Lengths do not differ.
+REVISIONS: Final = (HANDSHAKE, MODERN)
+META: Final = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1.0"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+# Values in results of data tools that differ from call to call: the time, and sealed cursors with
+# a nonce. In the text of a reply the quotes are escaped. Lengths do not differ.
 VARYING: Final = re.compile(rb'"(?:as_of|next_cursor)\\?": ?\\?"([^"\\]+)')
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is posted: headers but Host and Content-Length, and the body."""
+    """A POST: headers but Host and Content-Length, and the body."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
-def call(wire: str, tool: str, arguments: Mapping[str, str], token: str) -> Request:
-    """A tools/call at a revision, without a handshake before it."""
-    params: dict[str, Any] = {"name": tool, "arguments": dict(arguments)}
-    mirrored: dict[str, str] = {}
-    if wire == MODERN:
-        params["_meta"] = {
-            "io.modelcontextprotocol/protocolVersion": wire,
-            "io.modelcontextprotocol/clientInfo": CLIENT,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        mirrored = {"Mcp-Method": "tools/call", "Mcp-Name": tool}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+def post(revision: str, method: str, params: Mapping[str, Any], token: str) -> Request:
+    """A request at a revision, without a handshake before it."""
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
         "Authorization": f"Bearer {token}",
-        "MCP-Protocol-Version": wire,
-        **mirrored,
+        "MCP-Protocol-Version": revision,
     }
+    if revision == MODERN:
+        params = {**params, "_meta": META}
+        headers |= {"Mcp-Method": method}
+        headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return Request(headers, json.dumps(message, separators=(",", ":")).encode())
 
 
-def said(body: bytes) -> str | None:
+def call_tool(revision: str, tool: str, arguments: Mapping[str, Any], token: str) -> Request:
+    return post(revision, "tools/call", {"name": tool, "arguments": dict(arguments)}, token)
+
+
+def result_text(body: bytes) -> str | None:
     """The text of a call that succeeded; None for any other reply."""
     try:
         result = json.loads(body)["result"]
@@ -54,6 +56,19 @@ def said(body: bytes) -> str | None:
     except (ValueError, KeyError, TypeError):
         return None
     return None if result.get("isError") else str(block.get("text"))
+
+
+def refusal_layer(body: bytes) -> str:
+    """The layer of the gate that refused a call; empty when none did."""
+    try:
+        return str(json.loads(body)["error"]["data"]["layer"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def without_varying(text: str) -> str:
+    """The text of a call without the values that differ from call to call."""
+    return VARYING.sub(b"", text.encode()).decode()
 
 
 @dataclass(frozen=True)
@@ -83,16 +98,3 @@ class Reply:
         return body == self.body or (
             len(body) == len(self.body) and Reply(body, self.varying).masked == self.masked
         )
-
-
-def without_varying(text: str) -> str:
-    """The text of a call without the values that differ from call to call."""
-    return VARYING.sub(b"", text.encode()).decode()
-
-
-def refused_by(body: bytes) -> str:
-    """The layer of the gate that refused a call; empty when none did."""
-    try:
-        return str(json.loads(body)["error"]["data"]["layer"])
-    except (ValueError, KeyError, TypeError):
-        return ""
