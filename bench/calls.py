@@ -94,7 +94,10 @@ def _measure(comparison: Comparison, workers: int, stack: ExitStack) -> None:
     bench, options = comparison.bench, comparison.bench.options
     if ECHO in options.tools:
         from bench import application as _with_echo  # noqa: F401, PLC0415  the same
-    organization = tenant.prepare_calls(with_data=not DATA.keys().isdisjoint(options.tools))
+    organization = tenant.prepare_calls()
+    if not DATA.keys().isdisjoint(options.tools):
+        tenant.seed_demo_data("small")
+        tenant.keep_figures_of_customer()
     (pair,) = tenant.create_grants(organization, SCOPE)
     calls = {name: CALLS[name] for name in options.tools}
     recorded = equal_work.record_calls(calls, pair.access, bench.store)

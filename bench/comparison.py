@@ -61,8 +61,10 @@ class Contestant:
     def drive(self, way: Way, concurrency: int, seconds: int) -> Turn:
         return load.drive(self.url, self.requests[way], self.replies[way], concurrency, seconds)
 
-    def cpu_seconds(self) -> float:
-        return self.server.cpu_seconds()
+    def cpu_seconds(self, bench: Bench) -> dict[str, float]:
+        """CPU time so far by group of processes; a store works for those alone that write to it."""
+        own = {"server": self.server.cpu_seconds()}
+        return bench.cpu_seconds(self.server) if self.writes else own
 
 
 @dataclass
@@ -116,10 +118,9 @@ class Comparison:
         """Drive one contestant while the others are idle."""
         contestant = self.contestants[name]
         rows = audit_rows()
-        turn = self.bench.measure(
-            contestant.cpu_seconds,
+        turn = measures.measure_cpu(
+            lambda: contestant.cpu_seconds(self.bench),
             lambda: contestant.drive(way, at_once, seconds),
-            with_store=contestant.writes,
         )
         self.answered[name] += turn.answered
         if contestant.writes:

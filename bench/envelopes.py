@@ -32,7 +32,7 @@ def main() -> int:
         from bench import equal_work, tenant  # noqa: PLC0415  settings first
         from tools_registry.endpoint import respond  # noqa: PLC0415  the same
 
-        (pair,) = tenant.create_grants(tenant.found_organization(), SCOPE)
+        (pair,) = tenant.create_grants(tenant.create_organization(), SCOPE)
         names = {"content-type": "application/json", "authorization": f"Bearer {pair.access}"}
 
         def answer(body: bytes) -> object:

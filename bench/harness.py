@@ -11,17 +11,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from bench import servers, stores
-from bench.measures import Turn
 from bench.servers import PRODUCT, Server, Unready
 from bench.stores import Missing, Store
 
 GOOD, MISSED, INCOMPLETE, NOISY = 0, 1, 2, 3
-MICROSECONDS: Final = 1_000_000
 TERMINATED: Final = 143
 POSTGRESQL: Final = "postgres://postgres@127.0.0.1:5432/postgres"
 REDIS: Final = "redis://127.0.0.1:6379/15"
@@ -31,16 +30,11 @@ PUBLIC_URL: Final = "http://127.0.0.1:8000"
 # short run does. Not a setting of the product, whose names begin with HALO_.
 TABLES: Final = "BENCH_TABLES"
 DEPLOYMENT: Final = frozenset({"DATABASE_URL", "REDIS_URL", "HOST", "PORT"})
-NO_SETTINGS: Final[Mapping[str, str]] = {}
 HELP: Final = {
     "seconds": "of each turn",
     "concurrency": "requests at a time",
     "processes": "web processes; on SQLite 1",
 }
-
-
-# Of a server, or of a loop in this process, so far.
-CpuSeconds = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -58,15 +52,9 @@ class Bench:
         with servers.serve(application, count, self.folder) as server:
             yield server
 
-    def measure(self, own: CpuSeconds, drive: Callable[[], Turn], *, with_store: bool) -> Turn:
-        """Drive a server, and add the CPU time of it, and of its store, to the figures."""
-
-        def cpu_seconds() -> Mapping[str, float]:
-            return {"server": own(), **(self.store.cpu_seconds() if with_store else {})}
-
-        before, turn, after = cpu_seconds(), drive(), cpu_seconds()
-        each = MICROSECONDS / max(turn.answered, 1)
-        return replace(turn, cpu={group: (after[group] - before[group]) * each for group in after})
+    def cpu_seconds(self, server: Server) -> dict[str, float]:
+        """CPU time so far of a server on this store, and of the store."""
+        return {"server": server.cpu_seconds(), **self.store.cpu_seconds()}
 
 
 def options_parser(name: str, description: str | None, **numbers: float) -> argparse.ArgumentParser:
@@ -75,13 +63,12 @@ def options_parser(name: str, description: str | None, **numbers: float) -> argp
     for option, default in numbers.items():
         kind = _positive(type(default))
         parser.add_argument(f"--{option}", type=kind, default=default, help=HELP.get(option))
-    kinds = ("postgresql", "sqlite")
-    parser.add_argument("--store", "--stores", choices=kinds, default="postgresql")
-    server = os.environ.get("DATABASE_URL") or POSTGRESQL
-    parser.add_argument("--server", default=server, help="URL of PostgreSQL, or “scratch”")
-    redis = os.environ.get("REDIS_URL") or REDIS
-    parser.add_argument("--redis", default=redis, help="URL; used where it answers")
-    parser.add_argument("--database", default="", metavar="NAME", help="keep it, or use it again")
+    add, environment = parser.add_argument, os.environ.get
+    add("--store", "--stores", choices=("postgresql", "sqlite"), default="postgresql")
+    server = environment("DATABASE_URL") or POSTGRESQL
+    add("--server", default=server, metavar="URL", help="of PostgreSQL, or “scratch”")
+    add("--redis", default=environment("REDIS_URL") or REDIS, metavar="URL", help="if it answers")
+    add("--database", default="", metavar="NAME", help="keep it, or use it again")
     return parser
 
 
@@ -99,7 +86,7 @@ def _positive(kind: type) -> Callable[[str], Any]:
 def prepare(
     options: argparse.Namespace,
     limits: Sequence[str] = (),
-    settings: Mapping[str, str] = NO_SETTINGS,
+    settings: Mapping[str, str] = MappingProxyType({}),
     kept: tuple[str, ...] = (),
 ) -> Iterator[Bench]:
     """Django in this process, on a store until the block ends. Only once in a process.
@@ -111,21 +98,23 @@ def prepare(
         for name in [name for name in os.environ if not name.startswith(kept)]:
             if name.startswith("HALO_") or name in DEPLOYMENT:
                 del os.environ[name]
-        os.environ |= {f"HALO_RATE_{name}": "1000000/s" for name in (*limits, "IP")}
         os.environ |= {
+            **{f"HALO_RATE_{name}": "1000000/s" for name in (*limits, "IP")},
+            **({"REDIS_URL": store.redis} if store.redis else {}),
             "HALO_DATA_DIR": str(folder),
             "HALO_LOG_LEVEL": "ERROR",
             "HALO_PUBLIC_URL": PUBLIC_URL,
             "DATABASE_URL": store.url,
             "DJANGO_SETTINGS_MODULE": "halo_mcp.settings",
-            **({"REDIS_URL": store.redis} if store.redis else {}),
             **settings,
         }
         try:
             _start_django()
             yield Bench(options, folder, store)
         finally:
-            close_connections()
+            from django.db import connections  # noqa: PLC0415  settings first
+
+            connections.close_all()
 
 
 def _start_django() -> None:
@@ -140,12 +129,6 @@ def _start_django() -> None:
     if tables and connection.vendor == "sqlite" and not file.exists():
         shutil.copyfile(tables, file)
     call_command("migrate", verbosity=0)
-
-
-def close_connections() -> None:
-    from django.db import connections  # noqa: PLC0415  settings first
-
-    connections.close_all()
 
 
 def run(main: Callable[[], int]) -> None:

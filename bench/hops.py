@@ -46,7 +46,7 @@ def main() -> int:
         from bench import tenant  # noqa: PLC0415  settings first
         from halo_mcp.asgi import application  # noqa: PLC0415  the same
 
-        (pair,) = tenant.create_grants(tenant.prepare_calls(with_data=False), SCOPE)
+        (pair,) = tenant.create_grants(tenant.prepare_calls(), SCOPE)
         for tool in [options.tool] if options.tool else SETUP_AND_DOCS:
             for revision in [options.revision] if options.revision else REVISIONS:
                 arguments = SETUP_AND_DOCS[tool]

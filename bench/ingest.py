@@ -53,7 +53,7 @@ class Phase:
     batches: list[float] = field(default_factory=list)
     accepted: int = 0
     seconds: float = 0.0
-    cpu: tuple[float, float] = (0.0, 0.0)
+    cpu: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def taken(self) -> list[float]:
@@ -61,7 +61,8 @@ class Phase:
 
     def shares(self) -> str:
         """CPU time through the time that passed: 100 % is one processor."""
-        return ", ".join(f"{100 * part / self.seconds:.0f} %" for part in self.cpu)
+        parts = (self.cpu.get(group, 0.0) for group in ("server", "postgresql"))
+        return ", ".join(f"{100 * part / self.seconds:.0f} %" for part in parts)
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,11 @@ class Clients:
 
     def run(self, seconds: float, events: float) -> Phase:
         """Send for so many seconds, so many events a second."""
-        server, store = self.server.cpu_seconds(), self._database_cpu()
+        before = self.bench.cpu_seconds(self.server)
         phase = asyncio.run(self._send_all(seconds, events))
-        phase.cpu = (self.server.cpu_seconds() - server, self._database_cpu() - store)
+        after = self.bench.cpu_seconds(self.server)
+        phase.cpu = {group: after[group] - before[group] for group in after}
         return phase
-
-    def _database_cpu(self) -> float:
-        return self.bench.store.cpu_seconds().get("postgresql", 0.0)
 
     async def _send_all(self, seconds: float, events: float) -> Phase:
         """Send everything that is due, and await what has no answer at the end."""

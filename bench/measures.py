@@ -8,12 +8,13 @@ its first is the null check, the noise of a ratio.
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 # Outside of these a run was too noisy to say anything.
 QUIET: Final = (0.93, 1.07)
 AGAIN: Final = " again"
+MICROSECONDS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,13 @@ def percentile(milliseconds: Sequence[float], percent: int) -> float:
     if len(milliseconds) < 2:  # noqa: PLR2004  they have no percentiles
         return 0.0
     return statistics.quantiles(milliseconds, n=100, method="inclusive")[percent - 1]
+
+
+def measure_cpu(cpu_seconds: Callable[[], Mapping[str, float]], drive: Callable[[], Turn]) -> Turn:
+    """Drive a server; returns its turn with the CPU time that passed meanwhile."""
+    before, turn, after = cpu_seconds(), drive(), cpu_seconds()
+    each = MICROSECONDS / max(turn.answered, 1)
+    return replace(turn, cpu={group: (after[group] - before[group]) * each for group in after})
 
 
 def play(names: Sequence[str], count: int, drive: Callable[[str], Turn]) -> list[Round]:

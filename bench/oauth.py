@@ -10,7 +10,7 @@ from typing import Final
 
 import httpx2
 
-from bench import harness, load
+from bench import harness, load, measures
 from bench.measures import Turn
 
 TOKEN, REGISTER = "/api/mcp/oauth/token", "/api/mcp/oauth/register"
@@ -68,10 +68,10 @@ def main() -> int:
         with bench.serve(processes=options.processes) as server:
 
             def measure(act: Act) -> Turn:
-                def drive() -> Turn:
-                    return load.repeat(server.url, act, options.concurrency, options.seconds)
-
-                return bench.measure(server.cpu_seconds, drive, with_store=True)
+                return measures.measure_cpu(
+                    lambda: bench.cpu_seconds(server),
+                    lambda: load.repeat(server.url, act, options.concurrency, options.seconds),
+                )
 
             load.repeat(server.url, refresh, options.concurrency, WARM_UP_SECONDS)
             refreshes, registrations = measure(refresh), measure(register)
@@ -91,7 +91,7 @@ def _create_families(count: int) -> list[Family]:
     """Clients with a secret, each with one person's consent in one organization."""
     from bench import tenant  # noqa: PLC0415  settings first
 
-    organization, families = tenant.found_organization(), []
+    organization, families = tenant.create_organization(), []
     for _ in range(count):
         client, secret = tenant.register_client(DOCUMENT)
         (pair,) = tenant.create_grants(organization, SCOPE, client=client)

@@ -82,7 +82,7 @@ def _rows(passages: int) -> Iterator[tuple[str, str, float, float, tuple[float, 
     from bench import tenant  # noqa: PLC0415  settings first
     from workspace.access import Access  # noqa: PLC0415  the same
 
-    large = tenant.found_organization("large")
+    large = tenant.create_organization("large")
     tenant.add_passages(large, passages)
     tenant.settle_tables()
     searches, questions = _searches(), read_questions("questions")
@@ -93,13 +93,13 @@ def _rows(passages: int) -> Iterator[tuple[str, str, float, float, tuple[float, 
 
     @cache
     def index(folders: tuple[Path, ...]) -> Any:
-        organization = tenant.found_organization(folders[0].name)
+        organization = tenant.create_organization(folders[0].name)
         tenant.index_knowledge(organization, folders, SITE)
         return Access(organization.pk)
 
-    for part, (asked, folders) in _parts().items():
+    for part, (questions, folders) in _parts().items():
         for way, search in searches.items():
-            yield part, way, *_quality(partial(search, index(folders)), asked), latencies[way]
+            yield part, way, *_quality(partial(search, index(folders)), questions), latencies[way]
 
 
 def _searches() -> dict[str, Search]:

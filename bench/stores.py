@@ -126,8 +126,7 @@ def postgresql(folder: Path) -> Iterator[str]:
     _run(user, home, [*control, "--wait", f"--log={home}/log", f"--options={settings}", "start"])
     try:
         yield f"postgres://postgres@/postgres?host={quote(str(home), safe='')}"
-    finally:
-        # Its data is thrown away, so nothing is waited for.
+    finally:  # its data is thrown away, so nothing is waited for
         _run(user, home, [*control, "--mode=immediate", "stop"])
 
 
@@ -139,16 +138,15 @@ def redis_server(folder: Path) -> Iterator[str]:
         raise Missing("redis-server is needed (on Debian: apt-get install redis-server).")
     path = folder / "redis.sock"
     settings = ["--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no"]
-    process = subprocess.Popen(  # noqa: S603  every word is ours
-        [program, *settings, "--dir", str(folder)], stdout=subprocess.DEVNULL
-    )
+    command = [program, *settings, "--dir", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603  every word is ours
+    url, deadline = f"unix://{path}", time.monotonic() + START_SECONDS
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not _answers(f"unix://{path}"):
+        while not _answers(url):
             if time.monotonic() > deadline:
                 raise Missing("redis-server did not start.")
             time.sleep(0.05)
-        yield f"unix://{path}"
+        yield url
     finally:
         process.terminate()
         process.wait(30)

@@ -135,7 +135,7 @@ def main() -> int:
     with harness.prepare(options, LIMITS) as bench:
         from bench import tenant  # noqa: PLC0415  settings first
 
-        pairs = tenant.create_grants(tenant.found_organization(), SCOPE, options.streams + WARM)
+        pairs = tenant.create_grants(tenant.create_organization(), SCOPE, options.streams + WARM)
         with bench.serve("bench.application:application") as server:
             return transports[options.transport](bench, server, [pair.access for pair in pairs])
 

@@ -49,7 +49,7 @@ EVERY_SECONDS: Final = 30
 MIN_WORDS: Final = 5
 
 
-def found_organization(name: str = "Bench") -> Organization:
+def create_organization(name: str = "Bench") -> Organization:
     return organizations.found(name, owner=User.objects.create_user(f"{name.lower()}@example.com"))
 
 
@@ -82,16 +82,13 @@ def revoke_newest() -> None:
     authorizations.revoke(Authorization.objects.latest("pk").pk, reason="bench")
 
 
-def prepare_calls(*, with_data: bool) -> Organization:
+def prepare_calls() -> Organization:
     """The organization that the calls of `bench/calls.py` are for; made once in a database."""
     index.refresh(settings.HALO_DOCS_SOURCE)
     organization = Organization.objects.first()
     if organization is None:
-        organization = found_organization()
+        organization = create_organization()
         enable_hello(organization)
-    if with_data:
-        seed_demo_data("small")
-        _keep_figures_of_customer()
     return organization
 
 
@@ -131,23 +128,23 @@ def seed_demo_data(size: str) -> Organization:
     """The organization with the demo data of a size; parts that are missing are stored first."""
     seed = DemoSeed.objects.select_related("organization").filter(size=size).first()
     organization = seed.organization if seed else Organization.objects.first()
-    organization = organization or found_organization()
-    if seed is None or seed.finished_at is None:
-        reported = time.monotonic()
-        for step in seeding.run(seed or seeding.plan(organization, size)):
-            if time.monotonic() - reported > EVERY_SECONDS:
-                reported = time.monotonic()
-                harness.say(f"demo data: {step.part}, part {step.done} of {step.total}")
+    organization = organization or create_organization()
     chunks = KnowledgeChunk.objects.filter(organization=organization)
-    if chunks.count() <= PASSAGES[size]:
-        for source in KnowledgeSource.objects.filter(organization=organization, status="pending"):
-            knowledge.index(source.pk)
-        add_passages(organization, PASSAGES[size])
+    if seed and seed.finished_at and chunks.count() > PASSAGES[size]:
+        return organization
+    reported = time.monotonic()
+    for step in seeding.run(seed or seeding.plan(organization, size)):
+        if time.monotonic() - reported > EVERY_SECONDS:
+            reported = time.monotonic()
+            harness.say(f"demo data: {step.part}, part {step.done} of {step.total}")
+    for source in KnowledgeSource.objects.filter(organization=organization, status="pending"):
+        knowledge.index(source.pk)
+    add_passages(organization, PASSAGES[size])
     settle_tables()
     return organization
 
 
-def _keep_figures_of_customer() -> None:
+def keep_figures_of_customer() -> None:
     """Delete the customer's events that become older during a run than those that are counted."""
     leaving = timezone.now() - COUNTED
     events = Event.objects.filter(customer__email_key=CUSTOMER)

@@ -45,8 +45,11 @@ PROFILE: Final = (
     *("lifecycle", "churned_at", "arr", "renewal_status", "renewal_date", "contract_term"),
     *("payment_terms", "on_contract", "source", "signed_up_at", "first_seen", "last_contacted_at"),
 )
-
-
+TICKET: Final = (
+    *("id", "subject", "status", "priority", "last_author_kind", "last_author_name"),
+    *("created_at", "updated_at", "resolved_at"),
+)
+MESSAGE: Final = ("position", "author_kind", "author_name", "text")
 # The product's functions for text of customers; their package imports Django.
 TEXTS: Final = runpy.run_path(f"{Path(__file__).parents[2]}/tools_registry/data/texts.py")
 
@@ -98,12 +101,8 @@ def _find_user(tool: RecordedTool, _work: Work, rows_of: Rows) -> Run:
 
     def run(arguments: Values) -> Any:
         found = [rows_of(statement) for statement in tool.own]
-        organization = _columns(tool.own[0], found[0][0], "workspace_organization")
-        ((statement, row),) = [
-            (statement, row)
-            for statement, rows in zip(tool.own[1:3], found[1:3], strict=True)
-            for row in rows
-        ]
+        organization = _named(tool.own[0], found[0][0])
+        (customer,) = (_named(tool.own[1], row) for rows in found[1:3] for row in rows)
         ((last_event,),), (tickets,), (talks,), ((events,),) = found[3:]
         when = _when(organization)
         activity = {
@@ -115,67 +114,57 @@ def _find_user(tool: RecordedTool, _work: Work, rows_of: Rows) -> Run:
             "events_last_30_days": events,
             "last_event_at": when(last_event),
         }
-        value = {"match": "exact", "user": _profile(statement, row, when), "activity": activity}
-        ends = {"currency": organization["currency"], "searched": arguments}
-        return TEXTS["compact"]({**value, **ends, "as_of": when(datetime.now(UTC))})
+        value = {"match": "exact", "user": _profile(customer, when), "activity": activity}
+        currency = organization["workspace_organization.currency"]
+        ends = {"currency": currency, "searched": arguments, "as_of": when(datetime.now(UTC))}
+        return TEXTS["compact"]({**value, **ends})
 
     return run
 
 
-def _profile(statement: Statement, row: Row, when: When) -> Any:
-    customer = _columns(statement, row, "workspace_customer")
-    company = _columns(statement, row, "workspace_company")
-    customer["company"] = {"id": company["id"], "name": company["name"]}
-    customer["renewal_date"] = customer["renewal_date"] and str(customer["renewal_date"])
-    customer |= {name: when(customer[name]) for name in TIMES}
-    customer |= {name: float(customer[name]) for name in NUMBERS if customer[name] is not None}
-    return {name: customer[name] for name in PROFILE}
+def _profile(row: Values, when: When) -> Any:
+    profile = {name: row.get(f"workspace_customer.{name}") for name in PROFILE}
+    profile["company"] = {name: row[f"workspace_company.{name}"] for name in ("id", "name")}
+    profile["renewal_date"] = profile["renewal_date"] and str(profile["renewal_date"])
+    profile |= {name: when(profile[name]) for name in TIMES}
+    return profile | {name: float(profile[name]) for name in NUMBERS if profile[name] is not None}
 
 
 def _search_tickets(tool: RecordedTool, work: Work, rows_of: Rows) -> Run:
     """How many, a page of them, and what their customers wrote first."""
 
     def run(arguments: Values) -> Any:
-        organizations, ((total,),), rows, first, messages = (
-            rows_of(statement) for statement in tool.own
-        )
-        organization = _columns(tool.own[0], organizations[0], "workspace_organization")
-        written = {
-            row[0]: _columns(tool.own[4], row, "workspace_ticketmessage") for row in messages
-        }
+        organizations, ((total,),), rows, first, messages = map(rows_of, tool.own)
+        organization = _named(tool.own[0], organizations[0])
+        tickets = [_named(tool.own[2], row) for row in rows]
+        written = {row[0]: _named(tool.own[4], row) for row in messages}
         quoted: dict[str, Values] = {}
         for key, ticket in first:
             quoted.setdefault(ticket, written.get(key, {}))
         when = _when(organization)
-        items = [_ticket(tool.own[2], row, quoted, when) for row in rows[:PAGE]]
+        items = [_ticket(ticket, quoted, when) for ticket in tickets[:PAGE]]
         value = {"items": items, "returned": len(items), "total": total}
-        if len(rows) > PAGE:
-            last = _columns(tool.own[2], rows[PAGE - 1], "workspace_ticket")
-            value["next_cursor"] = _cursor(last, work, tool, arguments)
-        zone = {"time_zone": organization["time_zone"], "complete": False}
-        ends = {
-            "period": {"name": "all_time", "field": "created_at", **zone},
-            "searched": {**arguments, **DEFAULTS},
-            "as_of": when(datetime.now(UTC)),
-        }
-        return TEXTS["compact"]({**value, **ends})
+        if len(tickets) > PAGE:
+            value["next_cursor"] = _cursor(tickets[PAGE - 1], work, tool, arguments)
+        zone = organization["workspace_organization.time_zone"]
+        name = {"name": "all_time", "field": "created_at"}
+        period = {**name, "time_zone": zone, "complete": False}
+        ends = {"period": period, "searched": {**arguments, **DEFAULTS}}
+        return TEXTS["compact"]({**value, **ends, "as_of": when(datetime.now(UTC))})
 
     return run
 
 
-def _ticket(statement: Statement, row: Row, quoted: Mapping[str, Values], when: When) -> Any:
-    ticket = _columns(statement, row, "workspace_ticket")
-    user, customer, company = (
-        _columns(statement, row, f"workspace_{table}") for table in ("user", "customer", "company")
-    )
-    message = quoted.get(ticket["id"])
-    name = user["name"] or user["email"]
+def _ticket(row: Values, quoted: Mapping[str, Values], when: When) -> Any:
+    ticket = {name: row[f"workspace_ticket.{name}"] for name in TICKET}
+    assignee, message = row["workspace_user.id"], quoted.get(ticket["id"])
+    name = row["workspace_user.name"] or row["workspace_user.email"]
     return {
         **{name: ticket[name] for name in ("id", "subject", "status", "priority")},
-        "assignee": user["id"] and {"id": str(user["id"]), "name": name},
+        "assignee": assignee and {"id": str(assignee), "name": name},
         **{
-            member: row["id"] and {"id": row["id"], "name": row["name"]}
-            for member, row in (("user", customer), ("company", company))
+            member: row[f"{table}.id"] and {"id": row[f"{table}.id"], "name": row[f"{table}.name"]}
+            for member, table in (("user", "workspace_customer"), ("company", "workspace_company"))
         },
         "last_author": {"kind": ticket["last_author_kind"], "name": ticket["last_author_name"]},
         **{name: when(ticket[name]) for name in ("created_at", "updated_at", "resolved_at")},
@@ -183,19 +172,17 @@ def _ticket(statement: Statement, row: Row, quoted: Mapping[str, Values], when: 
     }
 
 
-def _excerpt(message: Values) -> Any:
-    words = " ".join(TEXTS["clean"](message["text"]).split())
-    return {
-        "message_id": message["position"],
-        "author": {"kind": message["author_kind"], "name": message["author_name"]},
-        "text": words[:EXCERPT] + "…" * (len(words) > EXCERPT),
-    }
+def _excerpt(row: Values) -> Any:
+    position, kind, name, text = (row[f"workspace_ticketmessage.{name}"] for name in MESSAGE)
+    words = " ".join(TEXTS["clean"](text).split())
+    cut = words[:EXCERPT] + "…" * (len(words) > EXCERPT)
+    return {"message_id": position, "author": {"kind": kind, "name": name}, "text": cut}
 
 
 def _cursor(last: Values, work: Work, tool: RecordedTool, arguments: Values) -> str:
     """Where the next page begins, sealed for the caller and the arguments."""
-    key = last["created_at"].isoformat()
-    place = ["all_time", [None, None], ["datetime", key], ["str", last["id"]]]
+    key = last["workspace_ticket.created_at"].isoformat()
+    place = ["all_time", [None, None], ["datetime", key], ["str", last["workspace_ticket.id"]]]
     caller = [work.organization, "", tool.name, {**arguments, **DEFAULTS}]
     context = hashlib.sha256(orjson.dumps(caller, option=orjson.OPT_SORT_KEYS)).digest()
     nonce = os.urandom(12)
@@ -203,14 +190,12 @@ def _cursor(last: Values, work: Work, tool: RecordedTool, arguments: Values) -> 
     return base64.urlsafe_b64encode(HEAD + nonce + sealed).decode().rstrip("=")
 
 
-def _columns(statement: Statement, row: Row, table: str) -> dict[str, Any]:
-    """The values of a row that are of a table, by the names of their columns."""
-    columns = (name.partition(".") for name in statement.columns)
-    return {name: value for (of, _, name), value in zip(columns, row, strict=True) if of == table}
+def _named(statement: Statement, row: Row) -> dict[str, Any]:
+    return {name: row[place] for name, place in statement.columns.items()}
 
 
 def _when(organization: Values) -> When:
-    zone = ZoneInfo(organization["time_zone"])
+    zone = ZoneInfo(organization["workspace_organization.time_zone"])
 
     def when(value: datetime | None) -> str | None:
         return value and value.astimezone(zone).isoformat(timespec="seconds")

@@ -18,7 +18,7 @@ def test_a_short_run_prints_the_tools_the_factor_and_the_events() -> None:
     head, *lines = run.stdout.splitlines()
     assert "2 s of 20 events a second in batches of 5" in head
     rows = [line.split(" | ") for line in lines if line.startswith(("| data_", "| all"))]
-    assert [row[0].removeprefix("| ") for row in rows] == [*(name for name, _ in CALLS), "all"]
+    assert [row[0].removeprefix("| ") for row in rows] == [*CALLS, "all"]
     assert [int(rows[-1][place]) for place in (1, 4)] == [16, 16]
     factor, null_check, events, cpu, *faults = lines[len(rows) + 2 :]
     assert float(factor.partition(": ")[2].split()[0]) > 0
