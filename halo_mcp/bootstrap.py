@@ -73,12 +73,7 @@ def reach_what_settings_name() -> None:
 
 
 def migrate() -> bool:
-    """Applies missing migrations, after a copy of a SQLite file; returns whether there were any.
-
-    Raises ImproperlyConfigured for a database that this version cannot continue with.
-    """
-    for problem in checks.migrations_can_continue(checks.DATABASES):
-        raise env.refuse("DATABASE_URL", problem.msg)
+    """Applies missing migrations, after a copy of a SQLite file; returns whether there were any."""
     if not missing_migrations():
         # A database with all that a squashed migration replaces has the squashed one too.
         MigrationExecutor(connection).check_replacements()
@@ -89,7 +84,12 @@ def migrate() -> bool:
 
 
 def missing_migrations() -> list[str]:
-    """Returns the migrations that the database lacks, in order, such as `audit.0001_initial`."""
+    """Returns the migrations that the database lacks, in order, such as `audit.0001_squashed`.
+
+    Raises ImproperlyConfigured for a database that this version cannot migrate.
+    """
+    for problem in checks.migrations_can_continue(checks.DATABASES):
+        raise env.refuse("DATABASE_URL", problem.msg)
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]

@@ -63,7 +63,8 @@ def counters_are_shared(**_options: Any) -> Sequence[CheckMessage]:
     ]
 
 
-@register(Tags.database)
+# With a tag of its own: web processes run those of databases too, and need no connection for it.
+@register("migrations")
 def migrations_can_continue(
     databases: Sequence[str] | None = None, **_options: Any
 ) -> Sequence[CheckMessage]:
