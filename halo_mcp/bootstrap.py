@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import redis
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
@@ -152,6 +151,8 @@ def _try_data_folder() -> None:
 def _try_redis() -> None:
     if not settings.REDIS_URL:
         return
+    import redis  # noqa: PLC0415  only where it is used
+
     try:
         with redis.Redis.from_url(
             settings.REDIS_URL, socket_connect_timeout=REDIS_SECONDS, socket_timeout=REDIS_SECONDS

@@ -5,10 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from babel import Locale
-from babel.numbers import get_territory_currencies
-from phonenumbers import COUNTRY_CODE_TO_REGION_CODE
-
 LOCALE: Final = "en"
 
 
@@ -35,6 +31,10 @@ def id_of(country_code: str) -> str:
 @cache
 def known() -> Sequence[Country]:
     """Returns every country that has telephone numbers and a currency, by name."""
+    from babel import Locale  # noqa: PLC0415  slow to import, and needed once
+    from babel.numbers import get_territory_currencies  # noqa: PLC0415  the same
+    from phonenumbers import COUNTRY_CODE_TO_REGION_CODE  # noqa: PLC0415  the same
+
     locale = Locale(LOCALE)
     prefixes = {
         code: f"+{prefix}"

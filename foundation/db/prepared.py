@@ -8,7 +8,7 @@ module uses the functions of libpq directly, and writes and reads the values as 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -17,9 +17,8 @@ from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from foundation import ids
+from foundation.db.rows import Row, Writers
 
-W = TypeVar("W")
-Row: TypeAlias = tuple[Any, ...]
 Read: TypeAlias = Callable[[bytes], object]
 Written: TypeAlias = Sequence[bytes | None]
 # The readers of the columns of each statement that a connection has prepared, by its name, after
@@ -40,19 +39,6 @@ READERS: Final[Mapping[int, Read]] = {
     2950: lambda text: ids.stored(text.decode()),  # uuid
     3802: bytes.decode,  # jsonb
 }
-
-
-class Writers(dict[type, Callable[[Any], W]], Generic[W]):
-    """The functions that write values as text, by type; a subclass uses that of its base class."""
-
-    def __missing__(self, kind: type) -> Callable[[Any], W]:
-        for base in kind.__mro__:
-            if base in self:
-                return self.setdefault(kind, self[base])
-        raise TypeError(f"No statement takes a value of {kind.__name__}.")
-
-    def written(self, values: Sequence[Any]) -> list[W]:
-        return [self[type(value)](value) for value in values]
 
 
 WRITERS: Final[Writers[bytes | None]] = Writers(

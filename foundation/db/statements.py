@@ -10,14 +10,17 @@ import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from foundation.db.prepared import Prepared, Row, Writers
+from foundation.db.rows import Row, Writers
+
+if TYPE_CHECKING:
+    from foundation.db.prepared import Prepared
 
 Value: TypeAlias = str | int | UUID | datetime | None
 
@@ -48,7 +51,7 @@ class Statement:
     def __init__(self, sql: str) -> None:
         self.sql = sql
         self._for_sqlite = sql.replace("%s", "?")
-        self._prepared = Prepared(sql)
+        self._prepared: Prepared | None = None
         self._writes = not sql.lstrip().startswith("SELECT")
 
     def row(self, *values: Value) -> Row | None:
@@ -69,13 +72,19 @@ class Statement:
         with database.wrap_database_errors:
             raw: Any = database.connection
             if not isinstance(raw, sqlite3.Connection):
-                return self._prepared.run(raw, values)
+                return (self._prepared or self._prepare()).run(raw, values)
             # Read all rows: a cursor with unread rows would hold the lock of the database.
             written = [WRITERS[type(value)](value) for value in values]
             # A transaction has SQLite's lock already: another thread may wait for it with ours.
             if self._writes and not database.in_atomic_block:
                 return self._in_turn(raw, written)
             return raw.execute(self._for_sqlite, written).fetchall()
+
+    def _prepare(self) -> "Prepared":
+        from foundation.db.prepared import Prepared  # noqa: PLC0415  psycopg, for PostgreSQL only
+
+        self._prepared = Prepared(self.sql)
+        return self._prepared
 
     def _in_turn(self, raw: sqlite3.Connection, written: Sequence[str | int | None]) -> list[Row]:
         """Runs a write when no other thread does; waits as long for them as for a transaction."""

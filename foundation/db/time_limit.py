@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import psycopg
 import structlog
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
@@ -21,6 +20,8 @@ log = structlog.get_logger(__name__)
 IDLE_SECONDS: Final = 1.0
 # An overdue block may be between two statements, so its next one is cancelled too.
 REPEAT_SECONDS: Final = 0.1
+# The code of a statement that was cancelled (PostgreSQL 15, appendix A).
+QUERY_CANCELED: Final = "57014"
 CANCEL_SECONDS: Final = 2.0  # to connect to PostgreSQL and send the request
 
 
@@ -133,7 +134,7 @@ def _is_cancellation(error: OperationalError) -> bool:
     cause = error.__cause__
     if isinstance(cause, sqlite3.OperationalError):
         return cause.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT
-    return isinstance(cause, psycopg.errors.QueryCanceled)
+    return getattr(cause, "sqlstate", None) == QUERY_CANCELED
 
 
 _canceller: Final = _Canceller()

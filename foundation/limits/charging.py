@@ -17,7 +17,6 @@ from django.conf import settings
 from foundation import peer
 from foundation.limits.in_memory import MemoryStore
 from foundation.limits.in_postgresql import PostgresqlStore
-from foundation.limits.in_redis import RedisStore
 from foundation.limits.outage import Outage
 from foundation.limits.refusals import Refusals
 from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict, refusal
@@ -136,6 +135,8 @@ def build_store(url: str) -> Store:
     if url == "postgresql":
         return PostgresqlStore()
     if url.startswith(REDIS_SCHEMES):
+        from foundation.limits.in_redis import RedisStore  # noqa: PLC0415  slow to import
+
         return RedisStore(url)
     # The message leaves out the URL, which may hold a password.
     raise ValueError(

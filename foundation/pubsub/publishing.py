@@ -11,7 +11,6 @@ from django.db import transaction
 
 from foundation.pubsub.file_transport import FileTransport
 from foundation.pubsub.postgresql_transport import PostgresqlTransport
-from foundation.pubsub.redis_transport import RedisTransport
 
 # Called with the topic of each notification; None means that some may have been missed.
 Deliver: TypeAlias = Callable[[str | None], None]
@@ -48,6 +47,8 @@ def build_transport(name: str) -> Transport:
     if name == "postgresql":
         return PostgresqlTransport()
     if name.startswith(("redis://", "rediss://", "unix://")):
+        from foundation.pubsub.redis_transport import RedisTransport  # noqa: PLC0415  slow to import
+
         return RedisTransport(name)
     return FileTransport(name)
 

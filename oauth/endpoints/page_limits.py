@@ -14,10 +14,10 @@ import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django_ratelimit.core import get_usage
-from redis.exceptions import RedisError
 
 from audit import record
 from foundation import peer
+from foundation.cache_errors import get_cache_errors
 from foundation.limits import Limit, LimitStoreDown, Outage
 from oauth.endpoints import origins, pages, replies
 
@@ -97,7 +97,7 @@ def _usage(request: HttpRequest, group: str) -> dict[str, Any] | None:
         usage: dict[str, Any] | None = get_usage(
             request, group=group, key=_who, rate=_rate(group), increment=True
         )
-    except (RedisError, OSError) as down:  # redis-py's ConnectionError is not Python's
+    except get_cache_errors() as down:
         outage.failed()
         # Without traceback and text of the error, which name the store's address.
         log.error("page_limit_store_down", error=type(down).__name__)  # noqa: TRY400  as said

@@ -3,18 +3,23 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from people.mcp import tools
 from tools_registry.api import Prompt, Resource, ResourceTemplate, Tool
+
+
+def _tools() -> Sequence[Tool]:
+    from people.mcp import tools  # noqa: PLC0415  with the HR API, which is slow to import
+
+    return tools.all_tools()
 
 
 class HrTools:
     """What every workspace offers."""
 
     def find(self, name: str, organization_id: UUID) -> Tool | None:  # noqa: ARG002  the port's
-        return next((tool for tool in tools.all_tools() if tool.name == name), None)
+        return next((tool for tool in _tools() if tool.name == name), None)
 
     def tools(self, organization_id: UUID) -> Sequence[Tool]:  # noqa: ARG002  the port's
-        return tools.all_tools()
+        return _tools()
 
     def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
-from foundation.db.prepared import Row
+from foundation.db.rows import Row
 from foundation.db.statements import Statement
 from oauth.scopes import ScopeSet, scope_allows_destructive
 from tools_registry import registry

@@ -1,7 +1,7 @@
 """Searches the passages of an organization by words and by meaning."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -16,6 +16,7 @@ from retrieval.vectors import IndexCache, VectorIndex
 from workspace import access as gatekeeper
 from workspace.access import Access
 from workspace.knowledge import full_text
+from workspace.knowledge.hits import Hit
 from workspace.models import KnowledgeChunk
 
 log = structlog.get_logger(__name__)
@@ -30,24 +31,6 @@ DIGITS: Final = 4
 VERSION: Final = Statement(
     "SELECT version FROM workspace_knowledgeindex WHERE organization_id = %s"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that answers a query. `score` is comparable within one answer; more is better.
-
-    `source_id` and `source` are the id and the title of its source, `position` its number in it.
-    """
-
-    id: int
-    title: str
-    heading: str
-    url: str
-    source_id: str
-    source: str
-    position: int
-    text: str
-    score: float
 
 
 def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> list[Hit]:

@@ -14,10 +14,10 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
-from redis.exceptions import RedisError
 
 from audit import record
 from foundation import ids
+from foundation.cache_errors import get_cache_errors
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.single_flight import SingleFlight
 from oauth.clients.cimd import client_url, document
@@ -29,7 +29,6 @@ from oauth.models import AuthMethod, AuthorizationRequest, Client
 # next fetch, so that this server cannot be used to flood a third party.
 PAUSE_SECONDS: Final = 60
 TIMEOUT_SECONDS: Final = client_url.FETCH_SECONDS + 0.5  # the row is written after the fetch
-STORE_ERRORS: Final = (RedisError, OSError)
 
 SWITCHED_OFF: Final = "This server accepts no metadata documents. Register the client."
 BUSY: Final = "Too many clients are being looked up right now. Try again soon."
@@ -118,7 +117,7 @@ def _renew(client_id: str, address: str) -> None:
             found = document.fetch(client_id)
     except InvalidClient as refused:
         unreachable_host = refused.host if isinstance(refused, UnreachableClient) else ""
-        with suppress(*STORE_ERRORS):  # justifies an additional fetch, but no error page
+        with suppress(*get_cache_errors()):  # justifies an additional fetch, but no error page
             cache.set(_key(client_id), (refused.hint, unreachable_host), PAUSE_SECONDS)
         if unreachable_host:
             _warn_once_a_minute(unreachable_host, refused.debug)
@@ -129,7 +128,7 @@ def _renew(client_id: str, address: str) -> None:
 def _require_not_refused_lately(client_id: str) -> None:
     """Raises the error of the last fetch again, if it was less than PAUSE_SECONDS ago."""
     refused: tuple[str, str] | None = None
-    with suppress(*STORE_ERRORS):
+    with suppress(*get_cache_errors()):
         refused = cache.get(_key(client_id))
     if refused is None:
         return
@@ -145,7 +144,7 @@ def _key(client_id: str) -> str:
 
 def _warn_once_a_minute(host: str, reason: str) -> None:
     is_first = True
-    with suppress(*STORE_ERRORS):
+    with suppress(*get_cache_errors()):
         is_first = cache.add(f"cimd:warned:{ids.sha256_hex(host)}", value=1, timeout=PAUSE_SECONDS)
     if is_first:
         log.warning(
