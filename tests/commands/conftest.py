@@ -16,7 +16,7 @@ DOCUMENTATION = {"HALO_DOCS_SOURCE": str(checkout.ROOT / "tests/fixtures/documen
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
+    with make_deployment(tmp_path) as made:
         yield made
 
 
@@ -28,15 +28,15 @@ def prepared(deployment: Deployment) -> Deployment:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def shared_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """The same for several tests, which leave it as it was."""
-    with deployed(tmp_path_factory.mktemp("shared")) as made:
+    with make_deployment(tmp_path_factory.mktemp("shared")) as made:
         lay_tables(made.env)
         yield made
 
 
 @contextmanager
-def deployed(folder: Path) -> Iterator[Deployment]:
+def make_deployment(folder: Path) -> Iterator[Deployment]:
     port = free_port()
     with backends_of_its_own(port) as backends:
         own = backends | DOCUMENTATION

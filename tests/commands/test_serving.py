@@ -28,9 +28,9 @@ def served(prepared: Deployment) -> subprocess.Popen[bytes]:
 
 
 @pytest.fixture(scope="module")
-def starter(shared: Deployment) -> subprocess.Popen[bytes]:
+def starter(shared_deployment: Deployment) -> subprocess.Popen[bytes]:
     """The starter of a deployment whose web processes may be replaced, but not ended."""
-    return start_two(shared)
+    return start_two(shared_deployment)
 
 
 def start_two(deployment: Deployment) -> subprocess.Popen[bytes]:
@@ -78,17 +78,17 @@ def said(deployment: Deployment, *words: str, **env: str) -> tuple[int, list[str
 
 
 def test_two_processes_answer_on_one_socket_and_nothing_else_runs(
-    shared: Deployment, starter: subprocess.Popen[bytes]
+    shared_deployment: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
     processes = web_processes(starter)
 
-    until(lambda: answering(shared, processes) == processes)
-    assert shared.workers() == []
-    assert "with 2 web processes." in shared.log.read_text()
+    until(lambda: answering(shared_deployment, processes) == processes)
+    assert shared_deployment.workers() == []
+    assert "with 2 web processes." in shared_deployment.log.read_text()
 
 
 def test_a_web_process_that_was_killed_comes_back(
-    shared: Deployment, starter: subprocess.Popen[bytes]
+    shared_deployment: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
     before = web_processes(starter)
     killed = before.pop()
@@ -98,20 +98,22 @@ def test_a_web_process_that_was_killed_comes_back(
 
     now = web_processes(starter)
     assert before < now
-    until(lambda: answering(shared, now) == now)
-    until(lambda: f"web_process_replaced ended={killed} code=-9" in shared.log.read_text())
+    until(lambda: answering(shared_deployment, now) == now)
+    until(
+        lambda: f"web_process_replaced ended={killed} code=-9" in shared_deployment.log.read_text()
+    )
 
 
 def test_sighup_replaces_every_web_process(
-    shared: Deployment, starter: subprocess.Popen[bytes]
+    shared_deployment: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
     before = web_processes(starter)
-    until(lambda: answering(shared, before) == before)
+    until(lambda: answering(shared_deployment, before) == before)
 
     starter.send_signal(signal.SIGHUP)
 
     until(lambda: len(now := web_processes(starter)) == 2 and not now & before)
-    assert shared.is_up()
+    assert shared_deployment.is_up()
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ def run(words: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedPro
     with tempfile.TemporaryDirectory(prefix="halo-command-") as folder:
         output, errors = Path(folder) / "output", Path(folder) / "errors"
         order = {"words": [*words], "env": {**env}, "output": str(output), "errors": str(errors)}
-        code = _forking().send(order)
+        code = _get_forker().send(order)
         return subprocess.CompletedProcess([*words], code, output.read_text(), errors.read_text())
 
 
-class Forking:
+class Forker:
     """The process that forks."""
 
     def __init__(self) -> None:
@@ -61,17 +61,17 @@ class Forking:
 
     def stop(self) -> None:
         """End it with the command that still runs."""
-        _forking.cache_clear()
+        _get_forker.cache_clear()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
 
 @functools.cache
-def _forking() -> Forking:
-    forking = Forking()
-    atexit.register(forking.stop)
-    return forking
+def _get_forker() -> Forker:
+    forker = Forker()
+    atexit.register(forker.stop)
+    return forker
 
 
 def main() -> None:

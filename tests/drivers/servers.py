@@ -54,15 +54,15 @@ class Kind:
     vendors: Mapping[str, str] = field(default_factory=dict)
     has_application: bool = False
 
-    def given(self) -> dict[str, str]:
+    def settings(self) -> dict[str, str]:
         """The settings, with an address for each vendor and for the application in a page."""
-        urls = [f"{name}={_address()}{path}" for name, path in self.vendors.items()]
+        urls = [f"{name}={_make_address()}{path}" for name, path in self.vendors.items()]
         given = {VENDORS: ",".join(urls)} if urls else {}
-        origin = {ORIGINS: _address()} if self.has_application else {}
+        origin = {ORIGINS: _make_address()} if self.has_application else {}
         return {**self.env, **given, **origin}
 
 
-def _address() -> str:
+def _make_address() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
 
@@ -126,7 +126,7 @@ class SharedServer:
         if self._name != name or self._product is None:
             self.close()
             kind, folder = PRODUCTS[name], self._make_folder(name)
-            starting = server.running(folder, kind.given(), name=kind.name)
+            starting = server.running(folder, kind.settings(), name=kind.name)
             self._product, self._name = self._stack.enter_context(starting), name
         return self._product
 
@@ -135,7 +135,7 @@ class SharedServer:
         if self._name != name or self._laboratory is None:
             self.close()
             starting = fixture_server.laboratory(
-                self._make_folder(name), LABORATORIES[name].given()
+                self._make_folder(name), LABORATORIES[name].settings()
             )
             self._laboratory, self._name = self._stack.enter_context(starting), name
         return self._laboratory
@@ -160,10 +160,10 @@ def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
     Towards its end, a process that is done takes over the last tests of the others: short ones.
     """
     names = [*PRODUCTS, *LABORATORIES]
-    return sorted(items, key=lambda item: _place(item, names))
+    return sorted(items, key=lambda item: _get_place(item, names))
 
 
-def _place(item: pytest.Item, names: list[str]) -> int:
+def _get_place(item: pytest.Item, names: list[str]) -> int:
     used = set(getattr(item, "fixturenames", ()))
     return next((place for place, name in enumerate(names) if name in used), len(names))
 

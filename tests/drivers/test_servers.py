@@ -26,18 +26,18 @@ def test_a_file_uses_one_shared_server_only() -> None:
     several = {
         str(path.relative_to(TESTS)): names
         for path in TESTS.glob("*/**/test_*.py")
-        if len(names := _used(ast.parse(path.read_text("utf-8")))) > 1
+        if len(names := _find_shared_servers(ast.parse(path.read_text("utf-8")))) > 1
     }
     assert several == {}
 
 
-def _used(tree: ast.Module) -> set[str]:
+def _find_shared_servers(tree: ast.Module) -> set[str]:
     """The shared servers that tests and fixtures of a file ask for, but for fixtures of its own."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    asked = {
+    arguments = {
         argument.arg.removeprefix("second_")
         for function in functions
         if function.name.startswith("test_") or function.decorator_list
         for argument in function.args.args
     }
-    return asked & SHARED - {function.name for function in functions}
+    return arguments & SHARED - {function.name for function in functions}

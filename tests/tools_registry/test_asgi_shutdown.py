@@ -33,7 +33,7 @@ BOUND = 9
 
 
 @dataclass
-class Waiting:
+class Clients:
     """Clients of a server that is about to stop, each of an organization of its own."""
 
     where: Laboratory
@@ -84,7 +84,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class Shutdown:
     """A server that was asked to stop: how it ended, and what its clients received."""
 
     accounts: Mapping[str, Laboratory]
@@ -103,41 +103,41 @@ class Stopped:
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
+def shutdown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shutdown]:
     folder = tmp_path_factory.mktemp("stopping")
     with (
         laboratory(folder) as where,
         ThreadPoolExecutor(2) as pool,
         ExitStack() as stack,
     ):
-        yield stop(where, Waiting(where, folder, stack, pool))
+        yield stop(where, Clients(where, folder, stack, pool))
 
 
-def stop(where: Laboratory, waiting: Waiting) -> Stopped:
+def stop(where: Laboratory, clients: Clients) -> Shutdown:
     """Ask the server to stop while everything is under way."""
     streams = {
-        str(revision): waiting.stream(str(revision), revision, "write_slowly")
+        str(revision): clients.stream(str(revision), revision, "write_slowly")
         for revision in STREAMED
     }
-    streams["in time"] = waiting.stream("in time", NEWEST_HANDSHAKE, "write_slowly")
-    waiting.stream("disobedient stream", NEWEST_HANDSHAKE, "persist")
+    streams["in time"] = clients.stream("in time", NEWEST_HANDSHAKE, "write_slowly")
+    clients.stream("disobedient stream", NEWEST_HANDSHAKE, "persist")
     calls = {
-        "in one piece": waiting.ask_for_json("in one piece", "write_slowly"),
-        "disobedient": waiting.ask_for_json("disobedient", "persist"),
+        "in one piece": clients.ask_for_json("in one piece", "write_slowly"),
+        "disobedient": clients.ask_for_json("disobedient", "persist"),
     }
-    halves = {path: waiting.send_half(path) for path in PATHS}
-    subscriptions = [waiting.listen(number) for number in range(3)]
-    account = waiting.account("sockets")
+    halves = {path: clients.send_half(path) for path in PATHS}
+    subscriptions = [clients.listen(number) for number in range(3)]
+    account = clients.account("sockets")
     sockets = (opened(account.port, account.token) for _ in range(2))
-    idle, busy = (waiting.stack.enter_context(socket) for socket in sockets)
-    called = busy.call("persist", {"file": str(waiting.file("socket"))})
-    until(begun_mark(waiting.file("socket")).exists)
+    idle, busy = (clients.stack.enter_context(socket) for socket in sockets)
+    called = busy.call("persist", {"file": str(clients.file("socket"))})
+    until(begun_mark(clients.file("socket")).exists)
 
     begun = time.monotonic()
     where.server.process.send_signal(signal.SIGTERM)
-    waiting.file("in time").touch()
+    clients.file("in time").touch()
     idle_code = idle.close_code()
-    waiting.file("socket").touch()
+    clients.file("socket").touch()
     is_socket_answered = busy.receive()["id"] == called
     codes = idle_code, busy.close_code()
     bodies = {path: line.read_to_the_end() for path, line in halves.items()}
@@ -148,8 +148,8 @@ def stop(where: Laboratory, waiting: Waiting) -> Stopped:
 
     log = where.server.log.read_text()
     events = {name: events_in(read.replace(b"\r\n", b"\n"))[-1] for name, read in answered.items()}
-    return Stopped(
-        waiting.accounts,
+    return Shutdown(
+        clients.accounts,
         exit_code,
         log,
         seconds,
@@ -162,9 +162,9 @@ def stop(where: Laboratory, waiting: Waiting) -> Stopped:
     )
 
 
-def test_it_ends_in_order_and_in_time(stopped: Stopped) -> None:
-    assert stopped.exit_code == 0
-    assert stopped.seconds < BOUND
+def test_it_ends_in_order_and_in_time(shutdown: Shutdown) -> None:
+    assert shutdown.exit_code == 0
+    assert shutdown.seconds < BOUND
     for complaint in (
         "Traceback",
         "Exception in ASGI",
@@ -172,47 +172,47 @@ def test_it_ends_in_order_and_in_time(stopped: Stopped) -> None:
         "timeout graceful shutdown exceeded",
         '"level": "error"',
     ):
-        assert complaint not in stopped.log, stopped.log
+        assert complaint not in shutdown.log, shutdown.log
 
 
 @pytest.mark.parametrize("revision", STREAMED, ids=str)
 def test_a_call_that_streams_is_interrupted_with_a_message_and_recorded(
-    stopped: Stopped, revision: Revision
+    shutdown: Shutdown, revision: Revision
 ) -> None:
-    response = stopped.streamed[str(revision)]
+    response = shutdown.streamed[str(revision)]
     assert response["id"] == 9
     assert response["error"]["message"].startswith("The server stopped before the call finished.")
-    assert stopped.row(str(revision), "write_slowly") == "interrupted interrupted"
+    assert shutdown.row(str(revision), "write_slowly") == "interrupted interrupted"
 
 
-def test_a_call_that_is_answered_in_one_piece_is_interrupted_too(stopped: Stopped) -> None:
-    assert stopped.statuses["in one piece"] == 503
-    assert stopped.row("in one piece", "write_slowly") == "interrupted interrupted"
+def test_a_call_that_is_answered_in_one_piece_is_interrupted_too(shutdown: Shutdown) -> None:
+    assert shutdown.statuses["in one piece"] == 503
+    assert shutdown.row("in one piece", "write_slowly") == "interrupted interrupted"
 
 
-def test_tools_that_do_not_obey_do_not_hold_the_end(stopped: Stopped) -> None:
-    assert stopped.statuses["disobedient"] == 503
+def test_tools_that_do_not_obey_do_not_hold_the_end(shutdown: Shutdown) -> None:
+    assert shutdown.statuses["disobedient"] == 503
     # The sweeper's to name.
     for name in ("disobedient", "disobedient stream"):
-        assert stopped.row(name, "persist") == "started"
+        assert shutdown.row(name, "persist") == "started"
 
 
-def test_what_ends_in_time_is_answered_as_ever(stopped: Stopped) -> None:
-    response = stopped.streamed["in time"]
+def test_what_ends_in_time_is_answered_as_ever(shutdown: Shutdown) -> None:
+    response = shutdown.streamed["in time"]
     assert json.loads(response["result"]["content"][0]["text"]) == {"found": "in time"}
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_body_that_does_not_come_does_not_hold_the_end(stopped: Stopped, path: str) -> None:
-    assert stopped.bodies[path].startswith(b"HTTP/1.1 408 ")
+def test_a_body_that_does_not_come_does_not_hold_the_end(shutdown: Shutdown, path: str) -> None:
+    assert shutdown.bodies[path].startswith(b"HTTP/1.1 408 ")
 
 
-def test_subscriptions_end_in_order(stopped: Stopped) -> None:
-    for stream in stopped.subscriptions:
+def test_subscriptions_end_in_order(shutdown: Shutdown) -> None:
+    for stream in shutdown.subscriptions:
         stream.receives("acknowledged", "ended")
         assert stream.is_over()
 
 
-def test_calls_of_websockets_are_answered_and_sockets_closed(stopped: Stopped) -> None:
-    assert stopped.is_socket_answered
-    assert stopped.socket_codes == (1001, 1001)
+def test_calls_of_websockets_are_answered_and_sockets_closed(shutdown: Shutdown) -> None:
+    assert shutdown.is_socket_answered
+    assert shutdown.socket_codes == (1001, 1001)

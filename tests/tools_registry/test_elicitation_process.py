@@ -155,7 +155,7 @@ def test_a_call_that_is_cancelled_while_it_asks_asks_no_more(
 
 
 @dataclass(frozen=True)
-class Stopped:
+class Shutdown:
     """A server process that has ended, and what it had asked its clients before."""
 
     account: Laboratory
@@ -167,7 +167,7 @@ class Stopped:
 
 
 @pytest.fixture(scope="module")
-def stopped(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+def shutdown(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Shutdown:
     """It stops while one client is between two rounds, and another waits for its person."""
     own = laboratory.with_account()
     key = "io.modelcontextprotocol/clientCapabilities"
@@ -181,23 +181,23 @@ def stopped(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) ->
             stopping.server.process.terminate()
             response = next(events)
         stopping.server.process.wait(SECONDS)
-    return Stopped(own, params, first, session, request, response)
+    return Shutdown(own, params, first, session, request, response)
 
 
 def test_rounds_of_the_newest_revision_go_to_any_process_and_outlive_them(
-    stopped: Stopped,
+    shutdown: Shutdown,
 ) -> None:
-    url = stopped.account.server.mcp_url
-    client = McpClient(stopped.account.token, MODERN, over_http(url))
-    state = stopped.first["requestState"]
+    url = shutdown.account.server.mcp_url
+    client = McpClient(shutdown.account.token, MODERN, over_http(url))
+    state = shutdown.first["requestState"]
     given = {"inputResponses": {"sure": accept(sure=True)}, "requestState": state}
-    last = client.request("tools/call", {**stopped.params, **given})
+    last = client.request("tools/call", {**shutdown.params, **given})
     assert last.facts == {"published": "", "sure": True}
-    assert client.request("tools/call", {**stopped.params, **given}).code == -32602
+    assert client.request("tools/call", {**shutdown.params, **given}).code == -32602
 
 
-def test_a_server_that_stops_while_it_waits_for_a_person_says_so(stopped: Stopped) -> None:
-    assert "Try again." in stopped.response["result"]["content"][0]["text"]
-    elsewhere = stopped.session.through(over_http(stopped.account.server.mcp_url))
-    assert answer(elsewhere, stopped.request, accept(name="Ada")).status == 202
-    assert outcomes(stopped.account, "greet") == ["input_required", "tool_error"]
+def test_a_server_that_stops_while_it_waits_for_a_person_says_so(shutdown: Shutdown) -> None:
+    assert "Try again." in shutdown.response["result"]["content"][0]["text"]
+    elsewhere = shutdown.session.through(over_http(shutdown.account.server.mcp_url))
+    assert answer(elsewhere, shutdown.request, accept(name="Ada")).status == 202
+    assert outcomes(shutdown.account, "greet") == ["input_required", "tool_error"]

@@ -67,15 +67,15 @@ OWN = {
 def elsewhere(running: Laboratory, table: str, change: str) -> None:
     """Change the account's rows through a connection that this process alone has."""
     rows = OWN[table].format(
-        authorization=stored(running.account.authorization),
-        organization=stored(running.account.organization),
+        authorization=quote_id(running.account.authorization),
+        organization=quote_id(running.account.organization),
         client_id=running.account.client_id,
         email=running.account.email,
     )
     commit(running, f"UPDATE {table} SET {change} WHERE {rows}")  # noqa: S608  our own names
 
 
-def stored(identifier: str) -> str:
+def quote_id(identifier: str) -> str:
     """An id as the database writes it: SQLite has no type for it."""
     text = identifier if os.environ.get("DATABASE_URL") else identifier.replace("-", "")
     return f"'{text}'"
