@@ -37,7 +37,7 @@ def post(revision: str, method: str, params: Mapping[str, Any], token: str) -> R
         "MCP-Protocol-Version": revision,
     }
     if revision == MODERN:
-        params = {**params, "_meta": META}
+        params = {**params, "_meta": params.get("_meta", META)}
         headers |= {"Mcp-Method": method}
         headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
