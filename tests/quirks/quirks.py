@@ -62,7 +62,7 @@ HELD_BY: Final[Mapping[str, str]] = {
     + "test_a_request_without_a_safe_way_back_is_answered_by_a_page",
     "unknown-client-is-invalid-client": "tests/oauth/test_cleanup.py::"
     "test_a_pruned_client_is_on_record_and_looks_unknown",
-    "racing-refreshes": "tests/oauth/test_races_process.py::"
+    "racing-refreshes": "tests/oauth/test_replay_window_process.py::"
     "test_while_the_replay_window_is_open_all_of_them_get_the_one_pair",
     # Transport
     "options-needs-no-token": HTTP

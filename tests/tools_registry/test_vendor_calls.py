@@ -17,6 +17,7 @@ from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
 from tools_registry.api import Cancelled, IntegrationFailure
+from tools_registry.vendors import retries
 
 READ, KEYED, UNKEYED = "desk.get_ticket", "desk.open_ticket", "desk.comment"
 
@@ -33,6 +34,12 @@ def vendor(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 def mcp(grant: Grant, vendor: Site) -> McpClient:  # noqa: ARG001  its site has to be there
     help_desk.connect(grant)
     return McpClient(grant.token())
+
+
+@pytest.fixture
+def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline of a call stays far away, however busy the machine is."""
+    monkeypatch.setattr(retries.Deadline, "remaining", lambda _deadline: 60.0)
 
 
 def recorded() -> tuple[str, str, str, int | None]:
@@ -59,6 +66,7 @@ def test_a_request_carries_the_credential_and_the_key_of_its_call(
     assert recorded() == ("success", "", "", None)
 
 
+@pytest.mark.usefixtures("in_time")
 @pytest.mark.parametrize("tool", [READ, KEYED, UNKEYED])
 @pytest.mark.parametrize(
     "busy",
@@ -78,6 +86,7 @@ def test_a_busy_vendor_is_asked_again_when_it_says(
     assert (len(vendor.seen), len(keys)) == (3, 1)
 
 
+@pytest.mark.usefixtures("in_time")
 def test_a_vendor_that_stays_busy_is_asked_a_few_times(mcp: McpClient, vendor: Site) -> None:
     vendor.usual = site.busy("0")
     failed(mcp.call(READ), "The vendor answered 429. Try again in 1 second.", 429)
@@ -102,6 +111,7 @@ def test_a_wait_that_does_not_fit_is_refused_with_the_time_to_come_again(
     assert len(vendor.seen) == 1
 
 
+@pytest.mark.usefixtures("in_time")
 @pytest.mark.parametrize("tool", [READ, KEYED])
 @pytest.mark.parametrize(
     "trouble", [site.saying({}, 503), site.resetting], ids=["status", "connection"]
