@@ -1,6 +1,7 @@
-"""The page about tests names the shared servers, and the tests that run once a day."""
+"""The page about tests names the shared servers, the parts of a landing, and the daily tests."""
 
 import ast
+import re
 from pathlib import Path
 
 from tests.docs.doc_pages import ROOT, table, words
@@ -50,3 +51,12 @@ def test_some_of_each_family_run_before_every_change() -> None:
         for place in words([kept]):
             file, _, test = place.partition("::")
             assert find_tests(ROOT / file)[test] is False, place
+
+
+def test_every_part_of_a_landing_has_a_budget() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    landing = script.partition("\nforget_surroundings\n")[2].partition("if [[ $mode = verify ]]")[0]
+    parts = re.findall(r'^(?:step|tests|begin) "([^"]+)"', landing, re.MULTILINE)
+    budgets = {words(row[:1])[0]: row[1] for row in table("testing", "What a landing takes")}
+    assert set(budgets) == set(parts)
+    assert sum(int(budget.partition(",")[0]) for budget in budgets.values()) <= 15 * 60
