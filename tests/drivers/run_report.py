@@ -5,8 +5,8 @@
 A line `failed:` for each failed test, with its id and the first line of its error, separated by
 tabs. The seconds of each test, setup and teardown included, are appended to the file that
 `HALO_TEST_DURATIONS` names, or the twenty slowest are printed. A test that takes longer than
-MAX_SECONDS by itself fails, unless its family is not part of each landing (mark `daily`). Where more
-processes want to run than there are processors, it may take longer in proportion.
+MAX_SECONDS by itself fails, unless its family is not part of each landing (mark `daily`). Where
+more processes want to run than there are processors, it may take longer in proportion.
 """
 
 import os
