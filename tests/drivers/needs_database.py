@@ -1,4 +1,4 @@
-"""A pytest plugin that skips the quick tests to which the database and Redis make no difference.
+"""A pytest plugin that leaves out the quick tests to which database and Redis make no difference.
 
     HALO_TEST_DIALECT=FILE python -m pytest -p tests.drivers.needs_database ...
 
@@ -21,8 +21,6 @@ import pytest
 
 from tests.drivers import dialect
 
-REASON = "needs neither database nor Redis; the run on SQLite has it"
-ENOUGH = "runs on SQLite; enough other tests run the same code on PostgreSQL"
 TESTS_OF_A_PLACE = 50
 TESTS_OF_A_FILE = 3
 FIXTURES = {"db", "transactional_db", "server", "counters"}
@@ -30,17 +28,19 @@ MARKS = ("django_db", "skipif")
 MENTION = re.compile("redis|postgres|psycopg|DATABASE_URL|subprocess", re.IGNORECASE)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     record = os.environ.get(dialect.FILE, "")
     places = dialect.read(record) if record and Path(record).exists() else None
     chosen = set(choose(places)) if places is not None else set()
+    kept, left_out = [], []
     for item in items:
-        if item.get_closest_marker("slow"):
-            continue
-        if _makes_no_difference(item):
-            item.add_marker(pytest.mark.skip(reason=REASON))
-        elif places is not None and item.nodeid not in chosen and not _is_about_one(item, places):
-            item.add_marker(pytest.mark.skip(reason=ENOUGH))
+        runs = item.get_closest_marker("slow") or (
+            not _makes_no_difference(item)
+            and (places is None or item.nodeid in chosen or _is_about_one(item, places))
+        )
+        (kept if runs else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def choose(places: Mapping[str, list[str]]) -> Iterator[str]:

@@ -32,7 +32,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if hasattr(config, "workerinput"):
+        return  # a process of the run, whose tests are reported by the one that started it
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:

@@ -41,12 +41,11 @@ def test_of_the_look_of_a_page():
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_tests_without_database_are_left_out_with_the_reason(tmp_path: Path) -> None:
-    done = outcome(tmp_path, "-rs", "-p", "tests.drivers.needs_database", source=KINDS)
+def test_tests_without_database_are_left_out(tmp_path: Path) -> None:
+    done = outcome(tmp_path, "-p", "tests.drivers.needs_database", source=KINDS)
 
     assert done.returncode == 0, done.stdout
-    assert "3 passed, 2 skipped" in done.stdout
-    assert "needs neither database nor Redis; the run on SQLite has it" in done.stdout
+    assert "3 passed, 2 deselected" in done.stdout
 
 
 @pytest.mark.slow
@@ -55,7 +54,7 @@ def test_a_file_that_mentions_a_server_of_ours_runs(tmp_path: Path) -> None:
     mentions = f"REDIS_URL = 'of somebody'\n{KINDS}"
     done = outcome(tmp_path, "-p", "tests.drivers.needs_database", source=mentions)
 
-    assert "4 passed, 1 skipped" in done.stdout
+    assert "4 passed, 1 deselected" in done.stdout
 
 
 @pytest.mark.slow
@@ -68,15 +67,14 @@ def test_a_test_that_adds_nothing_to_those_that_run_again_is_left_out(
     others = [f"test_a.py::test_{number}" for number in range(needs_database.TESTS_OF_A_FILE)]
     record.write_text("".join(json.dumps([test, []]) + "\n" for test in [*others, name]))
     monkeypatch.setenv(dialect.FILE, str(record))
-    arguments = ("-rs", "-p", "tests.drivers.needs_database", "--rootdir", str(tmp_path))
+    arguments = ("-p", "tests.drivers.needs_database", "--rootdir", str(tmp_path))
     done = outcome(tmp_path, *arguments, source=KINDS)
 
-    assert "2 passed, 3 skipped" in done.stdout
-    assert needs_database.ENOUGH in done.stdout
+    assert "2 passed, 3 deselected" in done.stdout
 
     record.write_text(json.dumps([name, ["SQL in audit/record.py:finish"]]) + "\n")
     again = outcome(tmp_path, *arguments, source=KINDS)
-    assert "3 passed, 2 skipped" in again.stdout
+    assert "3 passed, 2 deselected" in again.stdout
 
 
 def test_each_place_is_reached_by_enough_tests_from_many_files() -> None:
@@ -181,7 +179,7 @@ def test_the_seconds_of_each_test_are_appended_to_a_file(
     durations = tmp_path / "durations"
     monkeypatch.setenv("HALO_TEST_DURATIONS", str(durations))
     for _run in range(2):
-        outcome(tmp_path, "-p", "tests.drivers.run_report", source=FAILING)
+        outcome(tmp_path, "-n", "2", "-p", "tests.drivers.run_report", source=FAILING)
 
     tests = [line.rpartition("::")[2] for line in durations.read_text().splitlines()]
     assert sorted(tests) == ["test_that_is_wrong"] * 2 + ["test_whose_fixture_fails"] * 2
