@@ -4,13 +4,16 @@ A key is entered, checked and replaced; no page shows it, nor what was said in a
 """
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -19,8 +22,10 @@ from agents.language_models import InvalidAddress
 from agents.models import AgentDefinition, AgentOption, LanguageModel, Session, SessionTurn
 from agents.models_port import MICROS, ModelFailed
 from audit import record
+from foundation.concurrency.job_threads import NoJobThread
 from foundation.sealing import SealBroken
 from oauth.endpoints import replies
+from workspace import page_jobs
 from workspace.administration.scoped import (
     LabelledFormSet,
     ReadOnlyAdmin,
@@ -28,8 +33,12 @@ from workspace.administration.scoped import (
     ScopedInline,
 )
 from workspace.models import User
+from workspace.page_jobs import Ended, JobFailed
 
 MAX_KEY_LENGTH = 1_000
+# Of one test: all of them together end before `workspace.models.page_jobs.MAX_DURATION`.
+MAX_TESTED = 3
+TEST_SECONDS = 60
 
 
 class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -131,23 +140,54 @@ class LanguageModelAdmin(RecordedAdmin):
         super().save_model(request, obj, form, change)
 
     @admin.action(description=_("Send a test request"), permissions=["change"])
-    def send_test_request(self, request: HttpRequest, queryset: QuerySet[LanguageModel]) -> None:
-        """Asks each selected model for one word, with its key."""
-        # The clients of providers take seconds to load, which only their users are to wait for.
-        from agents import providers  # noqa: PLC0415
+    def send_test_request(
+        self, request: HttpRequest, queryset: QuerySet[LanguageModel]
+    ) -> HttpResponse | None:
+        """Starts to ask each selected model for one word, with its key."""
+        rows = [*queryset[: MAX_TESTED + 1]]
+        if not 0 < len(rows) <= MAX_TESTED:
+            text = gettext("Select one to %d models.") % MAX_TESTED
+            self.message_user(request, text, messages.ERROR)
+            return None
+        user, title = cast("User", request.user), gettext("Test of language models")
+        test = partial(_test, rows)
+        try:
+            job = page_jobs.start(user, rows[0].organization_id, title, test, back=request.path)
+        except NoJobThread as busy:
+            self.message_user(request, str(busy), messages.ERROR)
+            return None
+        return redirect("page_job", job.pk)
 
-        for row in queryset:
-            try:
-                model = providers.of_row(row, language_models.key_of(row))
-                tokens = asyncio.run(providers.test_request(model)).tokens
-            except ModelFailed as failed:
-                self.message_user(request, f"“{row.model}”: {failed}", messages.ERROR)
-            except SealBroken:
-                text = gettext("The stored key cannot be read. Enter it again.")
-                self.message_user(request, f"“{row.model}”: {text}", messages.ERROR)
-            else:
-                text = ngettext("It answered with %d token.", "It answered with %d tokens.", tokens)
-                self.message_user(request, f"“{row.model}”: {text % tokens}", messages.SUCCESS)
+
+def _test(rows: Sequence[LanguageModel]) -> Ended:
+    """Sends a request to each model. Raises JobFailed if one of them does not answer."""
+    # The clients of providers take seconds to load, which only their users are to wait for.
+    from agents import providers  # noqa: PLC0415
+
+    lines, has_failed = [], False
+    for row in rows:
+        try:
+            model = providers.of_row(row, language_models.key_of(row))
+            test = asyncio.wait_for(providers.test_request(model), TEST_SECONDS)
+            tokens = asyncio.run(test).tokens
+        except (ModelFailed, SealBroken, TimeoutError) as failure:
+            has_failed = True
+            lines.append(f"“{row.model}”: {_reason(failure)}")
+        else:
+            text = ngettext("It answered with %d token.", "It answered with %d tokens.", tokens)
+            lines.append(f"“{row.model}”: {text % tokens}")
+    if has_failed:
+        raise JobFailed(" ".join(lines))
+    return Ended(" ".join(lines))
+
+
+def _reason(failure: ModelFailed | SealBroken | TimeoutError) -> str:
+    match failure:
+        case SealBroken():
+            return gettext("The stored key cannot be read. Enter it again.")
+        case TimeoutError():
+            return gettext("It did not answer in %d seconds.") % TEST_SECONDS
+    return str(failure)
 
 
 class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -157,7 +197,7 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
         label=_("Tools"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("None for every tool that a key may use."),
+        help_text=_("Of the workspace. Tools of projects are not among them."),
     )
     approval_tools = forms.MultipleChoiceField(
         label=_("Tools that need an approval"),
@@ -172,6 +212,7 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
             *("organization", "name", "title", "version", "description", "instructions"),
             *(
                 "language_model",
+                "has_all_tools",
                 "tools",
                 "approval_tools",
                 "is_enabled",
@@ -200,6 +241,8 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
+        if given.get("has_all_tools") and given.get("tools"):
+            self.add_error("tools", _("Choose all tools, or some of them."))
         model, place = given.get("language_model"), given.get("organization")
         own = self.instance.organization_id or (place.pk if place else None)
         if model is not None and own is not None and model.organization_id != own:
@@ -279,7 +322,7 @@ class AgentDefinitionAdmin(RecordedAdmin):
             _("What it does"),
             {
                 "fields": (
-                    *("instructions", "language_model", "tools"),
+                    *("instructions", "language_model", "has_all_tools", "tools"),
                     *("approval_tools", "is_enabled"),
                 )
             },

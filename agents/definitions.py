@@ -34,9 +34,9 @@ class Agent:
     title: str
     description: str
     instructions: str
-    # The scopes and the names of its tools; empty for every tool that the key may use.
-    scopes: frozenset[str] = frozenset()
-    tools: frozenset[str] = frozenset()
+    # The scopes and the names of its tools; None for all that the key may use.
+    scopes: frozenset[str] | None = None
+    tools: frozenset[str] | None = None
     # Whose calls wait for an approval, whatever the client trusts.
     approval_tools: frozenset[str] = frozenset()
     options: Sequence[Option] = ()
@@ -47,8 +47,8 @@ class Agent:
     version: str = VERSION
 
     def may_have(self, tool: Tool) -> bool:
-        is_named = not self.tools or tool.name in self.tools
-        return is_named and (not self.scopes or tool.scope in self.scopes)
+        is_named = self.tools is None or tool.name in self.tools
+        return is_named and (self.scopes is None or tool.scope in self.scopes)
 
     @property
     def key_option(self) -> str:
@@ -140,7 +140,7 @@ def _of_row(row: AgentDefinition) -> Agent:
         version=row.version,
         description=row.description,
         instructions=row.instructions,
-        tools=frozenset(row.tools),
+        tools=None if row.has_all_tools else frozenset(row.tools),
         approval_tools=frozenset(row.approval_tools),
         options=(QUOTES, *(_option_of_row(one) for one in row.options.all())),
         limits=Limits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),

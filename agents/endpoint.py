@@ -6,6 +6,7 @@ begins.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -335,10 +336,11 @@ def _require_known(turn: Turn, allowed: Allowed) -> None:
 
 
 def _idempotency_key(request: Request) -> str:
+    """Returns the digest of the client's key, which may be any text, such as an email address."""
     key = request.headers.get("idempotency-key", "")
     if len(key) > MAX_KEY or not (key.isascii() and key.isprintable()):
         raise InvalidRequest("Idempotency-Key must be up to 255 printable ASCII characters.")
-    return key
+    return sha256(key.encode()).hexdigest() if key else ""
 
 
 def _sent_before(before: sessions.AlreadySent) -> str:

@@ -134,9 +134,13 @@ class AgentDefinition(models.Model):
         verbose_name=_("language model"),
         help_text=_("None for the one that the agents of the organization use."),
     )
-    tools = models.JSONField(
-        _("tools"), default=list, blank=True, help_text=_("None for every tool that a key may use.")
+    has_all_tools = models.BooleanField(
+        _("all tools"),
+        default=False,
+        db_default=False,
+        help_text=_("Every tool that a key may use, also those that are added later."),
     )
+    tools = models.JSONField(_("tools"), default=list, blank=True)
     approval_tools = models.JSONField(
         _("tools that need an approval"),
         default=list,

@@ -13,11 +13,11 @@ from agents.protocol.resolution import ToolCall
 from approvals import outcomes, requests
 from audit.outcomes import ActorKind
 from audit.record import Actor
-from foundation import ids
+from foundation import ids, schema_work
 from mcp_protocol.json_writer import dumps
 from oauth.principal import Principal
 from tools_registry.api import Blocks, Tool
-from tools_registry.api.schemas import validator_of
+from tools_registry.api.schemas import ValueTooLarge, compile_once
 from tools_registry.pipeline import calls
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
@@ -80,8 +80,18 @@ class SessionTools:
         tool = next((one for one in self.client_tools if one.name == call.name), None)
         if tool is None:
             return ""
-        error = next(iter(validator_of(tool.input_schema).iter_errors(call.input)), None)
-        return f"The arguments are invalid: {error.message}" if error is not None else ""
+        try:
+            validator = compile_once(tool.input_schema)
+        except ValueError:
+            return "The arguments cannot be checked: the schema of the tool cannot be compiled."
+        try:
+            if validator.is_valid(call.input):
+                return ""
+        except ValueTooLarge as error:
+            return f"The arguments are {error}."
+        if schema_work.repeats(tool.input_schema):
+            return "The arguments are invalid."
+        return f"The arguments are invalid: {next(iter(validator.iter_errors(call.input))).message}"
 
     async def run(self, call: ToolCall) -> str | None:
         outcome: Outcome = await self.in_thread(lambda: calls.run(self._invocation(call)))

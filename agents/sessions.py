@@ -144,6 +144,9 @@ def requested(session: Session, waiting: Sequence[ToolCall]) -> dict[str, Approv
 @transaction.atomic
 def delete(session: Session) -> None:
     """Deletes a session. Calls of it that wait for an approval are not made any more."""
+    # Before its turns and messages, as a turn that stores something does.
+    if Session.objects.select_for_update().filter(pk=session.pk).first() is None:
+        return
     names = named_calls(session.pk, pending(messages(session.pk)))
     approvals.withdraw(approvals.of_calls(session.organization_id, list(names.values())))
     # What a turn cost stays; what tells of its request does not.

@@ -124,7 +124,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("arguments, in full"))
     def in_full(self, row: ApprovalRequest) -> SafeString:
-        return _spelled_out(masked_arguments.of(row))
+        return format_html("<pre>{}</pre>", masked_arguments.of(row).full_text())
 
     @admin.display(description=_("reason given"))
     def in_their_words(self, row: ApprovalRequest) -> str:
@@ -152,10 +152,11 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         if reach(request.user, DECIDE).includes(row.organization_id):
             user, rules = cast("User", request.user), deciders.of(row)
             is_tried = decisions.may_be_tried(row) and rules.may_decide(user, row)
-            is_allowed = deciders.may_approve(user, row)
-            context["may_approve"] = is_tried and is_allowed
+            why_not = decisions.why_not_approved(row, user) if is_tried else ""
+            context["may_approve"] = is_tried and not why_not
             context["may_decline"] = is_tried and row.status == Status.PENDING
-            context["why_not"] = "" if is_allowed or not is_tried else SelfApproval.message
+            context["live"] = row.status if row.status == Status.RUNNING else ""
+            context["why_not"] = why_not
         return super().render_change_form(request, context, *rest, **more)
 
     def approve_view(self, request: HttpRequest, pk: Any) -> HttpResponse:
@@ -204,7 +205,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     def _tell(self, request: HttpRequest, row: ApprovalRequest, word: str) -> None:
         self.log_change(request, row, f"{word}: {row.status}")
-        fine = row.status in {Status.DONE, Status.DECLINED}
+        fine = row.status in {Status.RUNNING, Status.DECLINED}
         text = f"{row.get_status_display()}. {row.problem}".rstrip(" ")
         self.message_user(request, text, messages.SUCCESS if fine else messages.ERROR)
 

@@ -1,13 +1,14 @@
 """A person's decision on a request, and the call that follows from it, through the pipeline.
 
-    claim (one UPDATE) -> gate, binding and arguments again -> mark as sent -> run
-        -> store the outcome -> deliver
+    reserve a thread -> claim (one UPDATE) -> gate, binding and arguments again
+    in the thread: mark as sent -> run -> store the outcome -> deliver
 
 Only the winner of the claim calls the vendor, always with the request's own idempotency key. No
-transaction is open meanwhile.
+transaction is open meanwhile, and nobody waits for the vendor: the request is RUNNING until then.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -16,14 +17,22 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from approvals import deciders, delivery, expiry
+from approvals import (
+    deciders,
+    delivery,
+    expiry,
+    masked_arguments,
+    requesters,
+    stored_arguments,
+)
 from approvals.models import ApprovalRequest, Status
 from audit import record
 from audit.outcomes import ActorKind
 from audit.record import Actor
+from foundation.concurrency import job_threads
+from foundation.concurrency.job_threads import JobThread, NoJobThread
 from foundation.db.storable import escape_unstorable
-from oauth import credentials
-from oauth.principal import Principal, Unauthenticated
+from oauth.principal import Principal
 from oauth.scopes import ScopeSet
 from tools_registry.api import Blocks, Result, Tool
 from tools_registry.pipeline import calls
@@ -50,8 +59,10 @@ UNMOUNTED: Final = (
     "This server no longer has the endpoint “{surface}” that the request was made through, so it "
     "cannot be executed."
 )
+GONE: Final = "The tool “{tool}” no longer exists, so the request cannot be executed."
 # Refusals that last: the call of the request can never be run again.
-LASTING: Final = frozenset({"document_changed"})
+LASTING: Final = frozenset({"document_changed", "request_changed"})
+ENDED: Final = "grant_ended"
 SUPERSEDED: Final = "Superseded by a newer request for the same action."
 
 
@@ -76,10 +87,24 @@ class NotAllowed(Undecidable):
     message = "You may not decide this request."
 
 
+class Unreadable(Undecidable):
+    """A secret of the request is so long that nobody knows what they would approve."""
+
+    message = (
+        f"A secret in this request has more than {masked_arguments.MAX_MASKED} characters, or all "
+        f"of them have more than {masked_arguments.MAX_ALL_MASKED}. Nobody can read them here, so "
+        "the request cannot be approved."
+    )
+
+
 class NotWaiting(Undecidable):
     """Another user has decided, or it has expired, or its key is too old for another attempt."""
 
     message = "This request is no longer waiting for approval."
+
+
+class TooManyRun(Undecidable):
+    """The user or the organization has as much running as they may; the request keeps waiting."""
 
 
 class GateRefused(Undecidable):
@@ -95,32 +120,64 @@ class Decider:
 
 
 def approve(request_id: UUID, decider: Decider) -> ApprovalRequest:
-    """Executes a request, or retries one with an unknown outcome; returns it with its outcome.
+    """Starts to execute a request, or to retry one with an unknown outcome; returns it as it is.
 
-    Raises SelfApproval, NotAllowed, NotWaiting and GateRefused. A refusal by the vendor is an
-    outcome and raises nothing. So are a surface that is no longer mounted and a refusal that lasts:
-    the request fails.
+    Raises SelfApproval, NotAllowed, Unreadable, NotWaiting, TooManyRun and GateRefused. A refusal
+    by the vendor is an outcome, which the request has later. A surface that is no longer mounted,
+    a tool that has gone and a refusal that lasts raise nothing either: the request fails.
     """
     row = _settled(request_id)
     _require_approver(row, decider)
+    shown = masked_arguments.of(row)
+    if shown.unreadable:
+        raise Unreadable
     surface = surfaces.find(row.surface)
     requested_with = _requested_with(row, surface) if surface else None
-    before, claim = row.status, _claim(row, decider)
-    row.refresh_from_db()
-    if surface is None or requested_with is None:
-        # What an earlier attempt did stays unknown.
-        status = Status.UNKNOWN if before == Status.UNKNOWN else Status.FAILED
-        return _close(row, claim, status=status, problem=UNMOUNTED.format(surface=row.surface))
-    invocation = _invocation(row, claim, surface, requested_with, decider)
+    try:
+        with job_threads.reserve(decider.user.pk, row.organization_id) as thread:
+            before, claim = row.status, _claim(row, decider)
+            row.refresh_from_db()
+            if surface is None or requested_with is None:
+                return _close_unrun(row, claim, before, UNMOUNTED.format(surface=row.surface))
+            if not shown.has_schema:
+                # Not by the catalogue, which is read again later: nobody could read the arguments.
+                return _close_unrun(row, claim, before, GONE.format(tool=row.tool))
+            invocation = _invocation(row, claim, surface, requested_with, decider)
+            return _begin(row, claim, before, invocation, thread)
+    except NoJobThread as busy:
+        raise TooManyRun(str(busy)) from None
+
+
+def _begin(
+    row: ApprovalRequest, claim: UUID, before: str, invocation: Invocation, thread: JobThread
+) -> ApprovalRequest:
+    """Makes the checks of a call again, and starts it. Raises GateRefused and NoJobThread."""
     refused = calls.prepare(invocation)
     if isinstance(refused, Refused) and refused.decision.reason in LASTING:
-        return _close(row, claim, status=Status.FAILED, problem=refused.decision.message)
+        return _close_unrun(row, claim, before, refused.decision.message)
+    if before == Status.PENDING and _has_ended(refused):
+        return _close(row, claim, **expiry.LEFT, decided_by=None, decided_at=None)
     if refused is not None:
-        raise _given_back(row, claim, before, refused)
-    _mark_sent(row, claim)
+        raise _given_back(row, claim, before, _message(refused))
+    try:
+        thread.start(partial(_execute, row.pk, claim, before, invocation))
+    except NoJobThread as busy:
+        raise _given_back(row, claim, before, str(busy)) from None
+    return row
+
+
+def _execute(request_id: UUID, claim: UUID, before: str, invocation: Invocation) -> None:
+    row = ApprovalRequest.objects.get(pk=request_id)
+    if not _mark_sent(row, claim):
+        return  # the claim has expired meanwhile
     execution, outcome = calls.execute(invocation)
     status = _status(outcome, before)
-    return _close(row, claim, status=status, execution_id=str(execution), **_ended(outcome))
+    _close(row, claim, status=status, execution_id=str(execution), **_ended(outcome))
+
+
+def _has_ended(refused: Outcome | None) -> bool:
+    """Returns whether the connection of the requester has ended."""
+    return isinstance(refused, Refused) and refused.decision.reason == ENDED
 
 
 def decline(request_id: UUID, decider: Decider, note: str = "") -> ApprovalRequest:
@@ -151,6 +208,13 @@ def _settled(request_id: UUID) -> ApprovalRequest:
 def may_be_tried(row: ApprovalRequest) -> bool:
     """Returns whether an approval can execute the request, for the first time or again."""
     return ApprovalRequest.objects.filter(_open(row), pk=row.pk).exists()
+
+
+def why_not_approved(row: ApprovalRequest, user: User) -> str:
+    """Returns why somebody who decides a request may not approve it, empty if they may."""
+    if not deciders.may_approve(user, row):
+        return deciders.explain_own(row, user)
+    return Unreadable.message if masked_arguments.of(row).unreadable else ""
 
 
 def _open(row: ApprovalRequest) -> Q:
@@ -187,7 +251,8 @@ def _claim(row: ApprovalRequest, decider: Decider) -> UUID:
     # Conditions on the row alone: PostgreSQL evaluates them again after a concurrent commit.
     rows = ApprovalRequest.objects.filter(_open(row), pk=row.pk, status=row.status)
     try:
-        with transaction.atomic():
+        # Durable: the thread that executes the request reads its claim.
+        with transaction.atomic(durable=True):
             taken = rows.update(
                 status=Status.RUNNING,
                 claim=claim,
@@ -216,7 +281,7 @@ def _is_superseded(row: ApprovalRequest) -> bool:
 def _invocation(
     row: ApprovalRequest, claim: UUID, surface: Surface, requested_with: Tool, decider: Decider
 ) -> Invocation:
-    principal = _requester(row, surface)
+    principal = requesters.find(row, surface)
     scope = None if principal is None else principal.scope
     # Read again: the customer may be deleted, or belong to another organization.
     bound = {"bound_end_user_id": row.customer_id} if row.customer_id else {}
@@ -225,7 +290,7 @@ def _invocation(
         principal=principal or _ended_requester(row),
         actor=_actor(row, decider),
         name=row.tool,
-        arguments=row.arguments,
+        arguments=stored_arguments.as_stored(row.arguments),
         binding=bound,
         request_id=f"approval-{row.pk.hex}",
         approval=Approval(row.pk, claim, requested_with, scope),
@@ -239,18 +304,6 @@ def _requested_with(row: ApprovalRequest, surface: Surface) -> Tool:
     if tool is None:
         raise GateRefused("The tool that made this request no longer exists.")
     return tool
-
-
-def _requester(row: ApprovalRequest, surface: Surface) -> Principal | None:
-    """Returns what the requester's grant or key permits now, None once it has ended."""
-    grant, kinds = UUID(row.authorization_id), surface.credentials
-    try:
-        current = credentials.recheck_grant(row.credential, grant, kinds)
-    except Unauthenticated:
-        return None
-    if current.organization_id != row.organization_id:
-        return None
-    return replace(current, token_id=UUID(row.credential_id))
 
 
 def _ended_requester(row: ApprovalRequest) -> Principal:
@@ -281,20 +334,25 @@ def _actor(row: ApprovalRequest, decider: Decider) -> Actor:
     )
 
 
-def _given_back(row: ApprovalRequest, claim: UUID, before: str, outcome: Outcome) -> GateRefused:
-    """Releases the claim on a request that a gate refused before anything was sent."""
-    message = _message(outcome)
+def _given_back(row: ApprovalRequest, claim: UUID, before: str, message: str) -> GateRefused:
+    """Releases the claim on a request of which nothing was sent."""
     held = ApprovalRequest.objects.filter(pk=row.pk, claim=claim)
     undecided = {"decided_by": None, "decided_at": None} if before == Status.PENDING else {}
     held.update(status=before, claim=None, problem=message[:500], **undecided)
     return GateRefused(message)
 
 
-def _mark_sent(row: ApprovalRequest, claim: UUID) -> None:
+def _mark_sent(row: ApprovalRequest, claim: UUID) -> bool:
+    """Returns whether the claim still holds."""
     held = ApprovalRequest.objects.filter(pk=row.pk, claim=claim, status=Status.RUNNING)
     # The first time is kept: the vendor remembers the key since then.
-    if not held.update(sent_at=Coalesce("sent_at", timezone.now())):
-        raise NotWaiting  # the claim has expired meanwhile
+    return held.update(sent_at=Coalesce("sent_at", timezone.now())) > 0
+
+
+def _close_unrun(row: ApprovalRequest, claim: UUID, before: str, problem: str) -> ApprovalRequest:
+    # What an earlier attempt did stays unknown.
+    status = Status.UNKNOWN if before == Status.UNKNOWN else Status.FAILED
+    return _close(row, claim, status=status, problem=problem)
 
 
 def _close(row: ApprovalRequest, claim: UUID, **ended: Any) -> ApprovalRequest:

@@ -50,8 +50,12 @@ class ApprovalRequest(models.Model):
     arguments = models.JSONField(_("arguments"), default=dict)
     # Of a call that waits in a session of an agent: where, so that it is requested once.
     call = models.CharField(max_length=300, blank=True, editable=False)
-    # SHA-256 of all of the above and the requester: requests with the same digest are identical.
+    # SHA-256 of all of the above, the requester and what the tool would send: requests with the
+    # same digest are identical, and it is compared again before an approved one is executed.
     digest = models.CharField(max_length=64, editable=False)
+    # What demanded the approval, as it was then (`gateway.policies.kept_rule`). None where the
+    # surface has no rules, and for requests that are older than this column.
+    rule = models.JSONField(_("rule"), null=True, editable=False)
     summary = models.CharField(_("summary"), max_length=300)
     why = models.TextField(_("reason given"), blank=True)
     customer_id = models.CharField(_("bound customer"), max_length=64, blank=True)
@@ -80,6 +84,9 @@ class ApprovalRequest(models.Model):
     )
     decided_at = models.DateTimeField(_("decided"), null=True)
     note = models.CharField(_("note"), max_length=500, blank=True)
+    # When its approvers were sent a mail about it, and until when a process is sending that mail.
+    announced_at = models.DateTimeField(null=True, editable=False)
+    announcing_until = models.DateTimeField(null=True, editable=False)
     ended_at = models.DateTimeField(_("ended"), null=True, editable=False)
 
     # The idempotency key, fixed for all attempts.
@@ -102,6 +109,11 @@ class ApprovalRequest(models.Model):
         permissions = [("decide_approvalrequest", "Can approve or decline approval requests")]
         indexes = [
             models.Index(fields=("organization", "status"), name="approvals_by_status"),
+            models.Index(
+                fields=("organization",),
+                condition=models.Q(status=Status.PENDING, announced_at=None),
+                name="approvals_unannounced",
+            ),
             models.Index(fields=("call",), condition=~models.Q(call=""), name="approvals_by_call"),
         ]
         constraints = [

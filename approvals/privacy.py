@@ -16,7 +16,7 @@ from workspace.privacy.subject import Subject
 
 BATCH: Final = 100
 TEXTS: Final = ("summary", "why", "note", "problem")
-VALUES: Final = ("arguments", "result")
+VALUES: Final = ("arguments", "result", "rule")
 EXPORTED: Final = (
     *("id", "tool", "arguments", "summary", "why", "status", "created_at", "decided_at"),
     *("note", "result", "problem", "customer_id"),
@@ -52,8 +52,9 @@ class ApprovalRequests:
             raise TryLater(IS_RUNNING)
 
     def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
-        rows = _naming(subject, Redaction(subject)).order_by("pk")
-        yield from rows.values(*EXPORTED).iterator(chunk_size=BATCH)
+        redaction = Redaction(subject)
+        rows = _naming(subject, redaction).order_by("pk")
+        yield from filter(redaction.finds, rows.values(*EXPORTED).iterator(chunk_size=BATCH))
 
 
 def _naming(subject: Subject, redaction: Redaction) -> QuerySet[ApprovalRequest]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from approvals import expiry
+from approvals import expiry, stored_arguments
 from approvals.models import ApprovalRequest, Status
 from oauth.principal import Principal
 from tools_registry.api import (
@@ -21,6 +21,7 @@ from tools_registry.api import (
     Facts,
     Guarded,
     Json,
+    Outgoing,
     RequestedApproval,
     Result,
     Tool,
@@ -29,27 +30,39 @@ from tools_registry.api import (
 from tools_registry.pipeline import call_kinds, gate
 from tools_registry.pipeline import surface as surfaces
 from tools_registry.pipeline.approval_port import Approval
+from tools_registry.pipeline.call_kinds import Subject
 from tools_registry.pipeline.invocation import Invocation
 from tools_registry.pipeline.surface import Surface
+from workspace.models import Organization
 
-# An admin decides each of them; more requests of a connection would hide the others.
+# A person decides each of them; more requests of one requester would hide the others.
 MAX_OPEN_REQUESTS: Final = 50
+MAX_OPEN_OF_ORGANIZATION: Final = 500
 # How long an identical call gets the outcome of an ended request: a client that lost a response
 # repeats its call, which must not file another request.
 REPEATED: Final = timedelta(minutes=15)
 WITHDRAWN: Final = "The requester has withdrawn it."
+# The columns that the digest of every request covers, and those that some requests have.
+IDENTIFYING: Final = (
+    "surface",
+    "tool",
+    "requested_with",
+    "arguments",
+    "customer_id",
+    "authorization_id",
+)
+FURTHER: Final = ("version", "call")
 BLOCKS: Final = {"content", "structuredContent"}
 
 
 class TooManyWait(ToolFailure):
-    """This connection has as many open requests as it may have."""
+    """The requester or the organization has as many open requests as it may have."""
 
     kind = "too_many_requests"
 
-    def __init__(self) -> None:
+    def __init__(self, whose: str, most: int) -> None:
         super().__init__(
-            f"This connection already has {MAX_OPEN_REQUESTS} requests waiting for approval.",
-            reason=self.kind,
+            f"{whose} already has {most} requests waiting for approval.", reason=self.kind
         )
 
 
@@ -74,11 +87,11 @@ class Requests:
             "surface": surface,
             "tool": wanted.name,
             "requested_with": requested_with.name,
-            "arguments": dict(arguments),
+            "arguments": arguments,
             "customer_id": customer.id if customer else "",
             "authorization_id": str(requester.authorization_id),
         }
-        requested = _identified(subject, wanted.integration, requester)
+        requested = _identified(subject, wanted, requester)
         words = {"summary": summary[:300], "why": why}
         row = _open(requested).first() or _create({**requested, **_facts(requester), **words})
         return RequestedApproval(str(row.pk), row.status, row.summary)
@@ -87,6 +100,14 @@ class Requests:
         """Returns whether the row is being executed under this claim, and for this tool."""
         rows = ApprovalRequest.objects.filter(pk=approval.request_id, claim=approval.claim)
         return rows.filter(status=Status.RUNNING, tool=tool.name).exists()
+
+    def is_unchanged(self, approval: Approval, outgoing: Outgoing | None) -> bool:
+        """Returns whether the digest of the row covers this content, and the row as it is now."""
+        row = ApprovalRequest.objects.get(pk=approval.request_id)
+        subject = {name: getattr(row, name) for name in IDENTIFYING}
+        subject["arguments"] = stored_arguments.as_stored(row.arguments)
+        further = {name: getattr(row, name) for name in FURTHER if getattr(row, name)}
+        return row.digest == _digest({**subject, **further}, outgoing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +119,24 @@ class FoundRequest:
 
 
 def request_call(
-    invocation: Invocation, *, expires_at: datetime, version: int, summary: str
+    invocation: Invocation,
+    *,
+    expires_at: datetime,
+    version: int,
+    summary: str,
+    rule: Callable[[], Mapping[str, Any]],
 ) -> FoundRequest:
     """Requests an approval for a validated call as a whole, for the review of its surface.
 
     An identical open request of the same grant is returned instead of another, and so is one that
     has ended in the last 15 minutes, unless it expired. `version` is that of the document that
-    describes the tool. Raises TooManyWait.
+    describes the tool, and `rule` returns what demands the approval, which a new request keeps.
+    Raises TooManyWait.
     """
     requested = _identified_call(invocation, version=version)
     if (row := _answering(requested).first()) is not None:
         return FoundRequest(row, is_new=False)
-    words = {"summary": summary[:300], "expires_at": expires_at}
+    words = {"summary": summary[:300], "expires_at": expires_at, "rule": dict(rule())}
     return _filed({**requested, **_facts(invocation.principal), **words})
 
 
@@ -151,12 +178,19 @@ def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
         "surface": invocation.surface.name,
         "tool": subject.name,
         "requested_with": subject.name,
-        "arguments": dict(invocation.validated),
+        "arguments": invocation.validated,
         "customer_id": customer.id if customer else "",
         "authorization_id": str(requester.authorization_id),
         **more,
     }
-    return _identified(wanted, subject.integration, requester)
+    return _identified(wanted, subject, requester, built=_built_as_stored(invocation))
+
+
+def _built_as_stored(invocation: Invocation) -> Outgoing | None:
+    """What the call sends, if its arguments are in the form of a row already."""
+    validated = invocation.validated
+    is_stored = json.dumps(validated) == json.dumps(stored_arguments.as_stored(validated))
+    return invocation.outgoing if is_stored else None
 
 
 def version_of(approval: Approval) -> int | None:
@@ -174,15 +208,32 @@ def stored_result(row: ApprovalRequest) -> Result:
 
 
 def _identified(
-    subject: Mapping[str, Any], integration: str, requester: Principal
+    subject: Mapping[str, Any],
+    tool: Subject,
+    requester: Principal,
+    *,
+    built: Outgoing | None = None,
 ) -> dict[str, Any]:
-    canonical = json.dumps(subject, sort_keys=True).encode()
+    """The columns that identify a request; its arguments are kept as an approval runs them.
+
+    `built` is what the tool sends for them, if that is known.
+    """
+    arguments = stored_arguments.as_stored(subject["arguments"])
+    organization_id, build = requester.organization_id, tool.outgoing
+    outgoing = built or (None if build is None else build(organization_id, arguments))
+    kept = {**subject, "arguments": arguments}
     return {
-        **subject,
-        "integration": integration,
-        "organization_id": requester.organization_id,
-        "digest": hashlib.sha256(canonical).hexdigest(),
+        **kept,
+        "integration": tool.integration,
+        "organization_id": organization_id,
+        "digest": _digest(kept, outgoing),
     }
+
+
+def _digest(subject: Mapping[str, Any], outgoing: Outgoing | None) -> str:
+    """SHA-256 of what identifies a request, and of what its tool sends if it says so."""
+    sent = {} if outgoing is None else {"outgoing": outgoing.digest}
+    return hashlib.sha256(json.dumps({**subject, **sent}, sort_keys=True).encode()).hexdigest()
 
 
 def _approvable(surface: Surface, name: str, requester: Principal) -> Tool:
@@ -229,9 +280,10 @@ def _answering(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
 
 def _filed(row: Mapping[str, Any]) -> FoundRequest:
     """Stores a request unless an identical one is open or ended while this was being prepared."""
-    _require_room(row)
+    expiry.settle(_of_requester(row))
     try:
         with transaction.atomic():
+            _require_room(row)
             made = ApprovalRequest.objects.create(**row)
             # No open one exists, or the row could not be stored; one that has ended since the
             # search is committed and seen by this statement.
@@ -246,15 +298,32 @@ def _filed(row: Mapping[str, Any]) -> FoundRequest:
 
 
 def _require_room(row: Mapping[str, Any]) -> None:
-    expiry.settle(_of_requester(row))
-    if _of_requester(row).filter(status=Status.PENDING).count() >= MAX_OPEN_REQUESTS:
-        raise TooManyWait
+    """Counts what waits of the person or key, with all their credentials, and of all others.
+
+    Under a lock until the transaction ends, so that of two requests at a time the second counts the
+    first.
+    """
+    Organization.with_sandboxes.select_for_update(no_key=True).only("pk").get(
+        pk=row["organization_id"]
+    )
+    waiting = ApprovalRequest.objects.filter(
+        organization_id=row["organization_id"],
+        status=Status.PENDING,
+        expires_at__gt=timezone.now(),
+    )
+    of_person = {"user_id": row["user_id"]} if row["user_id"] else {}
+    of_caller = of_person or {"authorization_id": row["authorization_id"]}
+    if waiting.filter(**of_caller).count() >= MAX_OPEN_REQUESTS:
+        raise TooManyWait("The requester", MAX_OPEN_REQUESTS)
+    if waiting.count() >= MAX_OPEN_OF_ORGANIZATION:
+        raise TooManyWait("The organization", MAX_OPEN_OF_ORGANIZATION)
 
 
 def _create(row: Mapping[str, Any]) -> ApprovalRequest:
-    _require_room(row)
+    expiry.settle(_of_requester(row))
     try:
         with transaction.atomic():
+            _require_room(row)
             return ApprovalRequest.objects.create(**row)
     except IntegrityError:
         # A concurrent call of the same connection was first; an admin may have decided already.

@@ -5,5 +5,9 @@ from foundation.background import task
 
 @task(name="approvals.settle")
 def settle() -> int:
-    """Marks and delivers requests that expired or were interrupted by a crash; returns how many."""
-    return expiry.settle(ApprovalRequest.objects.all())
+    """Ends and delivers requests that expired, were interrupted or lost their requester.
+
+    Returns how many.
+    """
+    rows = ApprovalRequest.objects.all()
+    return expiry.settle(rows) + expiry.end_with_requesters(rows)

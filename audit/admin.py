@@ -40,7 +40,7 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
         list_filters.ActorFilter,
         list_filters.PeriodFilter,
     )
-    # Only to display the search form: `get_search_results` looks for exact values.
+    # Only to display the search form: `search` looks for exact values.
     search_fields = ("=request_id", "=authorization_id", "=client_id", "=user_email")
     search_help_text = _(
         "Exact matches only: a request id, an authorization id, a client id or an email address."
@@ -53,14 +53,13 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
     def get_changelist(self, request: HttpRequest, **_more: Any) -> type[CallList]:  # noqa: ARG002
         return CallList
 
-    def get_search_results(
+    def search(
         self,
-        request: HttpRequest,  # noqa: ARG002  Django's signature
+        request: HttpRequest,  # noqa: ARG002  as in the base class
         queryset: QuerySet[Any],
-        search_term: str,
+        term: str,
     ) -> tuple[QuerySet[Any], bool]:
-        found = call_list.search(queryset, search_term) if search_term.strip() else queryset
-        return found, False
+        return call_list.search(queryset, term) if term.strip() else queryset, False
 
     def get_urls(self) -> list[URLPattern]:
         export = self.admin_site.admin_view(self.export_view)

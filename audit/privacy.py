@@ -17,12 +17,15 @@ from audit.models import ActionExecution, SecurityEvent
 from workspace.models import Erasure
 from workspace.privacy.redaction import ERASED, Redaction
 from workspace.privacy.subject import Subject
+from workspace.privacy.text_columns import by_id_and_email
 
 BATCH: Final = 1_000
 EXPORTED: Final = (
     *("id", "started_at", "method", "tool", "integration", "action", "outcome", "reason"),
     *("bound_customer_id", "arguments", "detail"),
 )
+# A client may write any text for these: a name of a tool that does not exist.
+NAMES: Final = ("method", "tool", "request_id")
 
 EXPORTED_EVENT: Final = ("id", "kind", "first_at", "last_at", "count", "detail")
 
@@ -43,8 +46,9 @@ class Calls:
                 yield many
 
     def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
-        for rows in _naming(subject, Redaction(subject)):
-            yield from rows.order_by("-pk").values(*EXPORTED)
+        redaction = Redaction(subject)
+        for rows in _naming(subject, redaction):
+            yield from filter(redaction.finds, rows.order_by("-pk").values(*EXPORTED))
 
 
 class SecurityEvents:
@@ -64,7 +68,9 @@ class SecurityEvents:
                 yield many
 
     def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
-        yield from _events(subject, Redaction(subject)).order_by("-pk").values(*EXPORTED_EVENT)
+        redaction = Redaction(subject)
+        rows = _events(subject, redaction).order_by("-pk").values(*EXPORTED_EVENT)
+        yield from filter(redaction.finds, rows)
 
 
 class Recorder:
@@ -95,6 +101,7 @@ def _naming(subject: Subject, redaction: Redaction) -> Iterator[QuerySet[ActionE
     """Yields the rows that may name the customer, by batches of the rows that were read."""
     naming = Q(bound_customer_id=subject.customer_id)
     naming |= redaction.in_json("arguments") | redaction.in_text("detail")
+    naming |= by_id_and_email(subject).in_text(*NAMES)
     for keys in _batches(subject.organization_id):
         yield ActionExecution.objects.order_by("pk").filter(naming, pk__in=keys)
 
@@ -110,15 +117,18 @@ def _batches(organization_id: UUID) -> Iterator[Sequence[UUID]]:
 
 
 def _redact(rows: QuerySet[ActionExecution], subject: Subject, redaction: Redaction) -> int:
-    changed = []
+    columns, changed = ("bound_customer_id", "arguments", "detail", *NAMES), []
+    of_names = by_id_and_email(subject)
     for row in rows:
-        before = (row.bound_customer_id, row.arguments, row.detail)
+        before = [getattr(row, name) for name in columns]
         if row.bound_customer_id == subject.customer_id:
             row.bound_customer_id = ERASED
         row.arguments, row.detail = redaction.json(row.arguments), redaction.text(row.detail)
-        if before != (row.bound_customer_id, row.arguments, row.detail):
+        for name in NAMES:
+            column: Any = ActionExecution._meta.get_field(name)
+            setattr(row, name, of_names.text(getattr(row, name))[: column.max_length])
+        if before != [getattr(row, name) for name in columns]:
             changed.append(row)
-    columns = ["bound_customer_id", "arguments", "detail"]
     ActionExecution.objects.bulk_update(changed, columns, batch_size=100)
     return len(changed)
 

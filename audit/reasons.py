@@ -128,6 +128,10 @@ REASONS: Final[dict[str, Reason]] = {
         _("The OpenAPI document of the project changed after the request was made."),
         _("Ask the requester to call {tool} again, which makes a new request."),
     ),
+    "request_changed": Reason(
+        _("What the approved request would send has changed since it was made."),
+        _("Ask the requester to call {tool} again, which makes a new request."),
+    ),
     "quota_exceeded": Reason(
         _("The organization has used all calls of this month."),
         _("Wait for the next month, or give the organization a larger plan."),

@@ -46,7 +46,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A call of a tool; names in braces stand for values of a sample."""
+    """A call of a tool; names in braces are replaced by values of a sample."""
 
     tool: str
     title: str

@@ -19,19 +19,20 @@ ERRORS: Final = {
     HTTPStatus.NOT_FOUND: "not_found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.INTERNAL_SERVER_ERROR: "server_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "took_too_long",
 }
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
-    return _answer(request, HTTPStatus.BAD_REQUEST)
+    return error_page(request, HTTPStatus.BAD_REQUEST)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
-    return _answer(request, HTTPStatus.FORBIDDEN)
+    return error_page(request, HTTPStatus.FORBIDDEN)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
-    return _answer(request, HTTPStatus.NOT_FOUND)
+    return error_page(request, HTTPStatus.NOT_FOUND)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -59,14 +60,15 @@ def method_not_allowed(
         response = answer(request)
         if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or response.content:
             return response
-        reply = _answer(request, HTTPStatus.METHOD_NOT_ALLOWED)
+        reply = error_page(request, HTTPStatus.METHOD_NOT_ALLOWED)
         reply["Allow"] = response["Allow"]
         return reply
 
     return middleware
 
 
-def _answer(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
+def error_page(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
+    """Returns the page of an error; JSON for a program."""
     if _is_program(request):
         return _json(status)
     return render(request, f"{status.value}.html", status=status)

@@ -26,6 +26,11 @@ def project_for(user: User, project_id: str) -> Project:
     return projects_of(user).get(pk=project_id)
 
 
+def lock_project(project: Project) -> Project:
+    """Returns a project as it is now, locked until the transaction ends. Raises DoesNotExist."""
+    return Project.objects.select_for_update().get(pk=project.pk)
+
+
 def may_edit(user: User, project: Project) -> bool:
     """Returns whether a person is an admin of the project's organization."""
     return project.organization_id in organizations_administered(user)

@@ -4,9 +4,11 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from gateway import importing, outbound_policy, projects
@@ -17,7 +19,8 @@ from oauth.endpoints import replies
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin
 from workspace.models import User
 
-POLICY = ("reads", "writes", "self_approval", "approval_minutes")
+POLICY = ("policy", "reads", "writes", "self_approval", "approval_minutes")
+SHOWN = (*POLICY, "version", "created_at", "updated_at")
 
 
 class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -29,7 +32,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Project
-        fields = ("organization", "name", "owner", "target_url", "authentication", *POLICY)
+        fields = ("organization", "name", "owner", "target_url", "authentication")
 
     def clean_target_url(self) -> str:
         try:
@@ -66,22 +69,27 @@ class ProjectAdmin(ScopedAdmin):
     search_fields = ("name", "=id")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
-        shared = ("organization", "name", "owner", "target_url", "authentication", *POLICY)
-        return (*shared, "version", "created_at", "updated_at") if obj else (*shared, "document")
+        shared = ("organization", "name", "owner", "target_url", "authentication")
+        return (*shared, *SHOWN) if obj else (*shared, "document")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
-        return ("organization", "version", "created_at", "updated_at") if obj else ()
+        return ("organization", *SHOWN) if obj else ()
+
+    @admin.display(description=_("policy"))
+    def policy(self, project: Project) -> SafeString:
+        """Where the policy is changed: the only page that shows what a change of it does."""
+        address = reverse("project_policy", args=[project.pk])
+        return format_html('<a href="{}">{}</a>', address, _("Rules and defaults"))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         """Saves a changed project, or makes a new one with the tools of its document."""
         user, address = cast("User", request.user), replies.address_of(request)
         given = form.cleaned_data
         if change:
-            stored = Project.objects.get(pk=obj.pk)
             changed = {name: given[name] for name in form.changed_data if name != "document"}
-            projects.change(stored, user, address=address, **changed)
+            projects.change(obj, user, address=address, **changed)
             return
-        made = projects.create(
+        obj.pk = projects.create(
             obj.organization,
             name=obj.name,
             target_url=obj.target_url,
@@ -89,9 +97,7 @@ class ProjectAdmin(ScopedAdmin):
             owner=obj.owner,
             authentication=obj.authentication,
             address=address,
-        ).project
-        projects.change(made, user, address=address, **{name: given[name] for name in POLICY})
-        obj.pk = made.pk
+        ).project.pk
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """The permission for a project includes what belongs to it, which no page deletes."""
@@ -107,30 +113,24 @@ class ProjectAdmin(ScopedAdmin):
 
 
 @admin.register(ProjectTool)
-class ProjectToolAdmin(ScopedAdmin):
+class ProjectToolAdmin(ReadOnlyAdmin):
     organization_lookup = "project__organization"
     deferred = ("operation",)
     list_display = ("name", "project", "key", "is_enabled", "is_read", "needs_review", "is_present")
     list_filter = ("is_enabled", "is_read", "needs_review", "is_present", "project__organization")
     list_select_related = ("project",)
     search_fields = ("name", "key", "=project__id")
-    fields = ("project", "name", "key", "is_enabled", "is_read", "needs_review", "is_present")
-    readonly_fields = ("project", "name", "key", "is_present")
+    fields = (
+        *("project", "switches", "name", "key"),
+        *("is_enabled", "is_read", "needs_review", "is_present"),
+    )
+    readonly_fields = ("switches",)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002  Django's signature
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
-        return False
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
-        """Saves the switches of one tool; every process reads them with the next request."""
-        with transaction.atomic():
-            projects.touch(obj.project_id)
-            obj.save(update_fields=[*form.changed_data, "updated_at"])
-        names = ", ".join(form.changed_data)
-        user, address = cast("User", request.user), replies.address_of(request)
-        projects.recorded("project_changed", obj.project, user, address, f"{obj.name}: {names}")
+    @admin.display(description=_("switches and review"))
+    def switches(self, tool: ProjectTool) -> SafeString:
+        """Where they are changed: the only page that confirms what a change of them opens."""
+        address = reverse("project", args=[tool.project_id])
+        return format_html('<a href="{}">{}</a>', address, _("The page of the project"))
 
 
 @admin.register(UpstreamCredential)

@@ -3,6 +3,7 @@
 Credentials, arguments and queries are never logged.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
@@ -18,6 +19,7 @@ from gateway import credentials, outbound_policy
 from gateway.credentials import Applied, MissingCredential
 from gateway.openapi import answers, wire
 from gateway.openapi.shapes import Operation, UpstreamRequest
+from gateway.openapi.wire.names import DeclaredNames
 from tools_registry.api import (
     Arguments,
     Blocks,
@@ -57,12 +59,27 @@ class UpstreamCall:
     is_read: bool
     operation: Operation = field(repr=False)
     refusal: str = ""
+    declared: DeclaredNames = field(init=False, repr=False)
 
-    def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:
-        """Sends the request of a call. Raises ToolFailure and Cancelled."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "declared", DeclaredNames(self.operation))
+
+    def prepare(self, organization_id: UUID, arguments: Arguments) -> "PreparedRequest":
+        """Builds the request of a call, once. Raises Invalid, NotFound for a missing project."""
+        row = TARGET.row(self.project_id, organization_id)
+        if row is None:
+            raise NotFound("The project does not exist.")
+        target_url, authentication = row
+        request = _built(self, arguments, {})
+        return PreparedRequest(arguments, target_url, authentication, request)
+
+    def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:  # noqa: ARG002  the port's; they are in the request
+        """Sends the request that was prepared. Raises ToolFailure and Cancelled."""
+        if not isinstance(context.outgoing, PreparedRequest):
+            raise TypeError("a call of a project needs its prepared request")
         return send(
             self,
-            arguments,
+            context.outgoing,
             organization_id=UUID(context.organization_id),
             user_id=UUID(context.user_id),
             key=context.call_id,
@@ -70,9 +87,26 @@ class UpstreamCall:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """The request that a policy decides on, an approver reads and `send` sends.
+
+    It has no credential; `arguments` are those it was built from.
+    """
+
+    arguments: Arguments = field(repr=False)
+    target_url: str
+    authentication: str
+    request: UpstreamRequest
+
+    @property
+    def digest(self) -> str:
+        return self.request.digest(self.target_url)
+
+
 def send(
     call: UpstreamCall,
-    arguments: Arguments,
+    prepared: PreparedRequest,
     *,
     organization_id: UUID,
     user_id: UUID,
@@ -87,28 +121,38 @@ def send(
     Raises Unauthorized without a credential and for a refused one, IntegrationFailure for no
     answer and for an error, Cancelled once the caller of a read has gone.
     """
-    row = TARGET.row(call.project_id, organization_id)
-    if row is None:
-        raise NotFound("The project does not exist.")
-    target_url, authentication = row
     try:
         auth = credentials.applied(
-            call.project_id, user_id, call.operation, target_url, authentication
+            call.project_id,
+            user_id,
+            call.operation,
+            prepared.target_url,
+            prepared.authentication,
         )
     except MissingCredential as missing:
         raise _missing(call.project_id, missing) from None
-    request = wire.build(
-        call.operation,
-        arguments,
-        hidden_fields=auth.body,
-        idempotency_key=key,
-        max_upload_bytes=settings.HALO_GATEWAY_MAX_UPLOAD_BYTES,
-    )
-    url = f"{target_url}{auth.target(request.target)}"
+    request = prepared.request
+    if auth.body:
+        request = _built(call, prepared.arguments, auth.body)
+    request = wire.with_idempotency_key(request, call.operation, key)
+    url = f"{prepared.target_url}{auth.target(request.target)}"
     policy = outbound_policy.for_calls(url)
     policy = policy if seconds is None else replace(policy, deadline=min(policy.deadline, seconds))
     reply = _reply(call, url, request, auth, policy=policy, channel=channel)
     return _result(call, reply, auth, organization_id)
+
+
+def _built(
+    call: UpstreamCall, arguments: Arguments, credential: Mapping[str, str]
+) -> UpstreamRequest:
+    """The request with what a credential adds to the body."""
+    return wire.build(
+        call.operation,
+        arguments,
+        declared=call.declared,
+        hidden_fields=credential,
+        max_upload_bytes=settings.HALO_GATEWAY_MAX_UPLOAD_BYTES,
+    )
 
 
 def _reply(

@@ -9,7 +9,7 @@ from django.conf import settings
 from foundation import outbound
 from foundation.outbound import OutboundError
 from gateway import outbound_policy
-from gateway.openapi import documents, mapping
+from gateway.openapi import documents, process
 from gateway.openapi.shapes import Import
 from gateway.outbound_policy import InvalidTarget
 from mcp_protocol.json_writer import dumps
@@ -37,7 +37,7 @@ def read(text: str) -> Read:
     if "\x00" in text:
         raise UnusableDocument("The document contains a NUL character.")
     try:
-        imported = mapping.read(documents.parse(text, limits=limits()))
+        imported = process.read(text, limits=limits())
     except documents.InvalidDocument as invalid:
         raise UnusableDocument(str(invalid)) from None
     return Read(text, imported)

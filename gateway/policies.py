@@ -5,21 +5,23 @@ its conditions, all of which have to hold. See docs/gateway.md, "Policies".
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q
 
+from approvals import deciders
 from approvals.models import ApprovalRequest
 from foundation import ids
 from foundation.db.statements import Statement
-from gateway.models import Effect, PolicyRule, Project
+from gateway.models import ApproverGroup, Effect, PolicyRule, Project
 from gateway.rules import conditions
 from gateway.rules.conditions import Condition
 from workspace.administration.access import ADMINS
-from workspace.models import User
+from workspace.models import Membership, User
 
 # The family of the surfaces of projects, and what their names begin with.
 FAMILY: Final = "gateway"
@@ -32,6 +34,10 @@ SELECT p.reads, p.writes, p.version, p.approval_minutes, r.id, r.pattern, r.cond
  WHERE p.id = %s
  ORDER BY r.position, r.id
 """)
+
+
+class RuleGone(Exception):
+    """The rule that decided a call was deleted after the policy was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,12 @@ class Rule:
     pattern: str
     conditions: Sequence[Condition]
     effect: Effect
+
+    @property
+    def text(self) -> str:
+        """What the rule says of calls, on lines."""
+        written = conditions.written([one.as_json() for one in self.conditions])
+        return "\n".join([self.pattern, *written.splitlines()])
 
     def names(self, tool: str) -> bool:
         return matches(self.pattern, tool)
@@ -133,6 +145,17 @@ def project_of(surface: str) -> str:
     return surface.removeprefix(SURFACE_PREFIX) if surface.startswith(SURFACE_PREFIX) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Deciders:
+    """Who decides a request, of the members of its organization: by their roles and their ids."""
+
+    roles: Collection[str] = frozenset()
+    people: Collection[UUID] = frozenset()
+
+    def includes(self, user_id: UUID, role: str) -> bool:
+        return role in self.roles or user_id in self.people
+
+
 class Approvers:
     """Who decides the requests of projects: the approvers of the rule that requires the approval.
 
@@ -144,9 +167,33 @@ class Approvers:
     def may_decide(self, user: User, request: ApprovalRequest) -> bool:
         return may_decide(user, request)
 
+    def list_deciders(self, request: ApprovalRequest) -> list[User]:
+        return list_deciders(request)
+
     def may_approve_own(self, request: ApprovalRequest) -> bool:
-        rows = Project.objects.filter(pk=project_of(request.surface))
-        return bool(rows.values_list("self_approval", flat=True).first())
+        project = _project(request)
+        return project is not None and _allows_own(project, request)
+
+
+def kept_rule(project_id: str, policy: Policy, decision: PolicyDecision) -> dict[str, Any]:
+    """Returns what a request keeps of the rule that demands it, as JSON.
+
+    So no later edit of the policy changes who may decide an open request. Members of a role and of
+    a group are those of the moment of the decision. Raises RuleGone.
+    """
+    row = PolicyRule.objects.filter(pk=decision.rule_id).first() if decision.rule_id else None
+    if decision.rule_id and row is None:
+        raise RuleGone
+    found = next((one for one in policy.rules if one.id == decision.rule_id), None)
+    own = Project.objects.filter(pk=project_id).values_list("self_approval", flat=True).first()
+    return {
+        "text": found.text if found and decision.rule_id else "",
+        "effect": decision.effect.value,
+        "approvers": sorted(str(user.pk) for user in row.approvers.all()) if row else [],
+        "groups": sorted(str(group.pk) for group in row.approver_groups.all()) if row else [],
+        "roles": list(row.approver_roles) if row else [],
+        "self_approval": bool(own),
+    }
 
 
 def may_decide(user: User, request: ApprovalRequest) -> bool:
@@ -158,42 +205,67 @@ def may_decide(user: User, request: ApprovalRequest) -> bool:
     role = user.active_roles.get(request.organization_id)
     if role is None or not user.is_active:
         return False
-    project = _project(request)
-    if project is None:
-        return False
-    if project.self_approval and str(user.pk) == request.user_id:
-        return True
-    rule = _rule_of(request)
-    if rule is None or not _names_approvers(rule):
-        return _is_owner(user, role, project, request.user_id)
-    named = PolicyRule.objects.filter(
-        Q(approvers=user) | Q(approver_groups__members=user), pk=rule.pk
+    return _deciders(request).includes(user.pk, role)
+
+
+def list_deciders(request: ApprovalRequest) -> list[User]:
+    """Returns the members of the organization who may decide the request now, by address."""
+    named = _deciders(request)
+    rows = Membership.objects.filter(
+        Q(role__in=named.roles) | Q(user__in=named.people),
+        organization=request.organization_id,
+        organization__suspended_at=None,
+        user__is_active=True,
     )
-    return role in rule.approver_roles or named.exists()
+    return [row.user for row in rows.select_related("user").order_by("user__email")]
 
 
 def approvers(request: ApprovalRequest) -> list[User]:
     """Returns everybody who may approve the request now, without its requester."""
-    members = User.objects.filter(
-        is_active=True, memberships__organization=request.organization_id
-    ).exclude(pk=request.user_id)
-    return [user for user in members.distinct().order_by("email") if may_decide(user, request)]
+    requester = deciders.find_requester(request)
+    return [user for user in list_deciders(request) if str(user.pk) != requester]
 
 
-def _is_owner(user: User, role: str, project: Project, requester_id: str) -> bool:
-    """Whether the user decides what no rule names an approver for.
+def approver_key(request: ApprovalRequest) -> str:
+    """Returns what is equal for requests that have the same approvers."""
+    requester = request.user_id or request.authorization_id
+    return json.dumps([request.surface, requester, request.rule], sort_keys=True)
 
-    Without an owner who is still a member, the admins of the organization do, and also where the
-    owner is the requester.
+
+def _deciders(request: ApprovalRequest) -> _Deciders:
+    """Those whom the rule names that the request keeps; if it names nobody, the owner."""
+    project, rule = _project(request), request.rule
+    if project is None:
+        return _Deciders()
+    people = {*_own_people(request)} if _allows_own(project, request) else set()
+    if rule is None:
+        # Made before requests kept their rules: those who write the rules decide.
+        return _Deciders(ADMINS, people)
+    if not (rule["approvers"] or rule["groups"] or rule["roles"]):
+        owner = {project.owner_id} if project.owner_id else set()
+        roles = frozenset() if _has_owner(project, request.user_id) else ADMINS
+        return _Deciders(roles, people | owner)
+    if rule["groups"]:
+        groups = ApproverGroup.objects.filter(pk__in=rule["groups"], members__isnull=False)
+        people |= {*groups.values_list("members", flat=True)}
+    return _Deciders({*rule["roles"]}, people | {UUID(one) for one in rule["approvers"]})
+
+
+def _own_people(request: ApprovalRequest) -> Iterator[UUID]:
+    """The person whose request it is; of an erased person the id is gone."""
+    with suppress(ValueError):
+        yield UUID(deciders.find_requester(request))
+
+
+def _has_owner(project: Project, requester_id: str) -> bool:
+    """Whether the owner decides alone: they are still a member, and not the requester.
+
+    Else the admins of the organization decide too.
     """
-    if project.owner_id == user.pk:
-        return True
-    if role not in ADMINS:
-        return False
     owner = project.owner
     if owner is None or not owner.is_active or str(owner.pk) == requester_id:
-        return True
-    return project.organization_id not in owner.active_roles
+        return False
+    return project.organization_id in owner.active_roles
 
 
 def _project(request: ApprovalRequest) -> Project | None:
@@ -201,16 +273,9 @@ def _project(request: ApprovalRequest) -> Project | None:
     return rows.filter(pk=project_of(request.surface)).first()
 
 
-def _rule_of(request: ApprovalRequest) -> PolicyRule | None:
-    """The rule that matches the call of a request now."""
-    tools = Project.objects.filter(pk=project_of(request.surface), tools__name=request.tool)
-    is_read = bool(tools.values_list("tools__is_read", flat=True).first())
-    decision = decide(project_of(request.surface), request.tool, request.arguments, is_read=is_read)
-    return PolicyRule.objects.filter(pk=decision.rule_id).first() if decision.rule_id else None
-
-
-def _names_approvers(rule: PolicyRule) -> bool:
-    return bool(rule.approver_roles or rule.approvers.exists() or rule.approver_groups.exists())
+def _allows_own(project: Project, request: ApprovalRequest) -> bool:
+    """Whether requesters approve their own: it was so when the request was made, and is so now."""
+    return project.self_approval and bool(request.rule and request.rule["self_approval"])
 
 
 def _rule(key: Any, pattern: str, stored: Any, effect: str) -> Rule:

@@ -1,12 +1,13 @@
 """Projects: made of a document, imported again, changed and deleted; each change is on record."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,6 +22,9 @@ from oauth import mcp_tokens
 from workspace.models import Organization, User
 
 READS: Final = frozenset({"GET", "HEAD"})
+# A change of these is another version: requests for approval are bound to both.
+VERSIONED: Final = frozenset({"target_url", "authentication"})
+SWITCHES: Final = ("is_enabled", "is_read", "needs_review")
 MAX_NAME_LENGTH: Final = 64
 MAX_KEY_LENGTH: Final = 500
 Policy: TypeAlias = Literal["default", "allow"]
@@ -115,15 +119,24 @@ def difference(project: Project, text: str) -> Difference:
     return Difference(imported, tuple(plan.changes), unchanged)
 
 
-def reimport(project: Project, text: str, by: User | None, *, address: str = UNKNOWN) -> Difference:
+def reimport(
+    project: Project,
+    text: str,
+    by: User | None,
+    *,
+    address: str = UNKNOWN,
+    require: Callable[[Project], None] = lambda _project: None,
+) -> Difference:
     """Imports another version of a project's document.
 
     Tools keep their names and with them their policy. One whose meaning changed waits for a review.
+    `require` gets the project under its lock and may raise, so that nothing is imported.
     Raises UnusableDocument.
     """
     imported = importing.read(text).imported
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
+        require(locked)
         plan = _planned(locked, imported.operations)
         locked.version += 1
         locked.save(update_fields=["version", "updated_at"])
@@ -161,14 +174,15 @@ def set_tools(
         touch(project.pk)
         rows = project.tools.select_for_update().filter(is_present=True)
         for row in rows if among is None else rows.filter(pk__in=list(among)):
-            before = row.is_enabled, row.is_read, row.needs_review
+            before = {name: getattr(row, name) for name in SWITCHES}
             row.is_enabled, row.is_read = row.pk in on, row.pk in only_read
             row.needs_review = row.needs_review and seen.get(row.pk) != row.fingerprint
-            if before != (row.is_enabled, row.is_read, row.needs_review):
-                row.save(update_fields=["is_enabled", "is_read", "needs_review", "updated_at"])
-                changed.append(row.name)
-    if changed:
-        recorded("project_changed", project, by, address, f"tools: {', '.join(sorted(changed))}")
+            if words := differing(before, {name: getattr(row, name) for name in SWITCHES}):
+                row.save(update_fields=[*SWITCHES, "updated_at"])
+                changed.append(f"{row.name}: {words}")
+        if changed:
+            detail = f"tools: {'; '.join(sorted(changed))}"
+            recorded("project_changed", project, by, address, detail)
     return len(changed)
 
 
@@ -177,7 +191,8 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
 
     Credentials stay with the origin that they were entered for, and are not used for another one.
     Requests for approval are bound to where a call goes and what authenticates it: another target
-    or authentication is another version.
+    or authentication is another version. The row is compared under its lock: what the caller has
+    read may be older than an import or another change.
 
     Raises InvalidTarget and InvalidProject.
     """
@@ -185,19 +200,23 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
         fields["target_url"] = outbound_policy.base_url(str(fields["target_url"]))
     if "name" in fields:
         fields["name"] = _named(str(fields["name"]))
-    changed = [name for name, value in fields.items() if getattr(project, name) != value]
-    for name in changed:
-        setattr(project, name, fields[name])
-    if not changed:
-        return
-    if not {"target_url", "authentication"}.isdisjoint(changed):
-        project.version += 1
     try:
         with transaction.atomic():
-            project.save(update_fields=[*changed, "version", "updated_at"])
+            locked = Project.objects.select_for_update().get(pk=project.pk)
+            before = {name: getattr(locked, name) for name in fields}
+            changed = {name: value for name, value in fields.items() if before[name] != value}
+            if not changed:
+                return
+            if not VERSIONED.isdisjoint(changed):
+                locked.version += 1
+            for name, value in changed.items():
+                setattr(locked, name, value)
+            locked.save(update_fields=[*changed, "version", "updated_at"])
+            recorded("project_changed", locked, by, address, differing(before, changed))
     except IntegrityError:
         raise InvalidProject(_("The organization has a project of this name.")) from None
-    recorded("project_changed", project, by, address, ", ".join(changed))
+    except Project.DoesNotExist:
+        raise InvalidProject(_("This project was deleted meanwhile.")) from None
 
 
 def delete(project: Project, by: User | None, *, address: str = UNKNOWN) -> None:
@@ -336,8 +355,18 @@ def _keep_document(project: Project, text: str, by: User | None) -> None:
     )
 
 
+def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Returns the old and the new value of each column of `after` that differs, as text."""
+    changed = [name for name in after if before[name] != after[name]]
+    return ", ".join(f"{name}: {before[name]} -> {after[name]}" for name in changed)
+
+
 def recorded(kind: str, project: Project, by: User | None, address: str, detail: str) -> None:
-    """Records a change of a project as a security event."""
+    """Records a change of a project as a security event, and in full in its history."""
+    if by is not None and kind != "project_deleted":
+        LogEntry.objects.log_actions(
+            by.pk, [project], CHANGE, change_message=f"{kind}: {detail}", single_object=True
+        )
     record.security_event(
         kind,
         address=address,

@@ -5,6 +5,7 @@ docs/gateway.md, "Approvals".
 """
 
 import json
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -17,7 +18,7 @@ from approvals.models import ApprovalRequest, Status
 from foundation import queueing
 from gateway import policies, quota
 from gateway.models import Effect
-from gateway.policies import Policy
+from gateway.policies import Policy, PolicyDecision
 from gateway.requests import statuses
 from tools_registry.api import Blocks
 from tools_registry.pipeline.gate import Decision
@@ -30,6 +31,8 @@ from tools_registry.pipeline.invocation import (
 
 MAIL_TASK: Final = "gateway.mail_approvers"
 POLL_SECONDS: Final = 15
+# A rule may be deleted after the policy was read, which is read again then.
+ATTEMPTS: Final = 3
 PENDING: Final = "This operation requires approval. An approver has been notified."
 APPROVED: Final = "This operation was approved and is being executed."
 DENIED: Final = Decision(
@@ -52,6 +55,14 @@ def review(invocation: Invocation) -> Settled | None:
     is_first = invocation.approval is None and not invocation.is_charged
     if is_first and not quota.take(invocation.principal.organization_id):
         return Refused(EXHAUSTED)
+    for _ in range(ATTEMPTS):
+        with suppress(policies.RuleGone):
+            return _reviewed(invocation)
+    return Refused(DENIED)
+
+
+def _reviewed(invocation: Invocation) -> Settled | None:
+    """What the policy says of the call now. Raises RuleGone."""
     subject = invocation.subject
     policy = policies.read(policies.project_of(invocation.surface.name))
     decision = policy.decide(subject.name, invocation.validated, is_read=not subject.mutates)
@@ -60,20 +71,25 @@ def review(invocation: Invocation) -> Settled | None:
     if invocation.approval is not None:
         is_current = requests.version_of(invocation.approval) == policy.version
         return None if is_current else Refused(CHANGED)
-    return None if decision.effect == Effect.ALLOW else _requested(invocation, policy)
+    return None if decision.effect == Effect.ALLOW else _requested(invocation, policy, decision)
 
 
-def _requested(invocation: Invocation, policy: Policy) -> Settled:
-    """The state of the request for this call, which is filed unless an identical one answers it."""
+def _requested(invocation: Invocation, policy: Policy, decision: PolicyDecision) -> Settled:
+    """The state of the request for this call, which is filed unless an identical one answers it.
+
+    Raises RuleGone.
+    """
+    project_id = policies.project_of(invocation.surface.name)
     found = requests.request_call(
         invocation,
         expires_at=timezone.now() + timedelta(minutes=policy.approval_minutes),
         version=policy.version,
         summary=invocation.subject.name,
+        rule=lambda: policies.kept_rule(project_id, policy, decision),
     )
     row = found.row
     if found.is_new:
-        transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.pk)))
+        transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.organization_id)))
     invocation.note = f"approval request {row.pk}"
     url = f" See {statuses.url(row)}"
     return outcomes.settled(row, invocation, url) or ApprovalPending(_pending(row))

@@ -92,12 +92,13 @@ class ProjectSource:
         if kept.loaded.stamp != stamp:
             with kept.lock:
                 if kept.loaded.stamp != stamp:
-                    kept.loaded = self._load(stamp, kept)
+                    kept.loaded = self._load(stamp, kept, organization_id)
         return kept.loaded
 
-    def _load(self, stamp: Sequence[object], kept: _Kept) -> _Loaded:
+    def _load(self, stamp: Sequence[object], kept: _Kept, organization_id: UUID) -> _Loaded:
         rows = ProjectTool.objects.filter(project=self.project_id, is_present=True, is_enabled=True)
-        kept.made = {row.pk: _made(row, stamp, kept.made.get(row.pk)) for row in rows}
+        owner = str(organization_id)
+        kept.made = {row.pk: _made(row, stamp, owner, kept.made.get(row.pk)) for row in rows}
         tools = {tool.name: tool for _key, tool in kept.made.values()}
         policy = policies.read(self.project_id)
         listed = [
@@ -110,16 +111,16 @@ class ProjectSource:
 
 
 def _made(
-    row: ProjectTool, stamp: Sequence[object], before: tuple[object, Tool] | None
+    row: ProjectTool, stamp: Sequence[object], owner: str, before: tuple[object, Tool] | None
 ) -> tuple[object, Tool]:
     """A row as a tool, which is the one made before if nothing changed."""
     key = row.updated_at, row.is_read, row.needs_review, stamp[0]
     if before is not None and before[0] == key:
         return before
-    return key, tool_of(row, version=int(str(stamp[0])))
+    return key, tool_of(row, version=int(str(stamp[0])), owner=owner)
 
 
-def tool_of(row: ProjectTool, *, version: int) -> Tool:
+def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
     """Returns a stored operation as a tool."""
     operation = from_json(row.operation)
     call = UpstreamCall(
@@ -138,7 +139,9 @@ def tool_of(row: ProjectTool, *, version: int) -> Tool:
         input_schema=operation.listed_schema,
         argument_schema=operation.full_schema,
         output_schema=operation.output_schema,
+        owner=owner,
         run=call,
+        outgoing=call.prepare,
         scope=f"projects:{row.project_id}:{row.name}",
         mutates=not row.is_read,
         read_only=row.is_read,

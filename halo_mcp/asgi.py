@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
+from typing import Final
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
@@ -22,12 +23,17 @@ from halo_mcp import wsgi
 django_application = wsgi.application
 
 from agents.edge import AgentApplication  # noqa: E402  apps first
+from foundation.concurrency import job_threads  # noqa: E402  apps first
 from halo_mcp import checks, surfaces  # noqa: E402  apps first
+from halo_mcp.server.page_pools import POOLS  # noqa: E402  apps first
 from halo_mcp.server.wsgi_bridge import WsgiBridge  # noqa: E402  apps first
 from halo_mcp.surfaces import SURFACES, Mounts  # noqa: E402  apps first
 from tools_registry.endpoint.asgi import McpApplication  # noqa: E402  apps first
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send  # noqa: E402  apps first
 from tools_registry.endpoint.websocket.open_sockets import OpenSockets  # noqa: E402  apps first
+
+# What pages have started may end before the server does, as requests may (`launch.py`).
+JOB_SECONDS: Final = 10.0
 
 
 class Application:
@@ -44,9 +50,11 @@ class Application:
         self._django = WsgiBridge(
             django_application,
             threads=settings.HALO_CORE_THREADS,
+            apart=POOLS,
             max_body=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
             uploads=settings.HALO_UPLOADS,
             cross_origin=re.compile(settings.CORS_URLS_REGEX),
+            session_cookie=settings.SESSION_COOKIE_NAME,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +86,7 @@ class Application:
         self._mcp.close()
         self._agents.close()
         self._django.close()
+        await asyncio.to_thread(job_threads.wait_until_idle, JOB_SECONDS)
         await send({"type": "lifespan.shutdown.complete"})
 
     def _handle_stop_signals(self) -> None:

@@ -1,6 +1,7 @@
 """Binds the ports of lower layers to upper layers, and mounts the surfaces, once at start-up."""
 
 from agents import callers as agents
+from agents.privacy import AgentSessions
 from approvals import deciders, delivery, masked_arguments
 from approvals.privacy import ApprovalRequests
 from approvals.requests import Requests
@@ -11,6 +12,7 @@ from gateway import surface as gateway
 from gateway.policies import FAMILY, Approvers
 from gateway.requests import details
 from gateway.resources import GatewayProjects
+from halo_mcp import privacy_columns
 from halo_mcp.surfaces import SURFACES
 from oauth import ports
 from people.mcp import surface as people
@@ -24,7 +26,12 @@ def bind() -> None:
     ports.bind_scope_explainer(GateExplainer(WORKSPACE_SURFACE))
     ports.bind_projects(GatewayProjects())
     approval_port.bind(Requests())
-    privacy.bind((ApprovalRequests(), Calls(), SecurityEvents()), Recorder())
+    privacy.bind(
+        (AgentSessions(), ApprovalRequests(), Calls(), SecurityEvents()),
+        Recorder(),
+        mentions=privacy_columns.REDACTED,
+        settings=privacy_columns.LEFT_AS_THEY_ARE,
+    )
     delivery.bind(FAMILY, decision_push.deliver)
     deciders.bind(FAMILY, Approvers())
     masked_arguments.bind(FAMILY, details.schema_of)

@@ -22,6 +22,8 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.beat_schedule = schedule.BEAT
 app.autodiscover_tasks()
 
+# More than `workspace.document_jobs` has for documents: the others are for what people wait for.
+THREADS: Final = 4
 # Where Celery's main thread waits for messages: without and with an event loop.
 WAITS_IN: Final = frozenset({"drain_events", "poll"})
 
@@ -57,7 +59,7 @@ def work() -> None:
     warnings.simplefilter("ignore", SecurityWarning)
     options = {
         "--pool": "threads",
-        "--concurrency": "2",
+        "--concurrency": str(THREADS),
         "--loglevel": "WARNING",
         "--schedule": str(settings.HALO_DATA_DIR / "beat-schedule"),
     }

@@ -35,6 +35,21 @@ def production_is_safe(**_options: Any) -> Sequence[CheckMessage]:
 
 
 @register(Tags.security)
+def public_server_is_named(**_options: Any) -> Sequence[CheckMessage]:
+    """Refuses an address that others reach, unless HALO_ENV says what kind of server this is."""
+    if settings.HALO_ENV or settings.IS_LOOPBACK:
+        return []
+    return [
+        Error(
+            f"Others reach this server at {settings.HALO_PUBLIC_URL}, and HALO_ENV is not set.",
+            hint="Add the line HALO_ENV=production to its environment, or HALO_ENV=development for "
+            "a server that nobody's data is on.",
+            id="halo.E008",
+        )
+    ]
+
+
+@register(Tags.security)
 def default_scope_can_be_granted(**_options: Any) -> Sequence[CheckMessage]:
     """Refuses a default scope with parts that no request could be granted."""
     default = scopes.parse(settings.HALO_DEFAULT_SCOPE)

@@ -21,7 +21,6 @@ from oauth import scopes
 from oauth.clients import redirects
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
-LOOPBACK = "localhost 127.0.0.1 [::1]"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
@@ -41,14 +40,9 @@ def words(name: str, default: str = "") -> list[str]:
     return text(name, default).replace(",", " ").split()
 
 
-def private_hosts(name: str, *, is_local: bool) -> frozenset[str]:
-    """Hosts that may be in a private network: host, or host:port.
-
-    With `is_local`, this computer is one of them in development.
-    """
-    in_production = text("HALO_ENV", "development") == "production"
-    default = "" if in_production or not is_local else LOOPBACK
-    return frozenset(word.lower() for word in words(name, default))
+def private_hosts(name: str, *default: str) -> frozenset[str]:
+    """Hosts that may be in a private network: host, or host:port."""
+    return frozenset(word.lower() for word in words(name, " ".join(default)))
 
 
 def flag(name: str, *, default: bool) -> bool:
@@ -124,6 +118,17 @@ def workspace_host(name: str, *, is_local: bool) -> str:
 def bracketed(host: str) -> str:
     """Returns a host as addresses spell it: IPv6 in brackets (RFC 3986 section 3.2.2)."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether a host, with or without brackets, is always this computer.
+
+    Those are loopback addresses, and `localhost` with all names below it (RFC 6761 section 6.3).
+    """
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return f".{host}".endswith(".localhost")
 
 
 def origins(name: str) -> list[str]:

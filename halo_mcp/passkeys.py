@@ -7,7 +7,7 @@ A passkey is bound to a domain name, the relying party's id, and works in a secu
 import ipaddress
 from urllib.parse import urlsplit
 
-LOCAL = "localhost"
+from halo_mcp import env
 
 
 def domain(origin: str) -> str:
@@ -16,9 +16,7 @@ def domain(origin: str) -> str:
     host = parts.hostname or ""
     if _is_number(host):
         return ""
-    # Browsers resolve these names to the local machine (RFC 6761 section 6.3).
-    is_local = host == LOCAL or host.endswith(f".{LOCAL}")
-    return host if parts.scheme == "https" or is_local else ""
+    return host if parts.scheme == "https" or env.is_loopback(host) else ""
 
 
 def _is_number(host: str) -> bool:

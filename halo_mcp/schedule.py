@@ -27,6 +27,10 @@ BEAT: Final[Mapping[str, Mapping[str, Any]]] = {
         "task": "approvals.settle",
         "schedule": timedelta(minutes=5),
     },
+    "mail-waiting-approvers": {
+        "task": "gateway.mail_waiting",
+        "schedule": timedelta(minutes=1),
+    },
     "forget-replies": {
         "task": "oauth.forget_replies",
         "schedule": timedelta(minutes=5),

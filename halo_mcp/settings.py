@@ -5,37 +5,31 @@ them. A wrong value stops the start and names its variable (`halo_mcp/env.py`).
 """
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from halo_mcp import cookies, env, logs, passkeys, rest
 from halo_mcp.setting_groups import *  # noqa: F403  settings of one topic each
+from halo_mcp.setting_groups.deployment import (
+    HALO_PUBLIC_URL,
+    IS_LOOPBACK,
+    LOOPBACK_HOSTS,
+    PUBLIC_HOST,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HALO_DATA_DIR = Path(env.text("HALO_DATA_DIR", str(BASE_DIR / "var"))).resolve()
 
 # --- Deployment ---------------------------------------------------------------------------------
 
-HALO_PRODUCTION = (
-    env.choice("HALO_ENV", "development", ("development", "production")) == "production"
-)
 DEBUG = env.flag("HALO_DEBUG", default=False)
-HOST = env.text("HOST", "127.0.0.1")
-PORT = env.integer("PORT", 8000, least=1, most=65_535)
-# The one address in tokens, metadata and links (RFC 8414 issuer, RFC 9728 resource).
-HALO_PUBLIC_URL = env.origin("HALO_PUBLIC_URL", f"http://{env.bracketed(HOST)}:{PORT}")
-LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-# With brackets, as in the Host header.
-PUBLIC_HOST = env.bracketed(str(urlsplit(HALO_PUBLIC_URL).hostname))
-IS_LOOPBACK = PUBLIC_HOST in LOOPBACK_HOSTS
 # The domain name of passkeys; empty if browsers support none for this address.
 HALO_PASSKEY_DOMAIN = passkeys.domain(HALO_PUBLIC_URL)
 IS_HTTPS = HALO_PUBLIC_URL.startswith("https://")
 # What the host of a workspace of the HR endpoint ends with; empty if workspaces have none.
 HALO_PEOPLE_HOST = env.workspace_host("HALO_PEOPLE_HOST", is_local=IS_LOOPBACK)
-OWN_HOSTS = LOOPBACK_HOSTS if IS_LOOPBACK else [PUBLIC_HOST]
+OWN_HOSTS = LOOPBACK_HOSTS if PUBLIC_HOST in LOOPBACK_HOSTS else [PUBLIC_HOST]
 ALLOWED_HOSTS = [*OWN_HOSTS, *filter(None, [HALO_PEOPLE_HOST]), *env.words("HALO_ALLOWED_HOSTS")]
 # The number of web processes; with more than one, nothing may be counted in memory.
 HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
@@ -144,6 +138,10 @@ HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)
 HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024)
 HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=1024)
 HALO_DATA_SECONDS = env.integer("HALO_DATA_SECONDS", 5, least=1, most=600)
+HALO_KNOWLEDGE_DAILY_SECONDS = env.integer(
+    "HALO_KNOWLEDGE_DAILY_SECONDS", 3_600, least=60, most=86_400
+)
+HALO_PAGE_SECONDS = env.integer("HALO_PAGE_SECONDS", 15, least=1, most=600)
 
 # --- Vendors ------------------------------------------------------------------------------------
 
@@ -165,7 +163,7 @@ HALO_APP_SCHEMES = env.schemes(
 # (docs/sign-in-and-consent.md).
 HALO_CIMD = env.flag("HALO_CIMD", default=True)
 # Hosts in a private network that may publish client metadata: host, or host:port if it is not 443.
-HALO_CIMD_PRIVATE_HOSTS = env.private_hosts("HALO_CIMD_PRIVATE_HOSTS", is_local=False)
+HALO_CIMD_PRIVATE_HOSTS = env.private_hosts("HALO_CIMD_PRIVATE_HOSTS")
 
 # --- Tools --------------------------------------------------------------------------------------
 
@@ -212,6 +210,7 @@ INSTALLED_APPS = [
     "halo_mcp",
 ]
 MIDDLEWARE = [
+    "halo_mcp.server.edge.threads",
     "halo_mcp.server.edge.trusted_scheme",
     "halo_mcp.server.edge.client_addresses",
     "halo_mcp.server.edge.openers",
@@ -224,6 +223,7 @@ MIDDLEWARE = [
     "django.middleware.locale.LocaleMiddleware",
     "halo_mcp.server.edge.KnownHost",
     "people.hosts.WorkspaceHosts",
+    "console.page_time_limit.PageTimeLimit",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

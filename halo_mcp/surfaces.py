@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.views.decorators.csrf import csrf_exempt
 
+from foundation.concurrency import page_threads
 from gateway import surface as gateway
 from oauth import addresses
 from people import hosts
@@ -67,6 +68,7 @@ def of_socket(address: Address) -> McpSurface | None:
     return surface if isinstance(surface, McpSurface) else None
 
 
+@page_threads.may_wait
 @csrf_exempt  # no cookie counts here: a bearer is the only way in
 def view(request: HttpRequest, **_from_path: str) -> HttpResponse:
     """The surface of a request behind WSGI. Raises Http404."""

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.urls import path, re_path, register_converter
 from django.views.generic import RedirectView
 
-from console import connections, errors, server_keys, views
+from console import connections, errors, page_jobs, server_keys, views
 from console.account import passwords, security_page
 from console.account import sign_in_pages as pages
 from console.ask import pages as ask
@@ -112,6 +112,7 @@ urlpatterns = [
     path(
         "projects/<str:project_id>/policy/defaults", policy.defaults, name="project_policy_defaults"
     ),
+    path("projects/<str:project_id>/policy/undo", policy.undo, name="project_policy_undo"),
     path(
         "projects/<str:project_id>/policy/<uuid:rule_id>", policy.rule, name="project_policy_rule"
     ),
@@ -125,6 +126,7 @@ urlpatterns = [
         policy.delete,
         name="project_policy_delete",
     ),
+    path("jobs/<uuid:job_id>", page_jobs.page, name="page_job"),
     path("requests", requests.index, name="approval_requests"),
     path("requests/<uuid:request_id>", requests.one, name="approval_request"),
     path("requests/<uuid:request_id>/approve", requests.approve, name="approval_request_approve"),

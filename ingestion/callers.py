@@ -51,10 +51,12 @@ class Caller:
     """Whose data a request writes, and whom it may name.
 
     A server may name every customer. A page may name the customer of its `identity`, and others
-    only if the organization has switched identity verification off.
+    only if the organization has switched identity verification off. `credential` names what it
+    is authenticated by: a server key by its id.
     """
 
     organization: Organization
+    credential: str
     is_server: bool
     identity: Identity | None = None
     is_verifying: bool = True
@@ -99,7 +101,9 @@ def of(request: Request, secrets: Secrets, scope: str) -> Caller:
         except InvalidToken as problem:
             raise Forbidden("user_token", str(problem)) from None
     is_verifying = organizations.flag(organization.pk, flags.IDENTITY_VERIFICATION)
-    return Caller(organization, is_server=False, identity=identity, is_verifying=is_verifying)
+    return Caller(
+        organization, "widget", is_server=False, identity=identity, is_verifying=is_verifying
+    )
 
 
 def of_update(request: Request, secrets: Secrets) -> Caller:
@@ -114,7 +118,7 @@ def of_update(request: Request, secrets: Secrets) -> Caller:
         identity_tokens.check_update(organization, secrets.bearer)
     except InvalidToken as problem:
         raise Forbidden("user_token", str(problem)) from None
-    return Caller(organization, is_server=True)
+    return Caller(organization, "update-token", is_server=True)
 
 
 def _server(request: Request, secrets: Secrets, scope: str) -> Caller:
@@ -124,7 +128,8 @@ def _server(request: Request, secrets: Secrets, scope: str) -> Caller:
         raise _unknown(request, "server key") from None
     if scope not in found.scopes:
         raise Forbidden("", f"The server key needs the scope {scope}.")
-    return Caller(Organization.objects.get(pk=found.organization_id), is_server=True)
+    organization = Organization.objects.get(pk=found.organization_id)
+    return Caller(organization, str(found.key_id), is_server=True)
 
 
 def _of_widget_key(request: Request, secrets: Secrets) -> Organization:

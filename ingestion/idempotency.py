@@ -1,8 +1,8 @@
 """Runs a request with an Idempotency-Key once, and repeats its response for a day."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -13,31 +13,44 @@ from django.utils import timezone
 from foundation import ids
 from ingestion.errors import Conflict
 from ingestion.models import RepeatableRequest
-from workspace.identification.field_values import InvalidField
 
 HEADER: Final = "Idempotency-Key"
-# Visible ASCII characters.
-KEY: Final = re.compile(r"[!-~]{1,200}")
 KEEP: Final = timedelta(days=1)
 
 
+@dataclass(frozen=True, slots=True)
+class CallerKey:
+    """An Idempotency-Key and who sent it: the same text of another caller is another key.
+
+    `api` is the API that was called, `credential` what authenticated the request, and `identity`
+    the customer that it is for, if it names one.
+    """
+
+    organization_id: UUID
+    api: str
+    credential: str
+    key: str
+    identity: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Returns what the key is stored by: no caller can write the parts of another one."""
+        return ids.sha256_hex(json.dumps([self.api, self.credential, self.identity, self.key]))
+
+
 @transaction.atomic
-def once(
-    organization_id: UUID, key: str, sent: Any, run: Callable[[], Mapping[str, Any]]
-) -> Mapping[str, Any]:
+def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
     """Returns the response of `run`, or the stored one if the key was used for the same request.
 
     A concurrent request with the same key waits for the first one. Raises Conflict if the key was
-    used for another request, and InvalidField for a malformed key. An empty key is no key.
+    used for another request.
     """
-    if not key:
-        return run()
-    if not KEY.fullmatch(key):
-        raise InvalidField(HEADER, "Send 1 to 200 visible ASCII characters.")
     fingerprint = ids.sha256_hex(json.dumps(sent, sort_keys=True, default=str))
     rows = RepeatableRequest.objects.select_for_update()
     row, is_new = rows.get_or_create(
-        organization_id=organization_id, key=key, defaults={"fingerprint": fingerprint}
+        organization_id=key.organization_id,
+        key=key.digest,
+        defaults={"fingerprint": fingerprint},
     )
     if row.fingerprint != fingerprint:
         raise Conflict(HEADER, "This key was used for another request.")
@@ -48,9 +61,9 @@ def once(
     return stored
 
 
-def stored(organization_id: UUID, key: str) -> Mapping[str, Any] | None:
+def stored(key: CallerKey) -> Mapping[str, Any] | None:
     """Returns the stored response of a key, or None."""
-    rows = RepeatableRequest.objects.filter(organization_id=organization_id, key=key)
+    rows = RepeatableRequest.objects.filter(organization_id=key.organization_id, key=key.digest)
     found: Mapping[str, Any] | None = rows.values_list("response", flat=True).first()
     return found
 

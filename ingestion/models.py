@@ -9,7 +9,8 @@ from workspace.models import Organization
 class RepeatableRequest(models.Model):
     """A request with an Idempotency-Key, and what it created. `idempotency` writes it.
 
-    `fingerprint` is the SHA-256 of the request: the same key with another request is an error.
+    `key` is the digest of the key and its caller, `fingerprint` the SHA-256 of the request: the
+    same key with another request is an error.
     """
 
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="+", db_index=False)

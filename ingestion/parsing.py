@@ -8,7 +8,8 @@ from rest_framework import exceptions
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 
-from ingestion.errors import TooLarge
+from foundation.db.storable import unstorable_place
+from ingestion.errors import Invalid, TooLarge
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 
@@ -27,15 +28,23 @@ class StrictJson(BaseParser):
         media_type: str | None = None,  # noqa: ARG002  the framework's signature
         parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Any:
-        """Raises ParseError, and TooLarge before the whole body is read."""
+        """Raises ParseError, Invalid for text that is in no row, and TooLarge.
+
+        The last one before the whole body is read.
+        """
         limit = settings.HALO_MAX_BODY_BYTES
         body = stream.read(limit + 1)
         if len(body) > limit:
             raise TooLarge("", f"Send at most {limit} bytes.")
         try:
-            return strict_json.parse(body, MAX_VALUES)
+            found = strict_json.parse(body, MAX_VALUES)
         except ProtocolError as problem:
             raise exceptions.ParseError(str(problem)) from None
+        # Here, because an error that repeats the text could not be encoded either.
+        place = unstorable_place(found)
+        if place is not None:
+            raise Invalid(place, "The text contains NUL or a lone surrogate.")
+        return found
 
 
 class Beacon(StrictJson):

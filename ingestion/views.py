@@ -1,6 +1,7 @@
 """The addresses of the SDK API. Each reads who is calling, then the body, then does the work."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final, TypeAlias
@@ -19,6 +20,7 @@ from ingestion import callers, contract, errors, idempotency, requests, serializ
 from ingestion.callers import Caller, Secrets
 from ingestion.contract import operation
 from ingestion.errors import Forbidden
+from ingestion.idempotency import CallerKey
 from ingestion.parsing import Beacon, JsonOnly, StrictJson
 from oauth import server_keys
 from workspace import flags, organizations
@@ -29,6 +31,8 @@ from workspace.models import Organization
 Sent: TypeAlias = Mapping[str, Any]
 
 PUBLIC_SECONDS: Final = 300
+# Visible ASCII characters.
+KEY: Final = re.compile(r"[!-~]{1,200}")
 
 
 class SdkView(APIView):
@@ -206,11 +210,19 @@ def _in_body(data: Any) -> Secrets:
 
 
 def _once(request: Request, caller: Caller, body: Sent, run: Callable[[], Sent]) -> Response:
-    key = request.headers.get(idempotency.HEADER, "")
-    # A key of one customer means nothing for another one.
-    identity = caller.identity.user_id if caller.identity else ""
-    sent = {"path": request.path, "identity": identity, "body": body}
-    return Response(idempotency.once(caller.organization.pk, key, sent, run))
+    header = request.headers.get(idempotency.HEADER, "")
+    if not header:
+        return Response(run())
+    if not KEY.fullmatch(header):
+        raise InvalidField(idempotency.HEADER, "Send 1 to 200 visible ASCII characters.")
+    key = CallerKey(
+        caller.organization.pk,
+        api="sdk",
+        credential=caller.credential,
+        key=header,
+        identity=caller.identity.user_id if caller.identity else "",
+    )
+    return Response(idempotency.once(key, {"path": request.path, "body": body}, run))
 
 
 def _organization(named: str) -> Organization:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import jwt
 
+from foundation.db.storable import has_unstorable_text
 from workspace import organizations
 from workspace.models import Organization
 
@@ -74,4 +75,6 @@ def _verified(organization: Organization, token: str) -> Mapping[str, Any]:
         raise InvalidToken("The token has expired.") from None
     except MALFORMED:
         raise InvalidToken("The token is not valid.") from None
+    if has_unstorable_text(claims):
+        raise InvalidToken("A claim of the token contains NUL or a lone surrogate.")
     return claims

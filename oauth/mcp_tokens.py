@@ -12,8 +12,10 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from audit import record
 from foundation import ids
@@ -27,6 +29,8 @@ from workspace import changes, flags
 from workspace.models import Membership, Organization, User
 
 PREFIX: Final = "halo_mt_"
+# Of one user, for one project.
+MAX_ACTIVE: Final = 20
 
 # The aliases are those of `grant_conditions`.
 SELECT: Final = """
@@ -46,6 +50,10 @@ STILL: Final = Statement(ACTIVE + " AND a.id = %s")
 
 class NotAMember(Exception):
     """The user is no member of the organization."""
+
+
+class TooManyTokens(Exception):
+    """The user has as many tokens for the project as can be active; the text says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,7 @@ def verifier(path: str) -> Verifier:
     return Verifier(partial(_found, AUTHENTICATE, path), recheck, recheck)
 
 
+@transaction.atomic
 def issue(
     user: User,
     organization: Organization,
@@ -86,10 +95,23 @@ def issue(
     days: int,
     address: str,
 ) -> NewToken:
-    """Creates a token, valid for so many days; 0 is for ever. Raises NotAMember."""
-    membership = Membership.objects.filter(user=user, organization=organization).first()
+    """Creates a token, valid for so many days; 0 is for ever.
+
+    Raises NotAMember and TooManyTokens.
+    """
+    # Locked, so that of two tokens at a time the second counts the first.
+    memberships = Membership.objects.select_for_update()
+    membership = memberships.filter(user=user, organization=organization).first()
     if membership is None:
         raise NotAMember
+    tokens = McpToken.objects.filter(
+        membership=membership, resource_path=resource_path, revoked_at__isnull=True
+    )
+    if tokens.exclude(expires_at__lte=timezone.now()).count() >= MAX_ACTIVE:
+        raise TooManyTokens(
+            _("You already have %(most)s active tokens for this project. Revoke one first.")
+            % {"most": MAX_ACTIVE}
+        )
     secret = ids.opaque(PREFIX)
     row = McpToken.objects.create(
         user=user,

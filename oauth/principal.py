@@ -51,6 +51,11 @@ class Principal:
     actor_kind: ActorKind = ActorKind.MCP_CLIENT
     as_of: float = field(default_factory=time.monotonic, compare=False)
 
+    @property
+    def party(self) -> str:
+        """Whom all their credentials count for: the user in this organization, else the key."""
+        return f"{self.organization_id}:{self.user_id or self.authorization_id}"
+
 
 class Unauthenticated(Exception):
     """No valid bearer token. `error` is None if there was none (RFC 6750 section 3.1).

@@ -29,6 +29,7 @@ from workspace.administration.records.conversations import ConversationAdmin, Fe
 from workspace.administration.records.events import EventAdmin
 from workspace.administration.records.tickets import TicketAdmin
 from workspace.administration.scoped import ScopedAdmin, ScopedInline
+from workspace.administration.stale import lock_row
 from workspace.models import (
     Agent,
     Company,
@@ -222,6 +223,11 @@ class MembershipAdmin(PublishingAdmin):
     list_select_related = ("user", "organization")
     search_fields = ("user__email", "organization__name")
     autocomplete_fields = ("user", "organization")
+
+    def lock(self, row: Any) -> None:
+        # The organization first, as whoever removes a super admin does.
+        lock_row(row.organization)
+        super().lock(row)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         # With another user, an old membership would keep its authorizations.

@@ -4,9 +4,9 @@ from uuid import UUID
 import structlog
 
 from foundation.background import task
-from workspace import companies, kpis
+from workspace import companies, document_jobs, kpis
 from workspace.imports import uploads
-from workspace.knowledge import indexing
+from workspace.knowledge import indexing, sources
 from workspace.privacy import erasure, retention
 from workspace.privacy.ports import TryLater
 
@@ -37,31 +37,27 @@ def count_teams() -> int:
 @task(name="workspace.index_knowledge")
 def index_knowledge(source_id: str) -> None:
     """Turns a knowledge source into passages."""
-    indexing.index(source_id)
+    document_jobs.index(source_id)
 
 
 @task(name="workspace.pick_up_knowledge")
 def pick_up_knowledge() -> int:
-    """Indexes the sources that were left, and computes missing vectors; returns how many."""
-    left = indexing.pick_up()
-    for source_id in left:
-        indexing.index(source_id)
-    return len(left) + indexing.embed_missing()
+    """Sends the sources that were left, and computes missing vectors; returns how many."""
+    return (
+        document_jobs.send_left(sources.INDEX_TASK, indexing.pick_up()) + indexing.embed_missing()
+    )
 
 
 @task(name="workspace.run_import")
 def run_import(import_id: str) -> None:
     """Checks an uploaded file, or imports one that was confirmed."""
-    uploads.work(import_id)
+    document_jobs.take_import_step(import_id)
 
 
 @task(name="workspace.pick_up_imports")
 def pick_up_imports() -> int:
-    """Continues the imports that were left, and deletes those that expired; returns how many."""
-    left = uploads.pick_up()
-    for import_id in left:
-        uploads.work(import_id)
-    return len(left) + uploads.prune()
+    """Sends the imports that were left, and deletes those that expired; returns how many."""
+    return document_jobs.send_left(uploads.TASK, uploads.pick_up()) + uploads.prune()
 
 
 @task(name="workspace.finish_erasure")

@@ -6,7 +6,10 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from agents.protocol import shapes
-from tools_registry.api.schemas import validator_of
+from foundation import patterns
+from foundation.patterns import PatternsTooLarge
+from foundation.schema_work import SchemaTooComplex, Steps, UnfollowedReference
+from tools_registry.api.schemas import compile_once, validator_of
 
 # A message of a history, as it is sent, stored and answered.
 Message: TypeAlias = Mapping[str, Any]
@@ -94,15 +97,28 @@ def _server_tools(given: Sequence[Mapping[str, Any]]) -> list[ServerTool]:
 
 def _client_tools(given: Sequence[Mapping[str, Any]]) -> list[ClientTool]:
     found = []
+    _check_patterns(given)
+    work = Steps()
     for place, one in enumerate(given):
         try:
-            validator_of(one["inputSchema"])
+            compile_once(one["inputSchema"], work)
+        except (SchemaTooComplex, UnfollowedReference) as error:
+            message = f"tools[{place}].inputSchema is not supported: {error}"
+            raise InvalidRequest(message) from None
         except ValueError:
             message = f"tools[{place}].inputSchema is not a valid JSON Schema."
             raise InvalidRequest(message) from None
         description, title = one.get("description", ""), one.get("title", "")
         found.append(ClientTool(one["name"], title, description, one["inputSchema"]))
     return found
+
+
+def _check_patterns(given: Sequence[Mapping[str, Any]]) -> None:
+    """Those of all tools together, as one request is one price."""
+    try:
+        patterns.count_bytes(*(one["inputSchema"] for one in given))
+    except PatternsTooLarge as error:
+        raise InvalidRequest(f"tools is invalid: {error}") from None
 
 
 def _require_unique(turn: Turn) -> None:

@@ -58,7 +58,7 @@ STATUSES: Final = {
     "interrupted": HTTPStatus.SERVICE_UNAVAILABLE,
     "timeout": HTTPStatus.GATEWAY_TIMEOUT,
 }
-# A call takes one of the threads that serve all pages: of one person only one, and of all half.
+# A call takes one of the threads that serve these pages: of one person only one, of all half.
 _calls = ConcurrencyLimit(total=max(1, settings.HALO_CORE_THREADS // 2), per_key=1)
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.ask import answers, calling, fields
 from console.ask.calling import Reply
+from foundation.concurrency import page_threads
 from oauth import memberships
 from oauth.endpoints import replies
 from oauth.principal import Principal, Unauthenticated
@@ -73,6 +74,7 @@ def tools(request: HttpRequest, user: User, organization_id: UUID) -> HttpRespon
     return render(request, "console/ask_tools.html", context)
 
 
+@page_threads.may_wait
 @require_http_methods(["GET", "HEAD", "POST"])
 @_for_members
 def tool(request: HttpRequest, user: User, organization_id: UUID, name: str) -> HttpResponse:

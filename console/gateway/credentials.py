@@ -1,16 +1,19 @@
 """The page of credentials for a project's API: added, tested and removed, never shown."""
 
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.gateway.access import of_project
+from foundation.concurrency.job_threads import NoJobThread
 from gateway import access, calling, credentials, policies, source
 from gateway.calling import UpstreamCall
 from gateway.credentials import InvalidSecret
@@ -19,9 +22,11 @@ from gateway.openapi.shapes import Scheme
 from oauth.endpoints import replies
 from tools_registry import vendors
 from tools_registry.api import ToolFailure, Unauthorized
+from workspace import page_jobs
 from workspace.models import User
+from workspace.page_jobs import Ended, JobFailed
 
-# A person waits for the page.
+# A person waits for the result.
 TEST_SECONDS: Final = 8.0
 
 
@@ -61,32 +66,43 @@ def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 @require_POST
 @of_project
 def test(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    """Calls an operation that only reads and needs no argument, and says how it went."""
+    """Starts a call of an operation that only reads and needs no argument."""
     _owner(user, project)
     call = _cheapest(project)
     if call is None:
         messages.warning(request, _("No tool reads without arguments, so nothing was called."))
         return redirect("project_credentials", project.pk)
+    back = reverse("project_credentials", args=[project.pk])
+    title = _("Test of the connection of %(name)s") % {"name": project.name}
+    try:
+        job = page_jobs.start(
+            user, project.organization_id, title, partial(_send, call, project, user), back=back
+        )
+    except NoJobThread as busy:
+        messages.error(request, str(busy))
+        return redirect("project_credentials", project.pk)
+    return redirect("page_job", job.pk)
+
+
+def _send(call: UpstreamCall, project: Project, user: User) -> Ended:
+    """Makes the call of a test. Raises JobFailed."""
     organization_id = project.organization_id
     try:
         with vendors.counted(organization_id):
+            prepared = call.prepare(organization_id, {})
             calling.send(
-                call, {}, organization_id=organization_id, user_id=user.pk, seconds=TEST_SECONDS
+                call,
+                prepared,
+                organization_id=organization_id,
+                user_id=user.pk,
+                seconds=TEST_SECONDS,
             )
     except Unauthorized as refused:
-        messages.error(request, refused.message)
+        raise JobFailed(refused.message) from None
     except ToolFailure as failure:
-        messages.warning(
-            request,
-            _("%(tool)s failed: %(why)s")
-            % {
-                "tool": call.name,
-                "why": failure.message,
-            },
-        )
-    else:
-        messages.success(request, _("The API accepted a call of %(tool)s.") % {"tool": call.name})
-    return redirect("project_credentials", project.pk)
+        why = {"tool": call.name, "why": failure.message}
+        raise JobFailed(_("%(tool)s failed: %(why)s") % why) from None
+    return Ended(_("The API accepted a call of %(tool)s.") % {"tool": call.name})
 
 
 def _list(
@@ -106,6 +122,7 @@ def _list(
         ],
         "failed": failed,
         "problem": problem,
+        "job": page_jobs.latest(user, request.path),
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, "console/gateway/credentials.html", context, status=status)

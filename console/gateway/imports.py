@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -12,12 +13,17 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.gateway.access import for_members
+from console.gateway.access import for_members, refuse_stale
+from foundation import ids, stale_forms
+from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
+from foundation.concurrency.job_threads import NoJobThread
+from foundation.stale_forms import FormValue
 from gateway import access, importing, projects
 from gateway.importing import UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
@@ -25,8 +31,10 @@ from gateway.openapi.shapes import Import, Operation
 from gateway.outbound_policy import InvalidTarget
 from gateway.projects import InvalidProject
 from oauth.endpoints import replies
+from workspace import page_jobs
 from workspace.administration.access import organizations_administered
 from workspace.models import Organization, User
+from workspace.page_jobs import Ended, JobFailed
 
 DRAFT_LIFETIME: Final = timedelta(days=1)
 # Drafts hold whole documents: one person keeps few of them.
@@ -34,6 +42,8 @@ MAX_DRAFTS: Final = 5
 PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
 # Clients and models cope badly with more tools than that.
 MANY_TOOLS: Final = 128
+# A preview reads its document again, in one of few threads: of one person only one at a time.
+_previews = ConcurrencyLimit(per_key=1)
 
 
 class DocumentForm(forms.Form):
@@ -63,10 +73,8 @@ class DocumentForm(forms.Form):
         return given
 
     def document(self) -> str:
-        """Returns the text of the document. Raises UnusableDocument."""
+        """Returns the text of a document that is not named by its URL. Raises UnusableDocument."""
         given = self.cleaned_data
-        if given["url"]:
-            return importing.fetched(given["url"])
         if given["upload"]:
             return importing.decoded(given["upload"].read())
         return str(given["text"])
@@ -122,20 +130,23 @@ def new(request: HttpRequest, user: User) -> HttpResponse:
     project = _project(user, request.POST.get("project", ""))
     if not form.is_valid():
         return _ask(request, form, project, HTTPStatus.BAD_REQUEST)
+    organization = project.organization if project else form.cleaned_data["organization"]
+    url = form.cleaned_data["url"]
+    draft = ImportDraft(
+        organization=organization, project=project, user=user, fields={"document_url": url}
+    )
     try:
-        read = importing.read(form.document())
+        text = None if url else form.document()
+        read = partial(_read, draft, text)
+        title, back = _("Import a document"), _address_of_form(project)
+        job = page_jobs.start(user, organization.pk, title, read, back=back)
     except UnusableDocument as unusable:
         form.add_error(None, str(unusable))
         return _ask(request, form, project, HTTPStatus.BAD_REQUEST)
-    draft = ImportDraft.objects.create(
-        organization=project.organization if project else form.cleaned_data["organization"],
-        project=project,
-        user=user,
-        fields={"document_url": form.cleaned_data["url"]},
-        text=read.text,
-    )
-    _forget_others(draft)
-    return redirect("project_import", draft.pk)
+    except NoJobThread as busy:
+        form.add_error(None, str(busy))
+        return _ask(request, form, project, HTTPStatus.TOO_MANY_REQUESTS)
+    return redirect("page_job", job.pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -143,8 +154,29 @@ def new(request: HttpRequest, user: User) -> HttpResponse:
 def preview(request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
     """Shows what a document comes to; POST saves it."""
     draft = _draft(user, draft_id)
-    if draft.project is not None:
-        return _preview_of_change(request, user, draft, draft.project)
+    try:
+        with _previews.hold(ids.text(user.pk)):
+            if draft.project is not None:
+                return _preview_of_change(request, user, draft, draft.project)
+            return _preview_of_new(request, user, draft)
+    except UnusableDocument as unusable:
+        return _ask_again(request, user, draft, str(unusable), HTTPStatus.BAD_REQUEST)
+    except ConcurrencyLimitReached:
+        text = _("Another document of yours is being read. Try again in a moment.")
+        return _ask_again(request, user, draft, text, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+@require_POST
+@for_members
+def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
+    """Forgets a document that was not saved."""
+    draft = _draft(user, draft_id)
+    project = draft.project
+    _forget(draft)
+    return redirect("project", project.pk) if project else redirect("projects")
+
+
+def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> HttpResponse:
     imported = importing.read(draft.text).imported
     if request.method != "POST":
         return _preview(request, draft, NewProjectForm(initial=_suggested(imported)), imported)
@@ -164,39 +196,51 @@ def preview(request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
         except InvalidProject as invalid:
             form.add_error("name", str(invalid))
         else:
-            draft.delete()
+            _forget(draft)
             messages.success(request, _("Project created."))
             return redirect("project", created.project.pk)
     return _preview(request, draft, form, imported)
 
 
-@require_POST
-@for_members
-def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
-    """Forgets a document that was not saved."""
-    draft = _draft(user, draft_id)
-    project = draft.project
-    draft.delete()
-    return redirect("project", project.pk) if project else redirect("projects")
+def _import(request: HttpRequest, user: User, draft: ImportDraft, project: Project) -> HttpResponse:
+    """Imports a document, unless the difference that was shown is to another version."""
+    shown, address = request.POST.get(stale_forms.FIELD, ""), replies.address_of(request)
+    made = projects.reimport(
+        project,
+        draft.text,
+        user,
+        address=address,
+        require=partial(_require_shown, shown),
+    )
+    if draft.fields["document_url"]:
+        url = draft.fields["document_url"]
+        projects.change(project, user, address=address, document_url=url)
+    _forget(draft)
+    waiting = sum(one.change == "changed" for one in made.changes)
+    messages.success(request, _("Document imported."))
+    if waiting:
+        messages.warning(request, _("Review the tools that changed: they cannot be called."))
+    return redirect("project", project.pk)
+
+
+def _require_shown(shown: str, project: Project) -> None:
+    stale_forms.compare(shown, _compared_with(project))
+
+
+def _compared_with(project: Project) -> dict[str, FormValue]:
+    """What the difference of an import is a difference to."""
+    return {"version": FormValue(_("Version of the project"), str(project.version))}
 
 
 def _preview_of_change(
     request: HttpRequest, user: User, draft: ImportDraft, project: Project
 ) -> HttpResponse:
     if request.method == "POST":
-        address = replies.address_of(request)
-        made = projects.reimport(project, draft.text, user, address=address)
-        if draft.fields["document_url"]:
-            url = draft.fields["document_url"]
-            projects.change(project, user, address=address, document_url=url)
-        draft.delete()
-        waiting = sum(one.change == "changed" for one in made.changes)
-        messages.success(request, _("Document imported."))
-        if waiting:
-            messages.warning(request, _("Review the tools that changed: they cannot be called."))
-        return redirect("project", project.pk)
+        page = reverse("project_import", args=[draft.pk])
+        return refuse_stale(request, project, page, lambda: _import(request, user, draft, project))
     difference = projects.difference(project, draft.text)
-    context = {"draft": draft, "project": project, "difference": difference}
+    shown = stale_forms.hidden_field(stale_forms.serialize(_compared_with(project)))
+    context = {"draft": draft, "project": project, "difference": difference, "shown_values": shown}
     return render(request, "console/gateway/difference.html", context | _facts(difference.imported))
 
 
@@ -249,6 +293,23 @@ def _is_absolute(url: str) -> bool:
         return False
 
 
+def _read(draft: ImportDraft, text: str | None) -> Ended:
+    """Saves a draft of a text, else of what is fetched. Raises JobFailed."""
+    try:
+        found = importing.fetched(draft.fields["document_url"]) if text is None else text
+        draft.text = importing.read(found).text
+    except UnusableDocument as unusable:
+        raise JobFailed(str(unusable)) from None
+    draft.save(force_insert=True)
+    _forget_others(draft)
+    return Ended(_("The document was read."), reverse("project_import", args=[draft.pk]))
+
+
+def _address_of_form(project: Project | None) -> str:
+    """The path of the form on which a document is entered."""
+    return reverse("project_new") + (f"?project={project.pk}" if project else "")
+
+
 def _initial(project: Project | None) -> dict[str, Any]:
     if project is None:
         return {}
@@ -261,8 +322,19 @@ def _ask(
     project: Project | None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    context = {"form": form, "project": project}
+    user = cast("User", request.user)
+    latest = page_jobs.latest(user, _address_of_form(project))
+    context = {"form": form, "project": project, "job": latest}
     return render(request, "console/gateway/new.html", context, status=status)
+
+
+def _ask_again(
+    request: HttpRequest, user: User, draft: ImportDraft, problem: str, status: HTTPStatus
+) -> HttpResponse:
+    """Says why a draft is not shown, on the form that it was entered on; it is kept."""
+    messages.error(request, problem)
+    form = DocumentForm(user, initial=_initial(draft.project))
+    return _ask(request, form, draft.project, status)
 
 
 def _project(user: User, project_id: str) -> Project | None:
@@ -280,6 +352,11 @@ def _draft(user: User, draft_id: UUID) -> ImportDraft:
     if draft is None:
         raise Http404
     return draft
+
+
+def _forget(draft: ImportDraft) -> None:
+    page_jobs.forget(reverse("project_import", args=[draft.pk]))
+    draft.delete()
 
 
 def _forget_others(draft: ImportDraft) -> None:

@@ -1,6 +1,6 @@
 """The pages of projects: the list, one project with its tools, its settings, and the usage."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,13 +10,17 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from console.gateway.access import for_members, of_editable_project, of_project
+from console.gateway import policy_changes
+from console.gateway.access import for_members, of_editable_project, of_project, save_form
+from foundation import stale_forms
+from foundation.stale_forms import ComparedForm, FormValue
 from gateway import access, projects, quota
-from gateway.models import Authentication, Project
+from gateway.models import Authentication, Project, ProjectTool
 from gateway.outbound_policy import InvalidTarget
 from gateway.projects import InvalidProject
 from oauth.endpoints import replies
@@ -24,9 +28,10 @@ from workspace.administration.access import organizations_administered
 from workspace.models import Membership, Organization, User
 
 TOOLS_PER_PAGE: Final = 100
+SETTINGS: Final = ("name", "target_url", "authentication", "owner")
 
 
-class SettingsForm(forms.Form):
+class SettingsForm(ComparedForm):
     """What an admin may change of a project; `owner` is a member of its organization."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=150)
@@ -72,6 +77,7 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
         "tools": tools,
         "waiting": present.filter(needs_review=True).count(),
         "absent": project.tools.filter(is_present=False).count(),
+        "shown_values": stale_forms.hidden_field(stale_forms.serialize(_switches(tools))),
     }
     return render(request, "console/gateway/project.html", context)
 
@@ -80,17 +86,33 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 @of_editable_project
 def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Saves which tools are enabled, which only read, and which changes were reviewed."""
-    reviewed = _reviewed(request)
+    page = reverse("project", args=[project.pk])
+    return save_form(
+        request,
+        project,
+        page,
+        lambda locked: policy_changes.confirm_and_save(
+            request, locked, lambda: _save_tools(request, user, locked)
+        ),
+    )
+
+
+def _save_tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    reviewed, among = _reviewed(request), _ids(request, "shown")
+    enabled, reads = _ids(request, "enabled"), _ids(request, "reads")
+    rows = project.tools.filter(pk__in=among, is_present=True)
+    now = _switches(rows, lambda tool: _state(on=tool.pk in enabled, reads=tool.pk in reads))
+    is_saved = stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), now)
     changed = projects.set_tools(
         project,
-        enabled=_ids(request, "enabled"),
-        reads=_ids(request, "reads"),
+        enabled=enabled,
+        reads=reads,
         reviewed=reviewed,
-        among=_ids(request, "shown"),
+        among=among,
         by=user,
         address=replies.address_of(request),
     )
-    if changed:
+    if changed or is_saved:
         messages.success(request, _("Saved. The change takes effect at once."))
     else:
         messages.info(request, _("Nothing changed."))
@@ -104,11 +126,14 @@ def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 @of_editable_project
 def change(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Changes the name, target URL, authentication and owner of a project."""
-    names = ("name", "target_url", "authentication", "owner")
     if request.method != "POST":
-        form = SettingsForm(project, initial={name: getattr(project, name) for name in names})
-        return _settings(request, project, form)
-    form = SettingsForm(project, request.POST)
+        return _settings(request, project, SettingsForm(project, initial=_initial(project)))
+    page = reverse("project_settings", args=[project.pk])
+    return save_form(request, project, page, lambda locked: _save_settings(request, user, locked))
+
+
+def _save_settings(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    form = SettingsForm(project, request.POST, initial=_initial(project))
     if form.is_valid():
         try:
             projects.change(project, user, address=replies.address_of(request), **form.cleaned_data)
@@ -143,6 +168,27 @@ def usage(request: HttpRequest, user: User) -> HttpResponse:
         "resets": quota.next_month(),
     }
     return render(request, "console/gateway/usage.html", context)
+
+
+def _initial(project: Project) -> dict[str, Any]:
+    return {name: getattr(project, name) for name in SETTINGS}
+
+
+def _switches(
+    tools: Iterable[ProjectTool], sent: Callable[[ProjectTool], str] = lambda _tool: ""
+) -> dict[str, FormValue]:
+    """What the page shows of the switches of tools, and what was sent for each."""
+    return {str(tool.pk): FormValue(tool.name, _state_of(tool), sent=sent(tool)) for tool in tools}
+
+
+def _state_of(tool: ProjectTool) -> str:
+    state = _state(on=tool.is_enabled, reads=tool.is_read)
+    return f"{state}, {_('changed')}" if tool.needs_review else state
+
+
+def _state(*, on: bool, reads: bool) -> str:
+    state = _("enabled") if on else _("off")
+    return f"{state}, {_('only reads')}" if reads else state
 
 
 def _settings(request: HttpRequest, project: Project, form: SettingsForm) -> HttpResponse:

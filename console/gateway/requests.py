@@ -18,7 +18,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals import deciders, decisions, outcomes
+from approvals import decisions, outcomes
 from approvals.decisions import Decider, NotAllowed, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
 from foundation.db.storable import escape_unstorable
@@ -67,7 +67,7 @@ def one(request: HttpRequest, request_id: UUID) -> HttpResponse:
 
 @require_POST
 def approve(request: HttpRequest, request_id: UUID) -> HttpResponse:
-    """Approves a request and executes its call."""
+    """Approves a request and starts its call."""
     return _decided(request, request_id, lambda by: decisions.approve(request_id, by))
 
 
@@ -95,8 +95,8 @@ def _decided(request: HttpRequest, request_id: UUID, decide: Decide) -> HttpResp
 
 def _show_outcome(request: HttpRequest, row: ApprovalRequest) -> None:
     match row.status:
-        case Status.DONE:
-            messages.success(request, _("Approved. The operation was executed."))
+        case Status.RUNNING:
+            messages.success(request, _("Approved. The operation is being executed."))
         case Status.DECLINED:
             messages.success(request, _("Rejected."))
         case Status.FAILED | Status.UNKNOWN:
@@ -107,13 +107,13 @@ def _show_outcome(request: HttpRequest, row: ApprovalRequest) -> None:
 
 def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpResponse:
     may_decide = request_details.is_open(row) and policies.may_decide(user, row)
-    may_approve = may_decide and deciders.may_approve(user, row)
+    why_not = decisions.why_not_approved(row, user) if may_decide else ""
     context = {
         "row": row,
         "details": request_details.of(row),
         "may_reject": may_decide,
-        "may_approve": may_approve,
-        "why_not": SelfApproval.message if may_decide and not may_approve else "",
+        "may_approve": may_decide and not why_not,
+        "why_not": why_not,
         "max_note": MAX_NOTE,
         # What the page shows until the request has ended (static/halo/live.js).
         "live": f"{row.status}-{may_decide}" if row.status in WAITING else "",

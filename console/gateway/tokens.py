@@ -62,6 +62,9 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
         )
     except mcp_tokens.NotAMember as left:  # since the form was checked
         raise Http404 from left
+    except mcp_tokens.TooManyTokens as refused:
+        form.add_error("project", str(refused))
+        return _list(request, user, form)
     context = {"token": token, "project": project, "url": addresses.url(f"/{project.pk}")}
     return render(request, "console/gateway/token_shown.html", context)
 

@@ -60,11 +60,44 @@ class ConcurrencyLimit:
         finally:
             self.release(key)
 
+    @property
+    def in_progress(self) -> int:
+        """Returns how many operations are in progress for all keys."""
+        return self._sum
+
     def _is_reached(self, key: Hashable) -> bool:
         if self._total is not None and self._sum >= self._total:
             return True
         per_key = self._per_key(self._sum) if callable(self._per_key) else self._per_key
         return per_key is not None and self._in_progress[key] >= per_key
+
+
+class ConcurrencyLimits:
+    """Limits that one operation counts for together, each under a key of its own."""
+
+    def __init__(self, *limits: ConcurrencyLimit) -> None:
+        self._limits = limits
+
+    def acquire(self, *keys: Hashable) -> bool:
+        """Counts one more operation for all keys, or returns False without counting for any."""
+        acquired: list[tuple[ConcurrencyLimit, Hashable]] = []
+        for limit, key in zip(self._limits, keys, strict=True):
+            if not limit.acquire(key):
+                for one, counted in acquired:
+                    one.release(counted)
+                return False
+            acquired.append((limit, key))
+        return True
+
+    def release(self, *keys: Hashable) -> None:
+        """Counts one operation less for all keys. Raises ValueError if none is in progress."""
+        for limit, key in zip(self._limits, keys, strict=True):
+            limit.release(key)
+
+    @property
+    def is_idle(self) -> bool:
+        """Returns whether no operation is in progress."""
+        return not any(limit.in_progress for limit in self._limits)
 
 
 def fair_share(total: int) -> PerKey:

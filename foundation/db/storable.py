@@ -13,6 +13,8 @@ import orjson
 
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# Of a name in a place.
+MAX_NAME: Final = 100
 
 
 def has_unstorable_text(value: object) -> bool:
@@ -24,6 +26,21 @@ def has_unstorable_text(value: object) -> bool:
     except TypeError:
         pass
     return any(isinstance(leaf, str) and UNSTORABLE.search(leaf) for leaf in leaves(value))
+
+
+def unstorable_place(value: object) -> str | None:
+    """Returns where a JSON value holds NUL or a lone surrogate, such as `users[3].name`, or None.
+
+    A key that does is in the object that holds it; "" is the value itself.
+    """
+    if not has_unstorable_text(value):
+        return None
+    for name, member in _named(value):
+        inner = unstorable_place(member)
+        if inner is not None:
+            between = "." if inner and not inner.startswith("[") else ""
+            return f"{name}{between}{inner}"
+    return ""
 
 
 def escape_unstorable(value: object) -> object:
@@ -77,6 +94,14 @@ def members(node: object) -> Iterable[object]:
     if isinstance(node, dict):
         return node.values()
     return node if isinstance(node, list | tuple) else ()
+
+
+def _named(value: object) -> Iterable[tuple[str, object]]:
+    """Returns the members of an array or object by name; nothing if a name is not storable."""
+    if isinstance(value, dict):
+        is_named = not has_unstorable_text([*value])
+        return [(name[:MAX_NAME], one) for name, one in value.items()] if is_named else ()
+    return [(f"[{number}]", one) for number, one in enumerate(members(value))]
 
 
 def _escape(match: re.Match[str]) -> str:

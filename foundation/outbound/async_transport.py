@@ -7,6 +7,7 @@ from typing import Any, Final
 import httpcore2
 import httpx2
 
+from foundation.concurrency import page_threads
 from foundation.outbound import lookup
 from foundation.outbound.client import tls_context
 from foundation.outbound.deadline import Deadline
@@ -34,6 +35,7 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        page_threads.refuse()
         url = str(request.url)
         try:
             Target.parse(url, self._policy_for(url))

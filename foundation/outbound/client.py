@@ -9,6 +9,7 @@ from types import MappingProxyType
 import httpcore2
 import httpx2
 
+from foundation.concurrency import page_threads
 from foundation.headers import joined
 from foundation.outbound import lookup, request
 from foundation.outbound.content import collect
@@ -51,8 +52,9 @@ def fetch(
     certificates are not taken from the environment, and cookies are not kept. A redirect that the
     policy does not follow is returned. The wait ends early once `unwanted` returns True, from any
     thread. Raises a subclass of OutboundError: RefusedUrl, RefusedAddress, RefusedRequest,
-    TooLarge, TimedOut, Unwanted or Unreachable.
+    TooLarge, TimedOut, Unwanted or Unreachable; and PageWaitsForOutside in the thread of a page.
     """
+    page_threads.refuse()
     target = Target.parse(url, policy)
     sent = request.checked(target.host, method, headers or NO_HEADERS, body, policy)
     deadline = Deadline(target.host, policy.deadline, unwanted)

@@ -10,11 +10,13 @@ from gateway.openapi.parameters import Declared
 from gateway.openapi.references import Unmappable
 from gateway.openapi.schemas.definitions import Definitions
 from gateway.openapi.schemas.dialect import Schema, Translation
+from gateway.openapi.schemas.text import plain
 from gateway.openapi.security import Alternatives
 from gateway.openapi.shapes import Body, Field, Json, Parameter, Style
-from gateway.openapi.text import plain
+from gateway.openapi.wire.names import is_rewriting
 
 _WHOLE: Final = "body"
+_STEPS_OF_AN_ARGUMENT: Final = 5
 _STYLES: Final[Mapping[str, Style]] = {
     "form": "form", "spaceDelimited": "spaceDelimited", "pipeDelimited": "pipeDelimited",
     "deepObject": "deepObject",
@@ -58,7 +60,9 @@ def read(
     kept = [one for one in declared if one.place not in {"formData", _WHOLE}]
     kept = _without_credentials(made, _without_idempotency(made, kept))
     shape = _object_of(definitions, pass_, content) if content else None
-    fields = _visible_fields(made, content, shape)
+    fields = _visible_fields(made, content, shape, pass_)
+    number = len(declared) + len(shape.properties if shape else ())
+    definitions.document.work.spend(number * (_STEPS_OF_AN_ARGUMENT + sum(map(len, made.security))))
     wanted = [(one.place, one.name) for one in kept if one.fixed is None]
     wanted += [(_WHOLE, name) for name in fields]
     if content and shape is None:
@@ -103,12 +107,17 @@ def _without_credentials(made: Arguments, declared: Sequence[Declared]) -> list[
     return kept
 
 
-def _visible_fields(made: Arguments, content: Content | None, shape: _Object | None) -> list[str]:
-    """The fields that are arguments: not the credentials that a form has."""
+def _visible_fields(
+    made: Arguments, content: Content | None, shape: _Object | None, pass_: Translation
+) -> list[str]:
+    """The fields that are arguments: not credentials of a form, or what changes the method."""
     if shape is None or content is None:
         return []
     visible = []
     for name in shape.properties:
+        if is_rewriting(content.kind if content.kind == "json" else "form", name):
+            pass_.notes.append(f"The field {name[:80]!r} changes the request; it is no argument.")
+            continue
         is_form = content.kind in {"form", "multipart"}
         if is_form and security.is_credential(_WHOLE, name, made.security):
             made.security = security.with_credential(

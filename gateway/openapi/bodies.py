@@ -16,6 +16,7 @@ _RANKS: Final[Sequence[BodyKind]] = ("json", "form", "multipart", "text", "binar
 _TEXT: Final = {"application/xml", "application/graphql", "application/yaml", "application/x-yaml",
                 "application/x-ndjson", "application/jsonl", "application/sql",
                 "application/javascript"}  # fmt: skip
+_STEPS_OF_A_PROPERTY: Final = 3
 _JSON_LIKE: Final = {JSON, "text/json", "*/*", "application/*"}
 FILE: Final[Mapping[str, Json]] = {
     "type": "object",
@@ -167,5 +168,7 @@ def raw_properties(document: Document, schema: Json) -> Iterator[tuple[str, Json
             left.append(document.at(reference))
         if isinstance(one.get("allOf"), list):
             left += reversed(one["allOf"])
+        document.work.spend(1)
         if isinstance(one.get("properties"), Mapping):
+            document.work.spend(_STEPS_OF_A_PROPERTY * len(one["properties"]))
             yield from one["properties"].items()

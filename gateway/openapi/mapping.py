@@ -4,19 +4,29 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
 
+from foundation import patterns
+from foundation.patterns import PatternsTooLarge
+from foundation.schema_work import SchemaTooComplex
 from gateway.openapi import arguments, bodies, documents, names, parameters, security
 from gateway.openapi.arguments import Arguments
-from gateway.openapi.references import Document, Unmappable, Unresolved
+from gateway.openapi.references import (
+    CHARACTERS_PER_STEP,
+    Document,
+    TooManySteps,
+    Unmappable,
+    Unresolved,
+)
 from gateway.openapi.schemas.definitions import Definition, Definitions
 from gateway.openapi.schemas.dialect import PREFIX, Schema, is_write_only, validating
 from gateway.openapi.schemas.portable import Portable
+from gateway.openapi.schemas.text import plain
 from gateway.openapi.shapes import Import, Json, Operation, Unmapped
-from gateway.openapi.text import plain
+from gateway.openapi.wire.names import is_rewriting
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _NOT_OPERATIONS: Final = {
@@ -26,6 +36,10 @@ _NOT_IN_PATH: Final = re.compile(r"[\x00-\x20\x7f]")
 _MAX_NOTES: Final = 30
 _MAX_URL: Final = 2_000
 _NO_SCHEMES: Final = ("https",)
+TOO_MUCH_WORK: Final = (
+    "The document is too large to be read: its operations and schemas refer to each other too "
+    "often."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +76,10 @@ def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> I
     info = document.get("info")
     unmapped: list[Unmapped] = []
     notes: list[str] = []
-    places = list(_places(inside, unmapped))
-    definitions = Definitions(inside)
-    portable = Portable(definitions)
-    found: list[Operation] = []
-    for place in places:
-        try:
-            found.append(_operation(definitions, portable, place))
-            unmapped += _callbacks(place)
-        except Unmappable as error:
-            unmapped.append(Unmapped(place.key, str(error)))
+    try:
+        found = _operations(inside, unmapped)
+    except TooManySteps:
+        raise documents.InvalidDocument(TOO_MUCH_WORK) from None
     chosen = names.tool_names(
         {one.key: one.operation_id for one in found}, max_length=settings.max_name_length
     )
@@ -85,6 +93,20 @@ def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> I
         unmapped=unmapped,
         notes=notes,
     )
+
+
+def _operations(document: Document, unmapped: list[Unmapped]) -> list[Operation]:
+    places = list(_places(document, unmapped))
+    definitions = Definitions(document)
+    portable = Portable(definitions)
+    found: list[Operation] = []
+    for place in places:
+        try:
+            found.append(_operation(definitions, portable, place))
+            unmapped += _callbacks(place)
+        except Unmappable as error:
+            unmapped.append(Unmapped(place.key, str(error)))
+    return found
 
 
 def _named(operation: Operation, name: str) -> Operation:
@@ -159,14 +181,12 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
     path, fixed_query = _path(place.path_key)
     pass_ = definitions.translation()
     declared = parameters.read(document, path, place.item, raw, notes)
+    declared = parameters.without_fixed(declared, dict(fixed_query), notes)
     content = bodies.read(document, raw, declared, notes)
     sets = security.alternatives(document, raw, notes)
     given = arguments.read(definitions, pass_, declared, content, sets)
     every = definitions.closure(pass_.refs)
-    full = _full(given)
-    needed = definitions.closure(definitions.references_in(full))
-    if needed:
-        full["$defs"] = {name: one.full for name, one in needed.items()}
+    full, needed = _complete_schema(definitions, given)
     listed, was_cut = portable.root(given.properties, given.required, is_open=bool(given.values))
     if was_cut:
         notes.append("The listed schema was cut to fewer levels for its size.")
@@ -193,7 +213,25 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         idempotency_header=given.idempotency_header,
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
     )
-    return replace(operation, fingerprint=_fingerprint(operation, needed))
+    return replace(operation, fingerprint=_fingerprint(document, operation, needed))
+
+
+def _complete_schema(
+    definitions: Definitions, given: Arguments
+) -> tuple[Schema, Mapping[str, Definition]]:
+    """Returns the schema that validates arguments, and the definitions that it has."""
+    full = _full(given)
+    own_patterns = patterns.price(full)
+    needed = definitions.closure(definitions.references_in(full))
+    if needed:
+        definitions.document.work.spend(sum(one.steps for one in needed.values()))
+        full["$defs"] = {name: one.full for name, one in needed.items()}
+    try:
+        sum((one.patterns for one in needed.values()), own_patterns).check()
+        definitions.check_evaluations(full)
+    except (PatternsTooLarge, SchemaTooComplex) as error:
+        raise Unmappable(str(error)) from None
+    return full, needed
 
 
 def _path(path_key: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -205,7 +243,10 @@ def _path(path_key: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         raise Unmappable("The braces in its path do not match.")
     if _NOT_IN_PATH.search(path):
         raise Unmappable("Its path has spaces or control characters.")
-    return path, tuple(parse_qsl(query, keep_blank_values=True))
+    fixed_query = tuple(parse_qsl(query, keep_blank_values=True))
+    if any(is_rewriting("query", name) for name, _value in fixed_query):
+        raise Unmappable("The query in its path changes the request.")
+    return path, fixed_query
 
 
 def _full(given: Arguments) -> Schema:
@@ -310,12 +351,18 @@ def _server_in_2(document: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(f"{scheme}://{host}{base}" for scheme in schemes or _NO_SCHEMES)
 
 
-def _fingerprint(operation: Operation, needed: Mapping[str, Definition]) -> str:
+def _plain(value: Any) -> Any:
+    """Dataclasses as JSON values; a body of a thousand fields makes `asdict` slow."""
+    return orjson.loads(orjson.dumps(value))
+
+
+def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, Definition]) -> str:
     """SHA-256 over what the operation means: not its name, its texts or the document's order."""
     full = {key: value for key, value in operation.full_schema.items() if key != "$defs"}
     full["required"] = sorted(full["required"])
-    ordered = sorted(map(asdict, operation.parameters), key=lambda one: (one["place"], one["name"]))
-    body = operation.body and asdict(operation.body)
+    parameters = _plain(operation.parameters)
+    ordered = sorted(parameters, key=lambda one: (one["place"], one["name"]))
+    body = _plain(operation.body)
     meaning = {
         "method": operation.method,
         "path": operation.path,
@@ -328,4 +375,5 @@ def _fingerprint(operation: Operation, needed: Mapping[str, Definition]) -> str:
         "idempotency_header": operation.idempotency_header,
     }
     text = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str)
+    document.work.spend(len(text) // CHARACTERS_PER_STEP)
     return hashlib.sha256(text).hexdigest()

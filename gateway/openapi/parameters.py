@@ -1,12 +1,13 @@
 """Reads the parameters of an operation: place, style and schema, with each version's defaults."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway.openapi.references import Document, Unmappable
 from gateway.openapi.shapes import Json, Style
+from gateway.openapi.wire.names import is_rewriting
 
 # Set by the gateway or by HTTP itself (OpenAPI 3.1.1, "Parameter Object", names the first three).
 _NEVER: Final = {
@@ -61,6 +62,19 @@ def read(
     return [*_undeclared(path, found, notes), *_used(path, found, notes)]
 
 
+def without_fixed(
+    declared: Sequence[Declared], fixed_query: Mapping[str, str], notes: list[str]
+) -> list[Declared]:
+    """Returns the parameters that the query in the path of an operation does not have already."""
+    kept = []
+    for one in declared:
+        if one.place == "query" and one.name in fixed_query:
+            notes.append(f"The path has a value for the parameter {one.name[:80]!r}.")
+        else:
+            kept.append(one)
+    return kept
+
+
 def _used(
     path: str, found: Mapping[tuple[str, str], Declared], notes: list[str]
 ) -> Iterator[Declared]:
@@ -68,6 +82,8 @@ def _used(
     for one in found.values():
         if one.place == "path" and one.name not in names:
             notes.append(f"The path has no place for the parameter {one.name[:80]!r}.")
+        elif is_rewriting(one.place, one.name):
+            notes.append(f"The parameter {one.name[:80]!r} changes the request; it is no argument.")
         elif one.place == "header":
             if (header := _header(one, notes)) is not None:
                 yield header

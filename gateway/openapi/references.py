@@ -1,4 +1,8 @@
-"""Resolves `$ref` inside one document: nothing is fetched, and no cycle is followed endlessly."""
+"""Resolves `$ref` inside one document: nothing is fetched, and no cycle is followed endlessly.
+
+Work on a document is counted in steps of about the same length, and their number is limited: some
+kilobytes can refer to their own parts so often that a translation would take hours.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,22 +13,47 @@ from urllib.parse import unquote
 from gateway.openapi.shapes import Json
 
 MAX_HOPS: Final = 50
+# Some seconds. An operation of a published document takes a hundred, a large one some thousands.
+MAX_STEPS: Final = 8_000_000
+# Characters of a result that count as one step.
+CHARACTERS_PER_STEP: Final = 8
+# The same for a definition that each operation has a copy of when it is stored.
+COPIED_PER_STEP: Final = 64
 
 
 class Unmappable(ValueError):
     """What keeps one operation from being a tool; the sentence is the reason that is listed."""
 
 
+class TooManySteps(Exception):
+    """A document takes more work than any that describes an API; no `Unmappable`: it ends all."""
+
+
 class Unresolved(Unmappable):
     """A reference that leads nowhere, or out of the document."""
 
 
+@dataclass(slots=True)
+class Work:
+    """The steps that are left for a document."""
+
+    left: int = MAX_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Counts work that is about to be done. Raises TooManySteps."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooManySteps
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed document, its version, and the references that were looked up."""
+    """A parsed document, its version, the references looked up, and the work that may be done."""
 
     root: Mapping[str, Json]
     version: str
+    work: Work = field(default_factory=Work, repr=False)
+    patterns: set[str] = field(default_factory=set, repr=False)
     _found: dict[str, Json] = field(default_factory=dict, repr=False)
 
     @property
@@ -73,8 +102,10 @@ class Document:
                 raise Unresolved(f"The reference {value['$ref']!r} is part of a cycle.")
             hops += 1
             if self.merges_siblings:
+                self.work.spend(len(value) + len(siblings))
                 siblings = {k: v for k, v in value.items() if k != "$ref"} | siblings
             value = self.at(value["$ref"])
         if siblings and isinstance(value, Mapping):
+            self.work.spend(len(value))
             return {**value, **siblings}
         return value

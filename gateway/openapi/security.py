@@ -1,7 +1,7 @@
 """Security schemes and requirements of 2.0 and 3.x, and credentials declared as parameters."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,21 +24,39 @@ _NOT_PREFIX: Final = {"the", "your", "an", "api", "use", "access", "authorizatio
 _ALWAYS_SECRET: Final = {"client_secret", "access_token", "api_key", "apikey", "api-key"}
 _SECRET_WITH_OAUTH: Final = {"token", "access_token"}
 Alternatives = tuple[tuple[Scheme, ...], ...]
+# Each parameter is compared with each scheme of each alternative; an API has a few of both.
+_MAX_ALTERNATIVES: Final = 50
+_MAX_SCHEMES: Final = 20
+# Each is read, compared and part of a fingerprint, for each tool.
+_STEPS_OF_A_SCHEME: Final = 50
 
 
 def alternatives(
     document: Document, operation: Mapping[str, Json], notes: list[str]
 ) -> Alternatives:
-    """Returns the sets of schemes of which one is needed; none at all where nothing is."""
+    """Returns the sets of schemes of which one is needed; none at all where nothing is.
+
+    Raises Unmappable.
+    """
     listed = operation.get("security", document.root.get("security"))
     if not isinstance(listed, list):
         return ()
+    sets = [one for one in listed if isinstance(one, Mapping)]
+    _check_number(sets)
+    document.work.spend(_STEPS_OF_A_SCHEME * sum(map(len, sets)))
     schemes = _declared(document)
     return tuple(
         tuple(_scheme(document, schemes, name, needed, notes) for name, needed in one.items())
-        for one in listed
-        if isinstance(one, Mapping)
+        for one in sets
     )
+
+
+def _check_number(sets: Sequence[Collection[object]]) -> None:
+    if len(sets) > _MAX_ALTERNATIVES or max(map(len, sets), default=0) > _MAX_SCHEMES:
+        raise Unmappable(
+            f"It has more than {_MAX_ALTERNATIVES} alternatives of security, or one of more than "
+            f"{_MAX_SCHEMES} schemes."
+        )
 
 
 def _declared(document: Document) -> Mapping[str, Json]:
@@ -150,7 +168,7 @@ def with_credential(sets: Alternatives, place: str, name: str, *, required: bool
 
     A token takes the place of the OAuth or bearer scheme of its operation; as a header it is sent
     in both places, since RFC 6750 section 2.1 has it in Authorization. Any other is a scheme of its
-    own, needed where the parameter is required.
+    own, needed where the parameter is required. Raises Unmappable.
     """
     target: Json = place
     own = Scheme(name=name, kind="api_key", place=target, parameter=name, argument_name=name)
@@ -163,7 +181,10 @@ def with_credential(sets: Alternatives, place: str, name: str, *, required: bool
     if has_place:
         return tuple(found)
     with_own = [(*one, own) for one in sets] or [(own,)]
-    return tuple(with_own if required else [*with_own, *(sets or [()])])
+    # A credential that is not required doubles the alternatives.
+    more = tuple(with_own if required else [*with_own, *(sets or [()])])
+    _check_number(more)
+    return more
 
 
 def _placed(schemes: Sequence[Scheme], place: str, name: str) -> tuple[Scheme, ...] | None:

@@ -3,9 +3,12 @@
 An operation holds everything that a call needs. It is stored as JSON and read without the document.
 """
 
+import hashlib
+import json
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 Json: TypeAlias = Any
@@ -150,6 +153,12 @@ class UpstreamRequest:
     headers: Sequence[tuple[str, str]] = ()
     body: bytes | None = field(default=None, repr=False)
 
+    def digest(self, base_url: str) -> str:
+        """Returns the SHA-256 of what is sent to an address: method, URL, headers and body."""
+        body = None if self.body is None else hashlib.sha256(self.body).hexdigest()
+        parts = [self.method, f"{base_url}{self.target}", list(self.headers), body]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
 
 def as_json(operation: Operation) -> dict[str, Json]:
     """Returns an operation as JSON values, to store it."""
@@ -162,6 +171,16 @@ def from_json(stored: Mapping[str, Json]) -> Operation:
     return operation
 
 
+def import_from_json(stored: Mapping[str, Json]) -> Import:
+    """Returns an import that was written as JSON."""
+    made: Import = _value(Import, stored)
+    return made
+
+
+# An import has thousands of values of a few kinds.
+_hints: Any = lru_cache(get_type_hints)
+
+
 def _value(kind: Any, stored: Any) -> Any:
     """A stored value as its annotated type: dataclasses and sequences of them, else unchanged."""
     if get_origin(kind) in {types.UnionType, Literal}:
@@ -169,7 +188,7 @@ def _value(kind: Any, stored: Any) -> Any:
         return _value(known[0], stored) if known and stored is not None else stored
     if is_dataclass(kind):
         made: Any = kind
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         return made(**{one.name: _value(hints[one.name], stored[one.name]) for one in fields(kind)})
     if get_origin(kind) in {Sequence, tuple} and stored is not None:
         inner = get_args(kind)[0]

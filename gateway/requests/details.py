@@ -1,4 +1,4 @@
-"""Requests for approval as people read them: the call in full, with secrets masked."""
+"""Requests for approval as people read them: the call in full, with declared secrets masked."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from gateway import policies
 from gateway.models import Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import Operation, from_json
-from gateway.openapi.values_on_wire import InvalidArgument
+from gateway.openapi.wire.values import InvalidArgument
 from gateway.requests import statuses
 from workspace.administration.access import organizations_administered
 from workspace.models import User
@@ -39,6 +39,7 @@ class ShownArgument:
 
     name: str
     text: str
+    is_declared: bool
 
     @property
     def is_long(self) -> bool:
@@ -47,12 +48,12 @@ class ShownArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """One request. `request_line` is the HTTP request that an approval sends, without its body."""
+    """One request; `request_head` is what an approval sends, without body and credentials."""
 
     row: ApprovalRequest
     project_name: str
     operation: str
-    request_line: str
+    request_head: str
     arguments: Sequence[ShownArgument]
     raw: str
     status: str
@@ -60,6 +61,7 @@ class Details:
     url: str
     result: str
     is_outdated: bool
+    rule: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +116,11 @@ def lists(user: User) -> Lists:
     )
 
 
-def schema_of(request: ApprovalRequest) -> Mapping[str, Any]:
-    """Returns the input schema of the tool of a request, empty if it is gone."""
+def schema_of(request: ApprovalRequest) -> Mapping[str, Any] | None:
+    """Returns the input schema of the tool of a request, None if it is gone."""
     project_id = policies.project_of(request.surface)
     tool = ProjectTool.objects.filter(project_id=project_id, name=request.tool).first()
-    return from_json(tool.operation).full_schema if tool else {}
+    return from_json(tool.operation).full_schema if tool else None
 
 
 def is_open(row: ApprovalRequest) -> bool:
@@ -136,28 +138,30 @@ def of(row: ApprovalRequest) -> Details:
         row=row,
         project_name=project.name if project else "",
         operation=row.tool,
-        request_line=_request_line(project, operation, shown) if project and operation else "",
-        arguments=[ShownArgument(_safe(name), _text(value)) for name, value in shown.items()],
-        raw=json.dumps(shown, indent=2),
+        request_head=_head(project, operation, shown.values) if project and operation else "",
+        arguments=[
+            ShownArgument(_safe(name), _safe(shown.text(name)), shown.is_declared(name))
+            for name in shown.values
+        ],
+        raw=json.dumps(shown.values, indent=2),
         status=statuses.of(row),
         reason=_safe(outcomes.reason(row)),
         url=statuses.url(row),
         result="" if row.result is None else _result(row.result),
+        rule=_safe(row.rule["text"]) if row.rule else "",
         is_outdated=project is not None and row.version != project.version,
     )
 
 
-def _request_line(project: Project, operation: Operation, shown: dict[str, Any]) -> str:
-    """Method and address of the request; the path of the document if a mask fits nowhere."""
+def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> str:
+    """Method, address and headers; the path of the document if a mask fits nowhere."""
     try:
-        target = wire.build(operation, shown).target
+        request = wire.build(operation, shown)
+        target, headers = request.target, request.headers
     except InvalidArgument:
-        target = operation.path
-    return f"{operation.method.upper()} {project.target_url.rstrip('/')}{target}"
-
-
-def _text(value: Any) -> str:
-    return _safe(value if isinstance(value, str) else json.dumps(value, indent=2))
+        target, headers = operation.path, ()
+    line = f"{operation.method.upper()} {project.target_url.rstrip('/')}{target}"
+    return _safe("\n".join([line, *(f"{name}: {value}" for name, value in headers)]))
 
 
 def _result(stored: Any) -> str:

@@ -1,5 +1,6 @@
 """Changes of a project's policy, each saved at once and recorded, and their preview."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +10,26 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from audit import record, usage
-from gateway import policies
+from audit import usage
+from foundation import ids
+from gateway import policies, projects
 from gateway.models import ApproverGroup, Effect, PolicyRule, Project, ProjectTool
 from gateway.policies import Policy, Rule
+from gateway.rules import conditions
 from gateway.rules.conditions import Condition
 from workspace.models import User
 
 MAX_RULES: Final = 200
 MAX_REPLAYED: Final = 1_000
+
+
+# What a snapshot has of the project and of each rule.
+DEFAULTS: Final = ("reads", "writes", "self_approval", "approval_minutes")
+COLUMNS: Final = ("pattern", "conditions", "effect", "approver_roles")
+
+
+class PolicyChanged(Exception):
+    """The policy is not as it was left."""
 
 
 class TooManyRules(Exception):
@@ -69,6 +81,11 @@ def rules_of(project: Project) -> list[PolicyRule]:
     return [*rows.prefetch_related("approvers", "approver_groups").order_by("position", "id")]
 
 
+def describe_rules(rules: Iterable[PolicyRule]) -> str:
+    """Returns everything that rules say, a line each, in their order."""
+    return "\n".join(json.dumps(_read_facts(rule)) for rule in rules)
+
+
 def add(project: Project, facts: RuleFacts, by: Editor) -> PolicyRule:
     """Adds a rule at the end. Raises TooManyRules."""
     with transaction.atomic():
@@ -79,7 +96,7 @@ def add(project: Project, facts: RuleFacts, by: Editor) -> PolicyRule:
         rule = PolicyRule(project=project, position=position)
         _fill(rule, facts)
         _renumber(rules_of(project))
-        _record(project, by, f"added {_named(rule)}")
+        _record(project, by, f"added {_describe_rule(rule)}")
     return rule
 
 
@@ -88,31 +105,44 @@ def change(rule: PolicyRule, facts: RuleFacts, by: Editor) -> None:
     with transaction.atomic():
         _lock(rule.project)
         rule = PolicyRule.objects.select_related("project").get(pk=rule.pk)
-        before = _named(rule)
+        before = _describe_rule(rule)
         _fill(rule, facts)
-        _record(rule.project, by, f"changed {before} to {_named(rule)}")
+        after = _describe_rule(rule)
+        if after != before:
+            _record(rule.project, by, f"changed {before} to {after}")
 
 
 def delete(rule: PolicyRule, by: Editor) -> None:
-    project, name = rule.project, _named(rule)
+    """Deletes a rule. Raises DoesNotExist if it was deleted meanwhile."""
+    project = rule.project
     with transaction.atomic():
         _lock(project)
+        rule = PolicyRule.objects.get(pk=rule.pk)
+        described = _describe_rule(rule)
         rule.delete()
         _renumber(rules_of(project))
-        _record(project, by, f"deleted {name}")
+        _record(project, by, f"deleted {described}")
 
 
 def move(rule: PolicyRule, steps: int, by: Editor) -> None:
     """Moves a rule up (-1) or down (1) in the order."""
     with transaction.atomic():
         _lock(rule.project)
-        rows = rules_of(rule.project)
-        here = next((i for i, row in enumerate(rows) if row.pk == rule.pk), None)
-        if here is None or not 0 <= here + steps < len(rows):
-            return
-        rows.insert(here + steps, rows.pop(here))
-        _renumber(rows)
-        _record(rule.project, by, f"moved {_named(rule)} to {here + steps + 1}")
+        before = rules_of(rule.project)
+        rows = reorder(before, rule, steps)
+        if rows != before:
+            _renumber(rows)
+            place = rows.index(rule)
+            _record(rule.project, by, f"moved {_describe_rule(rows[place])} to {place + 1}")
+
+
+def reorder(rules: Sequence[PolicyRule], rule: PolicyRule, steps: int) -> list[PolicyRule]:
+    """Returns the rules with one of them moved; as they are if it cannot be moved so far."""
+    rows = [*rules]
+    place = rows.index(rule) if rule in rows else -1
+    if place >= 0 and 0 <= place + steps < len(rows):
+        rows.insert(place + steps, rows.pop(place))
+    return rows
 
 
 def set_defaults(project: Project, by: Editor, **values: Any) -> None:
@@ -123,8 +153,42 @@ def set_defaults(project: Project, by: Editor, **values: Any) -> None:
         if not changed:
             return
         Project.objects.filter(pk=row.pk).update(**changed, updated_at=timezone.now())
-        words = ", ".join(f"{name} = {value}" for name, value in changed.items())
-        _record(project, by, f"set {words}")
+        before = {name: getattr(row, name) for name in changed}
+        _record(project, by, f"set {projects.differing(before, changed)}")
+
+
+def snapshot(project: Project) -> dict[str, Any]:
+    """Returns the rules in their order and the defaults as JSON, for `restore`."""
+    defaults = Project.objects.filter(pk=project.pk).values(*DEFAULTS).get()
+    rules = [
+        {
+            **{name: getattr(rule, name) for name in COLUMNS},
+            "id": str(rule.pk),
+            "approvers": sorted(str(one.pk) for one in rule.approvers.all()),
+            "approver_groups": sorted(str(one.pk) for one in rule.approver_groups.all()),
+        }
+        for rule in rules_of(project)
+    ]
+    return {"defaults": defaults, "rules": rules}
+
+
+def digest(policy: Mapping[str, Any]) -> str:
+    """Returns what is equal for equal snapshots."""
+    return ids.sha256_hex(json.dumps(policy, sort_keys=True))
+
+
+def restore(project: Project, before: Mapping[str, Any], left: str, by: Editor) -> None:
+    """Makes the policy what a snapshot has. Raises PolicyChanged unless it is as it was `left`."""
+    with transaction.atomic():
+        _lock(project)
+        if digest(snapshot(project)) != left:
+            raise PolicyChanged
+        Project.objects.filter(pk=project.pk).update(**before["defaults"])
+        kept = [UUID(rule["id"]) for rule in before["rules"]]
+        PolicyRule.objects.filter(project=project).exclude(pk__in=kept).delete()
+        for position, rule in enumerate(before["rules"]):
+            _restore_rule(project, position, rule)
+        _record(project, by, "undid the last change")
 
 
 def with_rule(policy: Policy, facts: RuleFacts, rule_id: UUID | None) -> Policy:
@@ -158,6 +222,18 @@ def replay(project: Project, policy: Policy, other: Policy) -> Replay:
     return Replay(len(known), dict(effects), rows)
 
 
+def is_as_entered(rule: PolicyRule, facts: RuleFacts) -> bool:
+    """Returns whether a rule says what a person entered."""
+    return (
+        rule.pattern == facts.pattern
+        and rule.effect == facts.effect
+        and rule.conditions == [one.as_json() for one in facts.conditions]
+        and {*rule.approvers.all()} == {*facts.approvers}
+        and {*rule.approver_groups.all()} == {*facts.approver_groups}
+        and {*rule.approver_roles} == {*facts.approver_roles}
+    )
+
+
 def _fill(rule: PolicyRule, facts: RuleFacts) -> None:
     rule.pattern, rule.effect = facts.pattern, facts.effect
     rule.conditions = [one.as_json() for one in facts.conditions]
@@ -165,6 +241,18 @@ def _fill(rule: PolicyRule, facts: RuleFacts) -> None:
     rule.save()
     rule.approvers.set(facts.approvers)
     rule.approver_groups.set(facts.approver_groups)
+
+
+def _restore_rule(project: Project, position: int, rule: Mapping[str, Any]) -> None:
+    columns = {name: rule[name] for name in COLUMNS}
+    row, _is_new = PolicyRule.objects.update_or_create(
+        pk=UUID(rule["id"]), project=project, defaults={"position": position, **columns}
+    )
+    # A person or group may be gone, or have left the organization.
+    members = User.objects.filter(memberships__organization=project.organization_id)
+    row.approvers.set(members.filter(pk__in=rule["approvers"]).distinct())
+    groups = ApproverGroup.objects.filter(organization=project.organization_id)
+    row.approver_groups.set(groups.filter(pk__in=rule["approver_groups"]))
 
 
 def _lock(project: Project) -> None:
@@ -178,16 +266,22 @@ def _renumber(rows: Sequence[PolicyRule]) -> None:
             PolicyRule.objects.filter(pk=row.pk).update(position=position)
 
 
-def _named(rule: PolicyRule) -> str:
-    return f"{rule.position + 1}. {rule.pattern} {len(rule.conditions)} conditions: {rule.effect}"
+def _describe_rule(rule: PolicyRule) -> str:
+    """The place of a rule and everything that it says, for the record of its changes."""
+    return f"{rule.position + 1}. {json.dumps(_read_facts(rule))}"
+
+
+def _read_facts(rule: PolicyRule) -> dict[str, Any]:
+    said = {
+        "tools": rule.pattern,
+        "conditions": conditions.written(rule.conditions).splitlines(),
+        "effect": rule.effect,
+        "approvers": sorted(person.email for person in rule.approvers.all()),
+        "approver_groups": sorted(group.name for group in rule.approver_groups.all()),
+        "approver_roles": rule.approver_roles,
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _record(project: Project, by: Editor, detail: str) -> None:
-    record.security_event(
-        "policy_changed",
-        address=by.address,
-        subject=project.pk,
-        organization_id=str(project.organization_id),
-        user_id=str(by.user.pk),
-        detail=detail,
-    )
+    projects.recorded("policy_changed", project, by.user, by.address, detail)

@@ -1,4 +1,4 @@
-"""Middleware of every page: client addresses, openers, X-Forwarded-Proto, Cache-Control, Host."""
+"""Middleware of every page: threads, addresses, openers, X-Forwarded-Proto, Cache-Control, Host."""
 
 import re
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.middleware.common import CommonMiddleware
 
 from foundation import peer
+from foundation.concurrency import page_threads
 from oauth import addresses
 
 FORWARDED_PROTO = "HTTP_X_FORWARDED_PROTO"
@@ -17,6 +18,18 @@ HEALTH = "/health"
 AUTHORIZATION_PAGES: Final = re.compile(
     r"(?:/api/mcp)?/oauth/(?:authorize|consent)|/signin(?:/.*)?|/signout"
 )
+
+
+def threads(
+    answer: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Lets no page send requests to other servers, except views that `may_wait`."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        with page_threads.enter():
+            return answer(request)
+
+    return middleware
 
 
 def trusted_scheme(

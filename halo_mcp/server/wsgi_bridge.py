@@ -13,15 +13,18 @@ import io
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import IO, Any, Final, TypeAlias
 from wsgiref.util import FileWrapper
 
 import structlog
+from django.http import parse_cookie
 
+from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.thread_pool import ThreadPool
 from foundation.headers import joined
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
@@ -56,16 +59,31 @@ TOO_LARGE_JSON: Final = (
     b'{"error": "payload_too_large", "reason": "The request body is too large."}',
     b"application/json",
 )
+TOO_MANY: Final = (429, b"Too many requests at the same time. Try again in a moment.\n")
 FAILED: Final = (500, b"Internal Server Error\n")
 OVERLOADED: Final = (503, b"The server is overloaded. Try again later.\n")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnThreads:
+    """Threads for the paths that match, so that no other path can hold them.
+
+    `of_session` is how many requests with the same session cookie may run or wait there.
+    """
+
+    name: str
+    threads: int
+    paths: re.Pattern[str]
+    of_session: int | None = None
 
 
 class WsgiBridge:
     """An ASGI application that runs `application` in at most `threads` threads.
 
-    Bodies have at most `max_body` bytes and arrive within `seconds`. `uploads` permits more bytes
-    for the paths of uploads, of which `MAX_UPLOADS` run at a time. Pages of every origin may read
-    the refusals of paths that match `cross_origin`; the application sets headers of its own.
+    Paths of `apart` have threads of their own. Bodies have at most `max_body` bytes and arrive
+    within `seconds`. `uploads` permits more bytes for the paths of uploads, of which `MAX_UPLOADS`
+    run at a time. Pages of every origin may read the refusals of paths that match `cross_origin`;
+    the application sets headers of its own.
     """
 
     def __init__(
@@ -76,8 +94,10 @@ class WsgiBridge:
         max_body: int,
         seconds: float = 30,
         max_queued: int = MAX_QUEUED,
+        apart: Sequence[OwnThreads] = (),
         uploads: Mapping[str, int] = NO_UPLOADS,
         cross_origin: re.Pattern[str] | None = None,
+        session_cookie: str = "",
     ) -> None:
         self._application = application
         self._uploads = uploads
@@ -85,10 +105,10 @@ class WsgiBridge:
         self._running_uploads = 0
         self._max_body = max_body
         self._bodies = Bodies(seconds)
-        self._pool = ThreadPool(threads, "wsgi")
-        self._threads = threads
-        self._max_unfinished = threads + max_queued
-        self._unfinished = 0
+        rest = OwnThreads("rest", threads, re.compile(""))
+        self._rest = _Threads(rest, max_queued)
+        self._apart = [(own.paths, _Threads(own, max_queued)) for own in apart]
+        self._session_cookie = session_cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -104,10 +124,22 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Stop the threads; requests that still wait for one are dropped."""
-        self._pool.close()
+        for threads in (self._rest, *(threads for _paths, threads in self._apart)):
+            threads.pool.close()
 
     async def _response(self, scope: Scope, receive: Receive) -> "_Response":
         """The response to send, a refusal included. Raises Disconnected."""
+        sessions = self._threads_of(scope["path"]).sessions
+        session = self._session_of(scope) if sessions else ""
+        if not sessions or not session:
+            return await self._response_within_uploads(scope, receive)
+        try:
+            with sessions.hold(session):
+                return await self._response_within_uploads(scope, receive)
+        except ConcurrencyLimitReached:
+            return self._refused(scope, *TOO_MANY)
+
+    async def _response_within_uploads(self, scope: Scope, receive: Receive) -> "_Response":
         max_upload = self._uploads.get(scope["path"])
         if max_upload is None or _declared(scope) <= self._max_body:
             return await self._response_within(self._max_body, scope, receive)
@@ -127,9 +159,18 @@ class WsgiBridge:
         if len(body) > max_body:
             is_program = scope["path"].startswith(PROGRAMS)
             return self._refused(scope, *(TOO_LARGE_JSON if is_program else TOO_LARGE))
-        if self._unfinished >= self._max_unfinished:
+        threads = self._threads_of(scope["path"])
+        if threads.unfinished >= threads.max_unfinished:
             return self._refused(scope, *OVERLOADED)
-        return await self._run(_environ(scope, body), receive)
+        return await self._run(threads, _environ(scope, body), receive)
+
+    def _threads_of(self, path: str) -> "_Threads":
+        return next((own for paths, own in self._apart if paths.fullmatch(path)), self._rest)
+
+    def _session_of(self, scope: Scope) -> str:
+        """The session cookie as Django reads it, whatever else is sent."""
+        cookies = [value for name, value in scope["headers"] if name == b"cookie"]
+        return parse_cookie(b"; ".join(cookies).decode("latin-1")).get(self._session_cookie, "")
 
     def _refused(self, scope: Scope, *refusal: Any) -> "_Response":
         """A refusal before the application; without this header a browser hides it from a page."""
@@ -144,13 +185,13 @@ class WsgiBridge:
             return bytes(max_body + 1)
         return await self._bodies.read(receive, max_body + 1)
 
-    async def _run(self, environ: Environ, receive: Receive) -> "_Response":
+    async def _run(self, threads: "_Threads", environ: Environ, receive: Receive) -> "_Response":
         """Run the application in a thread. Raises Disconnected if the client left before."""
-        work = self._pool.submit(partial(_collect, self._application, environ))
+        work = threads.pool.submit(partial(_collect, self._application, environ))
         # Watching for the disconnect costs a task, so only a request that has to wait gets one.
-        is_queued = self._unfinished >= self._threads
+        is_queued = threads.unfinished >= threads.size
         watch = asyncio.ensure_future(_cancel_on_disconnect(work, receive)) if is_queued else None
-        self._unfinished += 1
+        threads.unfinished += 1
         try:
             return await work
         except asyncio.CancelledError:
@@ -158,9 +199,20 @@ class WsgiBridge:
                 raise Disconnected from None
             raise
         finally:
-            self._unfinished -= 1
+            threads.unfinished -= 1
             if watch is not None:
                 watch.cancel()
+
+
+class _Threads:
+    """A pool of threads, and how many requests it has not finished."""
+
+    def __init__(self, own: OwnThreads, max_queued: int) -> None:
+        self.pool = ThreadPool(own.threads, f"wsgi_{own.name}")
+        self.size = own.threads
+        self.max_unfinished = own.threads + max_queued
+        self.unfinished = 0
+        self.sessions = ConcurrencyLimit(per_key=own.of_session) if own.of_session else None
 
 
 async def _cancel_on_disconnect(work: "asyncio.Future[_Response]", receive: Receive) -> None:

@@ -2,6 +2,7 @@
 
 from halo_mcp.setting_groups.agents import *  # noqa: F403  all that it defines is a setting
 from halo_mcp.setting_groups.cross_origin import *  # noqa: F403  the same
+from halo_mcp.setting_groups.deployment import *  # noqa: F403  the same
 from halo_mcp.setting_groups.gateway import *  # noqa: F403  the same
 from halo_mcp.setting_groups.people import *  # noqa: F403  the same
 from halo_mcp.setting_groups.retention import *  # noqa: F403  the same

@@ -1,6 +1,7 @@
 """Settings of the Agent Application Protocol, which `settings.py` includes."""
 
 from halo_mcp import env
+from halo_mcp.setting_groups.deployment import LOCAL_HOSTS
 
 # Where the protocol is served, without a slash at the end.
 HALO_AGENTS_PATH = env.path("HALO_AGENTS_PATH", "/aap")
@@ -13,6 +14,6 @@ HALO_AGENTS_ORIGINS = (
     ["*"] if env.text("HALO_AGENTS_ORIGINS") == "*" else env.origins("HALO_AGENTS_ORIGINS")
 )
 # Hosts of language models that may be in a private network and without https: host, or host:port.
-# In development, this computer.
-HALO_AGENTS_PRIVATE_HOSTS = env.private_hosts("HALO_AGENTS_PRIVATE_HOSTS", is_local=True)
+# By default the computer itself, if nobody else reaches this server.
+HALO_AGENTS_PRIVATE_HOSTS = env.private_hosts("HALO_AGENTS_PRIVATE_HOSTS", *LOCAL_HOSTS)
 HALO_RATE_AGENTS = env.rate("HALO_RATE_AGENTS", "120/m")

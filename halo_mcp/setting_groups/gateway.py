@@ -5,6 +5,7 @@ from typing import Any
 from environ import Env
 
 from halo_mcp import env
+from halo_mcp.setting_groups.deployment import LOCAL_HOSTS
 
 # --- Calls to the APIs of projects ---------------------------------------------------------------
 
@@ -19,9 +20,9 @@ HALO_GATEWAY_MAX_UPLOAD_BYTES = env.integer("HALO_GATEWAY_MAX_UPLOAD_BYTES", 786
 HALO_GATEWAY_MAX_DOCUMENT_BYTES = env.integer(
     "HALO_GATEWAY_MAX_DOCUMENT_BYTES", 16_777_216, least=1024
 )
-# Hosts that may be in a private network and without https: host, or host:port. In development,
-# the computer itself, where the demo API is.
-HALO_GATEWAY_PRIVATE_HOSTS = env.private_hosts("HALO_GATEWAY_PRIVATE_HOSTS", is_local=True)
+# Hosts that may be in a private network and without https: host, or host:port. By default the
+# computer itself, where the demo API is, if nobody else reaches this server.
+HALO_GATEWAY_PRIVATE_HOSTS = env.private_hosts("HALO_GATEWAY_PRIVATE_HOSTS", *LOCAL_HOSTS)
 # Calls that an organization without a plan may make in a month; with 0, as many as it wants.
 HALO_GATEWAY_MONTHLY_CALLS = env.integer("HALO_GATEWAY_MONTHLY_CALLS", 0)
 

@@ -17,7 +17,7 @@ HALO_VECTOR_MEMORY = env.integer("HALO_VECTOR_MEMORY", 256, least=1)
 # Web pages that one sitemap source may have.
 HALO_SITEMAP_PAGES = env.integer("HALO_SITEMAP_PAGES", 200, least=1, most=5_000)
 # Hosts in a private network that knowledge may be fetched from: host, or host:port if not 443.
-HALO_KNOWLEDGE_PRIVATE_HOSTS = env.private_hosts("HALO_KNOWLEDGE_PRIVATE_HOSTS", is_local=False)
+HALO_KNOWLEDGE_PRIVATE_HOSTS = env.private_hosts("HALO_KNOWLEDGE_PRIVATE_HOSTS")
 # Pages that accept larger uploads than the others, with the size of the request.
 HALO_UPLOADS = {
     "/admin/workspace/knowledgesource/add/": 11 * 1_048_576,

@@ -19,6 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from audit import record
+from foundation.concurrency import page_threads
 from oauth.consent import authorization_request, consent_page, remembered
 from oauth.consent.authorization_request import (
     AuthorizationParameters,
@@ -41,6 +42,7 @@ from workspace.models import User
 MAX_BODY_BYTES: Final = 16_384  # bytes of a request sent by POST
 
 
+@page_threads.may_wait
 @csrf_exempt  # RFC 6749 section 3.1 requires POST too; it does the same as GET
 @require_http_methods(["GET", "POST"])
 @limited("authorize")

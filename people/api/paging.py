@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.core.exceptions import ValidationError
 from django.db.models import Field, Model, Q, QuerySet
 
+from foundation.db.storable import has_unstorable_text
 from people.api.errors import ApiError, invalid
 
 PREFIX: Final = "cursor_"
@@ -78,7 +79,7 @@ def _read(cursor: str, order: Order) -> tuple[str, str]:
     except (ValueError, TypeError, binascii.Error):
         raise _malformed() from None
     is_text = isinstance(value, str) and isinstance(key, str)
-    if column != order.column or not is_text or "\x00" in value + key:
+    if column != order.column or not is_text or has_unstorable_text([value, key]):
         raise _malformed()
     return value, key
 

@@ -1,15 +1,14 @@
 """One request of the HR API: checks, the operation, and the headers of the answer."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
-from foundation import ids
 from ingestion import idempotency
-from oauth.server_keys import KeyPrincipal
+from ingestion.idempotency import CallerKey
 from people.api import etags
 from people.api.callers import ApiCaller
 from people.api.errors import ApiError, Detail
@@ -43,27 +42,10 @@ def answer(
     header = request.headers.get(idempotency.HEADER, "")
     _check_key(header)
     sent = [operation.id, request.path, call.if_match, request.data]
-    return once(caller.key, header, sent, lambda: _run(operation, call))
-
-
-def once(
-    key: KeyPrincipal, idempotency_key: str, sent: Any, run: Callable[[], Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    """Returns what `run` returns, or what is stored for the same change of this key.
-
-    The change and what is stored are saved together, or neither is.
-    """
-    name = _stored_as(key, idempotency_key)
-    return idempotency.once(key.organization_id, name, sent, run)
-
-
-def stored(key: KeyPrincipal, idempotency_key: str) -> Mapping[str, Any] | None:
-    """Returns what `once` has stored, or None."""
-    return idempotency.stored(key.organization_id, _stored_as(key, idempotency_key))
-
-
-def _stored_as(key: KeyPrincipal, idempotency_key: str) -> str:
-    return f"hr:{key.key_id}:{ids.sha256_hex(idempotency_key)}"
+    key = CallerKey(
+        caller.key.organization_id, api="hr", credential=str(caller.key.key_id), key=header
+    )
+    return idempotency.once(key, sent, lambda: _run(operation, call))
 
 
 def is_known(request: Request, etag: str) -> bool:

@@ -11,8 +11,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
+from ingestion import idempotency
+from ingestion.idempotency import CallerKey
 from oauth.server_keys import KeyPrincipal
-from people.api import requests
 from people.api.errors import ApiError
 from people.api.operation import Answer, Call, Operation
 from people.mcp import prepared, projections, running
@@ -114,7 +115,7 @@ def commit(context: ToolContext, token: str) -> Facts:
             key, OperationCall(operation, frozen.path, body=frozen.body, if_match=frozen.if_match)
         )
         with running.within_budget(key, ROWS, call.organization_id) as rows:
-            ended, is_repeated = requests.stored(key, frozen.idempotency_key), True
+            ended, is_repeated = idempotency.stored(_idempotency_key(key, frozen)), True
             if ended is None:
                 found = _previewed(operation, call, frozen.body, _present(operation, call))
                 rows.answered = found.rows
@@ -245,4 +246,13 @@ def _once(
 ) -> Mapping[str, Any]:
     """What `run` returns, or how an earlier commit of the same token ended."""
     sent = [frozen.operation_id, frozen.path, frozen.if_match, frozen.body]
-    return requests.once(key, frozen.idempotency_key, sent, run)
+    return idempotency.once(_idempotency_key(key, frozen), sent, run)
+
+
+def _idempotency_key(key: KeyPrincipal, frozen: PreparedWrite) -> CallerKey:
+    return CallerKey(
+        key.organization_id,
+        api="hr-mcp",
+        credential=str(key.key_id),
+        key=frozen.idempotency_key,
+    )

@@ -1,23 +1,16 @@
-"""Reads documents in a process of its own, which has neither the server's memory nor its secrets.
-
-A hostile file may make a parser run or allocate without end; the process is ended instead.
-"""
+"""Reads documents in a process of its own: a hostile file may make a parser run without end."""
 
 import base64
 import json
-import resource
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
+from foundation import limited_process
 from retrieval.documents.readers import read
 from retrieval.documents.sections import Document, Section, Unreadable
 
-ROOT: Final = Path(__file__).parents[2]
 SECONDS: Final = 60
-MAX_MEMORY: Final = 2 * 1_073_741_824
 TOO_HARD: Final = "Reading the document took too much time or memory."
 
 Read = Document | Unreadable
@@ -30,19 +23,7 @@ def read_all(documents: Iterable[tuple[str, bytes]], seconds: float = SECONDS) -
     """
     listed = list(documents)
     sent = [json.dumps([kind, base64.b64encode(data).decode()]) for kind, data in listed]
-    process = subprocess.Popen(  # noqa: S603  every word is ours
-        [sys.executable, "-m", "retrieval.documents.process", str(int(seconds))],
-        cwd=ROOT,
-        env={},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        output, _ = process.communicate("\n".join(sent).encode(), timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        output, _ = process.communicate()
+    output = limited_process.run(__name__, "\n".join(sent).encode(), seconds=seconds)
     complete = output.splitlines(keepends=True)
     found = [_decoded(line) for line in complete if line.endswith(b"\n")]
     return [*found, *(Unreadable(TOO_HARD) for _ in listed[len(found) :])]
@@ -58,9 +39,7 @@ def _decoded(line: bytes) -> Read:
 
 def main(arguments: Sequence[str]) -> None:
     """Reads the documents on the standard input, a line each, and writes a line for each."""
-    seconds = int(arguments[0])
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    limited_process.limit(int(arguments[0]))
     for line in sys.stdin.buffer:
         kind, content = json.loads(line)
         sys.stdout.write(json.dumps(_encoded(kind, base64.b64decode(content))) + "\n")

@@ -10,6 +10,7 @@ from audit.models import SecurityEvent
 from foundation.admin_urls import row_url
 from tests.agents import application
 from tests.agents.application import Application, says
+from tests.drivers.shown_forms import save
 from workspace import organizations
 from workspace.models import User
 
@@ -59,12 +60,18 @@ def test_an_application_uses_an_agent_of_its_organization(
     assert (refused.status, "no tool" in refused.error) == (400, True)
 
 
-def test_without_tools_it_may_have_all_that_the_key_may_use(
+def test_without_tools_it_has_none_and_all_of_them_are_a_choice(
     browser: Client, app: Application
 ) -> None:
-    add(browser, app, tools=[])
+    row = add(browser, app, tools=[])
+    assert listed(app)["support-agent"]["tools"] == []
+    refused = app.create(agent="support-agent", server_tools={"search_docs": True})
+    assert (refused.status, "no tool" in refused.error) == (400, True)
+    both = save(browser, row_url(row), form(app, has_all_tools="on"))
+    assert {*both.context["adminform"].form.errors} == {"tools"}
+    save(browser, row_url(row), form(app, tools=[], has_all_tools="on"))
     agents = listed(app)
-    assert agents["support-agent"]["tools"] == agents["ask-ai"]["tools"]
+    assert agents["support-agent"]["tools"] == agents["ask-ai"]["tools"] != []
 
 
 def test_another_organization_does_not_have_it(browser: Client, app: Application) -> None:
@@ -79,7 +86,7 @@ def test_limits_hold_from_the_next_turn_on(browser: Client, app: Application) ->
     row = add(browser, app)
     tools = {"search_docs": True}
     session_id = app.create(agent="support-agent", server_tools=tools).session_id
-    browser.post(row_url(row), form(app, max_tool_calls="0"))
+    save(browser, row_url(row), form(app, max_tool_calls="0"))
     answer = app.turn(session_id, says("And now?"))
     assert (answer.stop_reason, "tool calls" in answer.json["error"]) == ("error", True)
 
@@ -89,7 +96,7 @@ def test_a_disabled_agent_takes_no_turn_and_its_sessions_can_be_read(
 ) -> None:
     row = add(browser, app)
     session_id = app.create(agent="support-agent").session_id
-    browser.post(row_url(row), form(app, is_enabled=""))
+    save(browser, row_url(row), form(app, is_enabled=""))
     assert "support-agent" not in listed(app)
     assert app.turn(session_id, says("And now?")).status == 409
     assert app.send("GET", f"/session/{session_id}").status == 200
@@ -124,7 +131,7 @@ def test_changes_and_deletions_are_recorded(browser: Client, app: Application) -
     row = add(browser, app)
     twice = browser.post(f"{PAGE}add/", form(app))
     assert "an agent of this name" in str(twice.context["adminform"].form.errors)
-    browser.post(row_url(row), form(app, title="Help"))
+    save(browser, row_url(row), form(app, title="Help"))
     browser.post(row_url(row, "delete"), {"post": "yes"})
     events = SecurityEvent.objects.filter(kind="agent_definition_changed", subject=str(row.pk))
     assert {*events.values_list("detail", flat=True)} == {

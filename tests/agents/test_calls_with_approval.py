@@ -219,7 +219,7 @@ def test_a_call_of_a_revoked_key_cannot_be_approved(
     app.row.revoked_at = timezone.now()
     app.row.save()
     row = decide(browser, "approve")
-    assert (row.status, "has ended" in row.problem) == (Status.PENDING, True)
+    assert (row.status, "has ended" in row.note) == (Status.DECLINED, True)
     assert executed() == 0
 
 

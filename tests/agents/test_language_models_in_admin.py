@@ -13,6 +13,7 @@ from foundation.admin_urls import row_url
 from tests.agents import provider_server
 from tests.agents.application import Application
 from tests.agents.provider_server import Fails, Provider
+from tests.drivers.shown_forms import save
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/agents/languagemodel/"
@@ -59,7 +60,7 @@ def test_a_key_is_stored_sealed_and_shown_on_no_page(browser: Client, app: Appli
 def test_an_empty_field_keeps_the_key(browser: Client, app: Application) -> None:
     row = add(browser, app)
     changed = form(app, key="", max_output_tokens="100")
-    assert browser.post(row_url(row), changed).status_code == 302
+    assert save(browser, row_url(row), changed).status_code == 302
     row.refresh_from_db()
     assert (row.max_output_tokens, language_models.key_of(row)) == (100, KEY)
 
@@ -72,9 +73,9 @@ def test_another_address_needs_the_key_again(
 ) -> None:
     row = add(browser, app)
     address = row_url(row)
-    answer = browser.post(address, form(app, key="", **given))
+    answer = save(browser, address, form(app, key="", **given))
     assert "another address" in str(errors(answer)["key"])
-    assert browser.post(address, form(app, key="sk-another", **given)).status_code == 302
+    assert save(browser, address, form(app, key="sk-another", **given)).status_code == 302
     row.refresh_from_db()
     assert language_models.key_of(row) == "sk-another"
 
@@ -122,6 +123,20 @@ def test_a_test_request_says_whether_the_model_answers(
     page = browser.post(PAGE, sent, follow=True).content.decode()
     assert "refused the key" in page
     assert KEY not in page
+
+
+@pytest.mark.parametrize("many", [0, 4])
+def test_a_test_request_is_of_few_models(
+    browser: Client, app: Application, served: Provider, many: int
+) -> None:
+    rows = [
+        add(browser, app, provider="openai", base_url=served.url, model=f"m{number}", is_used="")
+        for number in range(many)
+    ]
+    chosen = [str(row.pk) for row in rows] or [str(app.organization.pk)]
+    sent = {"action": "send_test_request", "_selected_action": chosen}
+    assert "Select one to 3 models." in browser.post(PAGE, sent, follow=True).content.decode()
+    assert served.requests == []
 
 
 def test_a_deletion_is_recorded(browser: Client, app: Application) -> None:

@@ -24,6 +24,7 @@ from tests.agents import provider_server
 from tests.agents.application import Application, says
 from tests.agents.provider_server import Fails, Provider, Says, Text
 from tests.agents.test_agents_in_admin import PAGE, form
+from tests.drivers.shown_forms import save
 
 pytestmark = pytest.mark.django_db
 OUR_KEY = "sk-key-of-the-organization"
@@ -242,7 +243,7 @@ def test_name_and_type_of_an_option_are_fixed(browser: Client, app: Application)
     option = AgentOption.objects.get()
     changed = {**LANGUAGE, "id": str(option.pk), "name": "other", "type": "secret", "title": "New"}
     given = form(app, **rows(changed)) | {"options-INITIAL_FORMS": "1"}
-    assert browser.post(row_url(row), given).status_code == 302
+    assert save(browser, row_url(row), given).status_code == 302
     option.refresh_from_db()
     assert (option.name, option.type, option.title) == ("language", "text", "New")
     event = SecurityEvent.objects.latest("pk")

@@ -179,18 +179,19 @@ def test_a_key_requests_what_it_may_not_call_and_gets_its_result(shelf: Shelf) -
     )
 
 
-def test_a_revoked_key_leaves_its_request_waiting(shelf: Shelf) -> None:
+def test_a_request_of_a_revoked_key_ends_with_it(shelf: Shelf) -> None:
     request_id = shelf.request(name="a")
     shelf.key.is_revoked = True
     row = shelf.approve(request_id)
-    assert (row.status, ERASED, shelf.delivered) == ("pending", [], [])
+    assert (row.status, ERASED) == ("declined", [])
+    assert [status for _id, status, _ in shelf.delivered] == ["declined"]
     assert ActionExecution.objects.latest("pk").reason == "grant_ended"
 
 
 def test_a_key_that_moved_to_another_organization_runs_nothing(shelf: Shelf) -> None:
     request_id = shelf.request(name="a")
     shelf.key.grant = grants.granted()
-    assert shelf.approve(request_id).status == "pending"
+    assert shelf.approve(request_id).status == "declined"
     assert ERASED == []
 
 

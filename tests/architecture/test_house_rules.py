@@ -49,6 +49,20 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def test_only_tasks_of_the_worker_send_mail() -> None:
+    senders = {
+        path.removesuffix(".py").replace("/", ".")
+        for path, tree in sources.modules().items()
+        if any(name.startswith("django.core.mail") for name in imported(tree))
+    }
+    importers = {
+        path for path, tree in sources.modules().items() if senders.intersection(imported(tree))
+    }
+
+    assert senders
+    assert {PurePosixPath(path).name for path in importers} == {"tasks.py"}
+
+
 def test_no_logic_hides_in_save() -> None:
     hidden = [place for place, node in sources.functions() if node.name in {"save", "full_clean"}]
 

@@ -19,7 +19,10 @@ SMALLEST = ("--concurrency=2", "--rounds=1", "--seconds=1", "--servers=ours", "-
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("tools", "layer"),
-    [(["search_docs", "data_search_tickets"], "flag"), (["bench.hello"], "agent")],
+    [
+        pytest.param(["search_docs", "data_search_tickets"], "flag", marks=pytest.mark.daily),
+        (["bench.hello"], "agent"),
+    ],
 )
 def test_every_call_that_is_answered_is_on_record(tools: list[str], layer: str) -> None:
     run = short_run("calls", "--store=sqlite", f"--tools={','.join(tools)}", *SMALLEST)

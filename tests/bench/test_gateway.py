@@ -12,6 +12,7 @@ RECORDS = re.compile(r"^ours: (\d+) calls answered, (\d+) on record$", re.MULTIL
 
 
 @pytest.mark.process
+@pytest.mark.daily
 @pytest.mark.once  # on SQLite wherever it runs
 def test_a_short_run_prints_both_and_finds_every_call_on_record() -> None:
     run = short_run(

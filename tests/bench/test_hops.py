@@ -66,8 +66,8 @@ def test_every_figure_of_a_call_is_printed(printed: dict[str, str]) -> None:
 
 # At both revisions, a little above what they take: a call that needs more has got more hops.
 LIMITS = {
-    "setup_get_jwt_sample": {"modules": 35, "functions": 152, "carrier types": 12},
-    "search_docs": {"modules": 42, "functions": 184, "carrier types": 12},
+    "setup_get_jwt_sample": {"modules": 37, "functions": 156, "carrier types": 12},
+    "search_docs": {"modules": 44, "functions": 188, "carrier types": 12},
 }
 
 

@@ -7,6 +7,7 @@ from tests.drivers.benchmarks import bench, short_run
 
 
 @pytest.mark.process
+@pytest.mark.daily
 @pytest.mark.once  # on SQLite wherever it runs
 def test_a_short_run_prints_the_tools_the_factor_and_the_events() -> None:
     run = short_run(

@@ -82,6 +82,15 @@ def test_a_policy_is_edited_on_a_phone(
         expect(page.get_by_text("With this rule")).to_be_visible()
         page.get_by_role("button", name="Save rule").click()
         expect(page.get_by_text("Saved. It applies from the next call on.")).to_be_visible()
+        page.get_by_label("Tools").fill("delete_*")
+        page.get_by_label("Effect").select_option("allow")
+        page.get_by_role("button", name="Save rule").click()
+        expect(page.get_by_text("run with less than before")).to_be_visible()
+        assert accessibility.findings(visitor) == []
+        page.get_by_role("button", name="Save anyway").click()
+        expect(page.get_by_text("Saved. It applies from the next call on.")).to_be_visible()
+        page.get_by_role("button", name="Undo your last change").click()
+        expect(page.get_by_text("Undone.")).to_be_visible()
         visitor.open(f"/projects/{projects[1]}/policy")
         assert accessibility.findings(visitor) == []
         assert visitor.problems == []

@@ -6,13 +6,13 @@ A new page is a line in one of the lists below, or in `addresses`.
 import re
 import statistics
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from secrets import token_hex
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import accessibility, addresses, chromium, contrast
 from tests.browser.accessibility import OF_ANY_WEIGHT, OF_WEIGHT
@@ -33,6 +33,27 @@ row = Customer(organization=Organization.objects.first(), email=email, name="Zoe
 row.save()
 print(row_url(row))
 """
+# Of an organization of the admin: other tests on the same server have made others.
+PROJECT = """
+from secrets import token_hex
+from gateway.models import PolicyRule, Project, ProjectTool
+from workspace.models import Organization
+project = Project.objects.create(
+    organization=Organization.objects.filter(memberships__user__email="OWNER").first(),
+    name=f"Quill {token_hex(4)}",
+    target_url="https://api.quill.example",
+)
+for name in ("list_orders", "delete_orders_of_a_customer_with_a_name_of_great_length"):
+    ProjectTool.objects.create(
+        project=project, name=name, key=name, operation={}, fingerprint="",
+        is_enabled=True, is_read=name.startswith("list"),
+    )
+PolicyRule.objects.create(
+    project=project, position=0, pattern="delete_*", effect="deny",
+    conditions=[{"pointer": "/customer/address/city", "operator": "==", "value": "x" * 200}],
+)
+print(project.pk)
+""".replace("OWNER", EMAIL)
 CALLS = "/admin/audit/actionexecution/"
 LONG_NAME = f"A client with {'a name of great length and ' * 6}more"[:180]
 PAGES_OF_DOCS = sorted(page.stem for page in (ROOT / "docs").glob("[a-z]*.md"))
@@ -237,8 +258,93 @@ def one_erasure(visitors: Visitors) -> Visitor:
     return visitor
 
 
+def failed_job(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", "/projects/new")
+    page = visitor.page
+    page.get_by_label("Or its text").fill("no document")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    return visitor
+
+
+def policy(visitors: Visitors) -> Visitor:
+    return visitors.show("admin", f"/projects/{new_project(visitors)}/policy")
+
+
+def new_project(visitors: Visitors) -> str:
+    return evaluate(visitors.server.env, PROJECT).strip()
+
+
+def opening_of_a_tool(visitors: Visitors) -> Visitor:
+    visitor = policy(visitors)
+    add_rule(visitor.page, "delete_*", "Allow")
+    expect(visitor.page.get_by_role("button", name="Save anyway")).to_be_visible()
+    return visitor
+
+
+def add_rule(page: Page, pattern: str, effect: str) -> None:
+    page.get_by_label("Tools", exact=True).fill(pattern)
+    page.get_by_label("Effect").select_option(effect)
+    page.get_by_role("button", name="Save rule").click()
+
+
+def stale_policy(visitors: Visitors) -> Visitor:
+    visitor = policy(visitors)
+    page = visitor.page
+    with other_page(page) as other:
+        add_rule(other, "list_*", "Deny")
+        expect(other.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Nothing was saved")).to_be_visible()
+    return visitor
+
+
+def stale_settings(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", f"/projects/{new_project(visitors)}/settings")
+    page = visitor.page
+    with other_page(page) as other:
+        other.get_by_label("Name").fill("A name of great length " * 6)
+        other.get_by_role("button", name="Save").click()
+        expect(other.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Nothing was saved")).to_be_visible()
+    return visitor
+
+
+def page_of_an_older_version(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", f"/projects/{new_project(visitors)}/settings")
+    page = visitor.page
+    page.locator("input[name=shown_values]").evaluate("field => field.remove()")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("before an update of the server")).to_be_visible()
+    return visitor
+
+
+def stale_customer(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", evaluate(visitors.server.env, CUSTOMER).strip())
+    page = visitor.page
+    with other_page(page) as other:
+        other.get_by_label("Name:", exact=True).fill("Zoe of great length " * 5)
+        other.get_by_role("button", name="Save", exact=True).click()
+        expect(other.get_by_text("was changed successfully")).to_be_visible()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Nothing was saved")).to_be_visible()
+    return visitor
+
+
+@contextmanager
+def other_page(page: Page) -> Iterator[Page]:
+    """The same page in another tab."""
+    other = page.context.new_page()
+    other.goto(page.url)
+    yield other
+    other.close()
+
+
 FOR_PEOPLE = [unticked, narrowed_to_nothing, unknown_to_sign_in, stale_form, form_sent_astray]
-OF_ADMINS = [one_call, one_person, one_organization, one_customer, one_erasure]
+FOR_PEOPLE += [failed_job, policy, opening_of_a_tool, stale_policy, stale_settings]
+FOR_PEOPLE += [page_of_an_older_version]
+OF_ADMINS = [one_call, one_person, one_organization, one_customer, one_erasure, stale_customer]
 # Markup of Django's own: fields in the rows of a table, and the signs next to its list of groups.
 OF_DJANGO = re.compile(r"(?:label: #id_|select-name: #id_|aria-prohibited-attr: label\[for)")
 

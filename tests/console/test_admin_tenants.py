@@ -15,6 +15,7 @@ from audit.models import ActionExecution, SecurityEvent
 from foundation.admin_urls import model_url, page_url
 from oauth.models import Authorization
 from tests.drivers.full_tenants import Tenant, tenant
+from tests.drivers.shown_forms import save
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace.administration import access as admin_access
 from workspace.administration.scoped import ScopedAdmin, ScopedInline
@@ -176,6 +177,9 @@ def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
             assert str(theirs.organization.pk) not in said, (address, query)
         if answer.status_code == 200:
             opened.append(model._meta.label_lower)
+            # The list has what is looked for: the organization's own row.
+            own = browser.get(address).content.decode()
+            assert model_url(model, "change", ours.rows[model].pk) in own, address
     assert set(opened) == {*admin_access.VERBS_OF_ADMINS} - WITHOUT_A_LIST
     named = {"organization": str(theirs.organization.pk)}
     assert MARK not in browser.get(model_url(ActionExecution, "changelist"), named).content.decode()
@@ -205,7 +209,7 @@ def test_forms_offer_and_accept_own_choices_only(ours: Tenant, theirs: Tenant) -
         assert MARK not in answer.content.decode()
     moved = ours.rows[ActionToggle]
     form = {"agent": str(agent.pk), "integration": "hubspot", "action": "x"}
-    assert browser.post(model_url(ActionToggle, "change", moved.pk), form).status_code == 200
+    assert save(browser, model_url(ActionToggle, "change", moved.pk), form).status_code == 200
     assert state() == before
 
 

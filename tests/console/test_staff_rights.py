@@ -8,6 +8,7 @@ from audit.models import SecurityEvent
 from foundation.admin_urls import page_url, row_url
 from tests.console import markup
 from tests.console.second_factors import Response
+from tests.drivers.shown_forms import save
 from workspace.models import User
 
 PEOPLE = "/admin/workspace/user/"
@@ -91,7 +92,7 @@ def test_a_clerk_changes_people_and_grants_nothing(desk: Client, ada: User) -> N
     every = Permission.objects.values_list("pk", flat=True)[:1]
     rights = {"is_staff": "on", "is_superuser": "on", "groups": str(group.pk)}
     sent = changed(ada, **rights, user_permissions=str(every[0]))
-    assert desk.post(row_url(ada), sent).status_code == 302
+    assert save(desk, row_url(ada), sent).status_code == 302
     after = User.objects.get(pk=ada.pk)
     assert after.name == "Renamed"
     assert (after.is_staff, after.is_superuser) == (False, False)
@@ -139,7 +140,7 @@ def test_m3_a_superuser_changes_a_group(root: User) -> None:
     client.force_login(root)
     chosen = str(Permission.objects.values_list("pk", flat=True)[0])
     sent = {"name": "clerks", "permissions": [chosen]}
-    assert client.post(row_url(group), sent).status_code == 302
+    assert save(client, row_url(group), sent).status_code == 302
     assert group.permissions.count() == 1
 
 
@@ -148,7 +149,7 @@ def test_a_superuser_touches_everybody_and_grants(root: User, clerk: User) -> No
     client.force_login(root)
     none = {"memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}
     sent = changed(clerk, is_staff="on", is_superuser="on") | none
-    assert client.post(row_url(clerk), sent).status_code == 302
+    assert save(client, row_url(clerk), sent).status_code == 302
     assert User.objects.get(pk=clerk.pk).is_superuser
     assert (
         client.post(page_url("auth_user_password_change", clerk.pk), NEW_TWICE).status_code == 302

@@ -77,11 +77,31 @@ def test_a_data_tool_is_read_only_and_needs_data_read(tool: Tool) -> None:
 
 @each_tool
 def test_l02_no_row_of_another_organization_is_in_a_result(
-    mcp: McpClient, records: Records, theirs: Records, tool: Tool
+    mcp: McpClient, records: Records, tool: Tool
 ) -> None:
-    assert SECRET not in json.dumps(answer(mcp, tool.name, **widest(tool, records)))
+    arguments = widest(tool, records)
+    own = facts(mcp, tool, arguments)
+    theirs = Records(granted(), word=SECRET).add()
+    assert facts(mcp, tool, arguments) == own
+    # The rows of either feed the tool: what it answers would have changed.
+    assert_fed(mcp, tool, records, own)
     there = McpClient(theirs.grant.token())
-    assert "onboarding" not in json.dumps(answer(there, tool.name, **widest(tool, theirs)))
+    assert_fed(there, tool, theirs, facts(there, tool, widest(tool, theirs)))
+
+
+def facts(mcp: McpClient, tool: Tool, arguments: dict[str, Any], meta: Any = None) -> Any:
+    """What a tool answers, without the time of the answer."""
+    return {**answer(mcp, tool.name, meta, **arguments), "as_of": None}
+
+
+def assert_fed(mcp: McpClient, tool: Tool, records: Records, before: Any) -> None:
+    """A result names what is asked for, or changes with another row of each kind."""
+    arguments = widest(tool, records)
+    if naming(tool, records).keys() & tool.input_schema.get("required", ()):
+        assert f"{records.word} 1" in json.dumps(before)
+    else:
+        records.add()
+        assert facts(mcp, tool, arguments) != before
 
 
 @pytest.mark.parametrize(("tool", "argument"), NAMED)
@@ -103,14 +123,17 @@ def test_l01_an_id_of_another_organization_is_like_a_random_one(
 def test_m07_a_bound_call_reads_its_customer_only_or_is_refused(
     mcp: McpClient, records: Records, tool: Tool
 ) -> None:
+    bound, arguments = by_id(records.customers[0]), widest(tool, records)
+    before = call(mcp, tool.name, bound, **arguments)
+    unbound = facts(mcp, tool, arguments)
     others = Records(records.grant, word=SECRET).add()
-    bound = by_id(records.customers[0])
-    arguments = widest(tool, records)
-    reply = call(mcp, tool.name, bound, **arguments)
-    if reply.result["isError"]:
+    if before.result["isError"]:
         assert refusal(mcp, tool.name, bound, **arguments)["reason"] == WHOLE_WORKSPACE
     else:
-        assert SECRET not in reply.body.decode()
+        own = {**before.result["structuredContent"], "as_of": None}
+        assert facts(mcp, tool, arguments, bound) == own
+        if not naming(tool, records).keys() & tool.input_schema.get("required", ()):
+            assert facts(mcp, tool, arguments) != unbound
     for argument, named in naming(tool, others).items():
         # A session is no row: its name is only repeated.
         if argument not in {"agent", "session_id"}:

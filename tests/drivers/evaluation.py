@@ -100,7 +100,7 @@ def main() -> None:
     django.setup()
     from tests.drivers import grants  # noqa: PLC0415  Django is set up
 
-    # Whoever is made here has a number that no process before this one gave.
+    # Users and organizations of an earlier process on this database have other numbers.
     grants.count_from(secrets.randbelow(10**9))
     for line in sys.stdin:
         _answer(json.loads(line), answers)

@@ -13,8 +13,9 @@ from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
 from foundation.ids import uuid7
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
+from oauth import mcp_tokens, server_keys
 from oauth.grants import tokens
-from oauth.models import Grant
+from oauth.models import Grant, KeyKind, McpToken
 from oauth.scopes import parse
 from people.models import (
     CustomField,
@@ -170,7 +171,17 @@ def gateway_rows(name: str, consent: Consent) -> list[models.Model]:
         project=project, user=consent.user, scheme=f"{name} scheme", sealed=b""
     )
     usage = MonthlyUsage.objects.create(organization=place, month=timezone.now().date())
-    return [project, tool, credential, Plan.objects.create(organization=place), usage]
+    plan = Plan.objects.create(organization=place)
+    return [project, tool, credential, plan, usage, *keys(name, consent, project)]
+
+
+def keys(name: str, consent: Consent, project: Project) -> list[models.Model]:
+    """An API key, and a token of a person for a project."""
+    place, user = consent.organization, consent.user
+    key = server_keys.unsaved(place, f"{name} key", ("data:read",), 1, KeyKind.AGENTS)
+    server_keys.issue(key, user=user, address="")
+    mcp_tokens.issue(user, place, f"/{project.pk}", name=f"{name} token", days=1, address="")
+    return [key, McpToken.objects.get(organization=place)]
 
 
 def people_rows(name: str, place: Organization) -> list[models.Model]:

@@ -1,6 +1,6 @@
 """Somebody's consent, made straight in the database: who, where, through which client, for what."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -30,6 +30,19 @@ class Grant:
         """A new access token of this family, as a refresh would return it."""
         wanted = scopes.parse(self.authorization.scope if scope is None else scope)
         return tokens.issue(self.authorization, wanted).access
+
+    def another(self) -> "Grant":
+        """The consent of the same person to another client."""
+        client = Client.objects.create(client_id=f"client-{next(_numbers)}", name="Another client")
+        authorization = Authorization.objects.create(
+            client=client,
+            user=self.user,
+            organization=self.organization,
+            membership=self.membership,
+            scope=self.authorization.scope,
+            resource=self.authorization.resource,
+        )
+        return replace(self, client=client, authorization=authorization)
 
     def connect(
         self,

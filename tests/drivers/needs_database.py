@@ -21,7 +21,7 @@ import pytest
 
 from tests.drivers import dialect
 
-TESTS_OF_A_PLACE = 50
+TESTS_OF_A_PLACE = 30
 TESTS_OF_A_FILE = 3
 FIXTURES = {"db", "transactional_db", "server", "counters"}
 MARKS = ("django_db", "skipif")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from gateway.models import Project, ProjectTool
-from gateway.openapi.shapes import Operation, as_json
+from gateway.openapi.shapes import Operation, Parameter, as_json
 from tests.drivers import in_process_server
 from tests.drivers.mcp import McpClient, Reply, Transport
 from workspace.models import Organization, User
@@ -24,6 +24,9 @@ LIST_USERS = Operation(
         "type": "object",
         "properties": {"limit": {"type": "integer", "description": "Maximum results"}},
     },
+    parameters=[
+        Parameter(argument="limit", name="limit", place="query", style="form", explode=True)
+    ],
 )
 DELETE_USER = Operation(
     key="DELETE /users/{id}",
@@ -43,6 +46,11 @@ DELETE_USER = Operation(
         "properties": {"id": {"type": "string"}},
         "required": ["id"],
     },
+    parameters=[
+        Parameter(
+            argument="id", name="id", place="path", style="simple", explode=False, required=True
+        )
+    ],
 )
 
 

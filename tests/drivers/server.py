@@ -31,7 +31,7 @@ RUN = "HALO_TEST_RUN"
 # Below what the kernel gives out by itself, so that nobody takes one before it is listened on.
 PORTS = range(20_000, 32_000)
 DATABASE = "halo.sqlite3"
-# Those of a Redis with the usual 16, away from 0, where somebody's own data may be: for processes
+# Those of a Redis with the usual 16, without 0, which may hold data of a developer: for processes
 # of tests and for servers. Where all are in use, one more process or server shares the last.
 REDIS_OF_TESTS = range(1, 8)
 REDIS_OF_SERVERS = range(8, 16)

@@ -86,7 +86,7 @@ PRODUCTS: Final[Mapping[str, Kind]] = {
 # The web processes alone, with the tools of `tests/drivers/fixture_server.py`.
 LABORATORIES: Final[Mapping[str, Kind]] = {
     "laboratory": Kind({}, vendors={"desk": "", "patient": ""}),
-    # Waits for nobody for long, lets an address make few requests, and has no Redis.
+    # Short timeouts, few requests of an address, and no Redis.
     "impatient_laboratory": Kind(
         {
             HEAD_NAME: str(HEAD_SECONDS),

@@ -1,5 +1,8 @@
 """One database connection for all threads of a test process, while a test runs in a transaction.
 
+What a page starts runs once its response is there, and the test goes on after it: on the same
+connection, two transactions would end in the wrong order.
+
 A test's rows stand in a transaction that it rolls back, which no other connection sees. So what
 Django's connection handler gives to other threads meanwhile is the connection of the test, as its
 own `LiveServerTestCase` does for SQLite in memory. In a test without a transaction each thread has
@@ -14,6 +17,9 @@ from unittest.mock import patch
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test import Client
+
+from foundation.concurrency import job_threads
 
 HANDLER: Final[Any] = connections  # where it keeps connections has no public name
 
@@ -29,6 +35,8 @@ class SharedConnection:
         self._test_thread = threading.get_ident()
         # Transactions of threads that share a connection would end in the wrong order.
         self._turn = threading.RLock()
+        # Held by the test's thread during a request to a page.
+        self._page = threading.RLock()
 
     def __getattr__(self, alias: str) -> Any:
         if alias == DEFAULT_DB_ALIAS and self._is_shared():
@@ -59,6 +67,8 @@ class SharedConnection:
             patches.enter_context(patch.object(HANDLER, "_connections", self))
             patches.enter_context(patch.object(transaction.Atomic, "__enter__", self._entering()))
             patches.enter_context(patch.object(transaction.Atomic, "__exit__", self._leaving()))
+            patches.enter_context(patch.object(Client, "request", self._requesting()))
+            patches.enter_context(patch.object(job_threads, "_run", self._running()))
             yield
         connection.dec_thread_sharing()
 
@@ -112,6 +122,36 @@ class SharedConnection:
                     self._turn.release()
 
         return leaving
+
+    def _requesting(self) -> Callable[..., Any]:
+        request = Client.request
+
+        def requesting(browser: Client, **sent: Any) -> Any:
+            if not self._is_test_thread():
+                return request(browser, **sent)
+            with self._page:
+                response = request(browser, **sent)
+            if sent.get("REQUEST_METHOD") == "POST":
+                wait_for_jobs()
+            return response
+
+        return requesting
+
+    def _running(self) -> Callable[..., None]:
+        run = job_threads._run
+
+        def running(*job: Any) -> None:
+            if self._is_shared():
+                with self._page:
+                    pass
+            run(*job)
+
+        return running
+
+
+def wait_for_jobs() -> None:
+    """Wait until what pages have started has ended."""
+    assert job_threads.wait_until_idle(60)
 
 
 def close_others() -> None:

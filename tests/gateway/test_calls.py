@@ -4,12 +4,14 @@ import json
 import socket
 import time
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from audit.models import ActionExecution
 from gateway import projects, source
 from gateway.models import ProjectTool
+from gateway.openapi.wire import names
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site, serving
@@ -66,6 +68,23 @@ def test_an_idempotency_key_is_sent_where_the_operation_has_the_header(
     assert keys[0]
     assert keys[1] not in {None, keys[0]}
     assert keys[2] is None
+
+
+def test_what_an_operation_declares_is_read_once_for_all_of_its_calls(
+    grant: shop.Grant, site: Site
+) -> None:
+    described = shop.document()
+    words = {"type": "array", "items": {"type": "string"}}
+    described["paths"]["/items"]["get"]["parameters"] = [
+        {"name": "words", "in": "query", "schema": words}
+    ]
+    project = shop.created(grant, site, described)
+    place = patch.object(names, "SchemaPlace", wraps=names.SchemaPlace)
+    with shop.endpoint(grant, project) as mcp, place as read:
+        for word in ("ink", "paper", "wax"):
+            mcp.call("listItems", {"words": [word]})
+    assert [seen.query for seen in site.seen] == [{"words": [w]} for w in ("ink", "paper", "wax")]
+    assert read.at_root.call_count == 1
 
 
 @pytest.mark.parametrize(
@@ -212,3 +231,42 @@ def test_addresses_of_projects_that_do_not_exist_push_out_no_tools(open_shop: Sh
     after = shop.ProjectSource(open_shop.project.pk).tools(organization)
     assert before
     assert [tool is same for tool, same in zip(after, before, strict=True)] == [True] * len(before)
+
+
+def test_a_tool_that_was_stored_with_costly_patterns_refuses_calls(
+    grant: shop.Grant, site: Site
+) -> None:
+    project = shop.created(grant, site)
+    row = ProjectTool.objects.get(project=project, name="listItems")
+    row.operation["full_schema"]["properties"]["q"]["pattern"] = r"^\p{Han}{1,300}$"
+    row.save()
+    with shop.endpoint(grant, project) as mcp:
+        reply = mcp.call("listItems", {"q": "a"})
+    assert b"cannot be checked" in reply.body
+    assert site.seen == []
+
+
+ALTERNATIVES = {"type": "array", "items": {"oneOf": [{"const": at} for at in range(700)]}}
+PATTERNS = {"type": "string", "allOf": [{"pattern": f"^b|{at}"} for at in range(400)]}
+
+
+@pytest.mark.parametrize(
+    ("described", "large", "small"),
+    [(ALTERNATIVES, [5] * 7_500, [5] * 50), (PATTERNS, "b" * 130_000, "b" * 500)],
+    ids=["alternatives", "patterns"],
+)
+def test_arguments_that_would_take_long_to_validate_are_refused(
+    grant: shop.Grant, site: Site, described: Any, large: Any, small: Any
+) -> None:
+    project = shop.created(grant, site)
+    row = ProjectTool.objects.get(project=project, name="listItems")
+    row.operation["full_schema"]["properties"]["q"] = described
+    row.save()
+    with shop.endpoint(grant, project) as mcp:
+        refused = mcp.call("listItems", {"q": large})
+        facts = json.loads(refused.result["content"][0]["text"])
+        assert (facts["code"], facts["field"]) == (-32602, "arguments")
+        assert "too many or too long" in facts["message"]
+        assert site.seen == []
+        mcp.call("listItems", {"q": small})
+    assert len(site.seen) == 1

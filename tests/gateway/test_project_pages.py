@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Http
 
@@ -14,8 +15,9 @@ from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
+from tests.drivers.shown_forms import save
 from tests.gateway import shop
-from workspace.models import Membership, User
+from workspace.models import Membership, PageJob, User
 
 NEW = "/projects/new"
 SECRET = "s3cret-of-a-person"
@@ -50,9 +52,9 @@ def text_of(page: Any) -> str:
 
 def started(browser: Http, grant: Grant, described: Any, **given: Any) -> str:
     """The address of the preview of a pasted document."""
-    page = browser.post(NEW, entered(grant, text=json.dumps(described), **given))
-    assert page.status_code == 302, text_of(page)
-    return str(page["Location"])
+    page = browser.post(NEW, entered(grant, text=json.dumps(described), **given), follow=True)
+    (_job, _found), (address, _moved) = page.redirect_chain
+    return str(address)
 
 
 def test_an_import_is_shown_in_full_before_it_is_saved(
@@ -83,7 +85,7 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
         "listItems": (True, False),
     }
     assert f"/{project.pk}" in text_of(saved)
-    assert ImportDraft.objects.count() == 0
+    assert (ImportDraft.objects.count(), PageJob.objects.count()) == (0, 0)
     assert SecurityEvent.objects.filter(kind="project_created", subject=project.pk).exists()
     again = started(admin, grant, described)
     twice = admin.post(again, form | {"target_url": site.url})
@@ -96,9 +98,11 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
 def test_what_is_no_document_is_refused_with_a_sentence(
     admin: Http, grant: Grant, content: bytes
 ) -> None:
-    page = admin.post(NEW, entered(grant, upload=SimpleUploadedFile("api.json", content)))
-    assert page.status_code == 400
+    upload = SimpleUploadedFile("api.json", content)
+    page = admin.post(NEW, entered(grant, upload=upload), follow=True)
     assert 'role="alert"' in text_of(page)
+    assert "document" in text_of(page)
+    assert not ImportDraft.objects.exists()
 
 
 def test_a_document_is_fetched_by_the_guarded_client(
@@ -108,11 +112,10 @@ def test_a_document_is_fetched_by_the_guarded_client(
     page = admin.post(NEW, entered(grant, url=f"{site.url}/openapi.json"))
     assert page.status_code == 302
     assert ImportDraft.objects.get().fields == {"document_url": f"{site.url}/openapi.json"}
-    assert "answered 404" in text_of(admin.post(NEW, entered(grant, url=site.url)))
+    assert "answered 404" in text_of(admin.post(NEW, entered(grant, url=site.url), follow=True))
     settings.HALO_GATEWAY_PRIVATE_HOSTS = frozenset()
     for url in (site.url, "http://169.254.169.254/", "file:///etc/passwd", "http://[x"):
-        page = admin.post(NEW, entered(grant, url=url))
-        assert page.status_code == 400
+        page = admin.post(NEW, entered(grant, url=url), follow=True)
         assert "could not be fetched" in text_of(page)
     assert len(site.seen) == 2
 
@@ -134,7 +137,7 @@ def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     assert "The request is GET /things/{id}. It was GET /items/{id}." in shown
     assert "deleteItems" in shown
     assert "1 tool stays as it is." in shown
-    done = text_of(admin.post(address, follow=True))
+    done = text_of(save(admin, address, {}, follow=True))
     assert "2 tools changed and cannot be called" in done
     rows = {row.name: row for row in project.tools.all()}
     assert {name for name, row in rows.items() if row.needs_review} == {"listItems", "getItem"}
@@ -143,7 +146,7 @@ def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     form = {"shown": [row.pk for row in rows.values()], "reviewed": [seen]}
     assert f'value="{seen}"' in admin.get(f"/projects/{project.pk}").content.decode()
     form |= {"enabled": form["shown"], "reads": [rows["listItems"].pk]}
-    admin.post(f"/projects/{project.pk}/tools", form)
+    save(admin, f"/projects/{project.pk}", form, to=f"/projects/{project.pk}/tools")
     waiting = ProjectTool.objects.filter(needs_review=True)
     assert [row.name for row in waiting] == ["getItem"]
     # A tool that leaves the document is kept for the day it returns.
@@ -164,15 +167,17 @@ def test_a_review_is_of_the_change_that_was_shown(admin: Http, grant: Grant, sit
         projects.reimport(project, shop.text(described), grant.user)
         row = project.tools.get(name="getItem")
         seen[path] = f"{row.pk}:{row.fingerprint}"
+    home = f"/projects/{project.pk}"
     for path, waits in {"/first": True, "/second": False}.items():
-        form = {"shown": [row.pk], "enabled": [row.pk], "reviewed": [seen[path]]}
-        page = text_of(admin.post(f"/projects/{project.pk}/tools", form, follow=True))
+        shown = [tool.pk for tool in project.tools.filter(is_present=True)]
+        form = {"shown": shown, "enabled": shown, "reviewed": [seen[path]]}
+        page = text_of(save(admin, home, form, to=f"{home}/tools", follow=True))
         assert ("getItem has changed again since this page was shown" in page) is waits
         row.refresh_from_db()
         assert row.needs_review is waits
     for text in ("", ":", "x:y", f"{row.pk}", f"{row.pk}:\x00"):
-        nonsense = {"shown": [row.pk], "reviewed": [text]}
-        assert admin.post(f"/projects/{project.pk}/tools", nonsense).status_code == 302
+        nonsense = {"shown": shown, "reviewed": [text]}
+        assert save(admin, home, nonsense, to=f"{home}/tools").status_code == 302
 
 
 def test_credentials_are_entered_tested_and_removed_and_never_shown(
@@ -189,6 +194,7 @@ def test_credentials_are_entered_tested_and_removed_and_never_shown(
     assert "Credential saved." in shown
     site.script(sites.saying({"you": SECRET}, 401), sites.saying([]))
     shown += text_of(admin.post(f"{page}/test", follow=True))
+    shown += text_of(admin.get(page))
     assert "Refused by the API" in shown
     shown += text_of(admin.post(f"{page}/test", follow=True))
     assert "accepted a call of listItems" in shown
@@ -256,12 +262,14 @@ def test_settings_change_and_a_project_is_deleted(admin: Http, grant: Grant, sit
     assert f'value="{site.url}/v1"' in text_of(admin.get(page))
     form = {"name": "Store", "target_url": "http://10.0.0.1", "authentication": "person"}
     form["owner"] = str(grant.user.pk)
-    assert admin.post(page, form).status_code == 400
-    assert admin.post(page, form | {"target_url": "https://api.example"}).status_code == 302
+    assert save(admin, page, form).status_code == 400
+    assert save(admin, page, form | {"target_url": "https://api.example"}).status_code == 302
     project.refresh_from_db()
     assert (project.name, project.target_url) == ("Store", "https://api.example")
     event = SecurityEvent.objects.get(kind="project_changed")
-    assert event.detail == "name, target_url"
+    target = f"target_url: {site.url}/v1 -> https://api.example"
+    assert event.detail == f"name: Shop -> Store, {target}"
+    assert LogEntry.objects.latest("pk").change_message == f"project_changed: {event.detail}"
     assert "Delete Store?" in text_of(admin.get(f"/projects/{project.pk}/delete"))
     admin.post(f"/projects/{project.pk}/delete")
     assert not Project.objects.exists()

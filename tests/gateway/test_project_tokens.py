@@ -4,11 +4,13 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from audit.models import SecurityEvent
 from foundation.admin_urls import row_url
 from gateway.models import Project
 from oauth import mcp_tokens
+from oauth.models import McpToken
 from tests.drivers import project_rows
 from workspace import organizations
 from workspace.models import Organization, User
@@ -89,6 +91,28 @@ def test_a_token_is_for_a_project_of_the_user_and_revoked_by_its_user(
     for wrong in ({"name": ""}, {"days": "7"}, {"name": "a\0b"}):
         form = {"project": project.pk, "name": "x", "days": "30"} | wrong
         assert browser.post(PAGE, form).status_code == 400
+
+
+def test_a_user_has_twenty_active_tokens_for_a_project(
+    browser: Client, project: Project, acme: Organization, ada: User
+) -> None:
+    other = project_rows.project(acme, ada, name="Second")
+
+    def create(project: Project) -> str:
+        form = {"project": project.pk, "name": "Laptop", "days": "30"}
+        return browser.post(PAGE, form).content.decode()
+
+    assert all(SECRET.search(create(project)) for _ in range(20))
+    refused = create(project)
+    assert "You already have 20 active tokens for this project. Revoke one first." in refused
+    assert not SECRET.search(refused)
+    assert SECRET.search(create(other))
+    first, second = mcp_tokens.of_user(ada).filter(resource_path=f"/{project.pk}")[:2]
+    browser.post(f"{PAGE}/{first.pk}/revoke")
+    assert SECRET.search(create(project))
+    assert not SECRET.search(create(project))
+    McpToken.objects.filter(pk=second.pk).update(expires_at=timezone.now())
+    assert SECRET.search(create(project))
 
 
 def test_an_admin_sees_and_revokes_the_tokens_of_the_organization(

@@ -133,6 +133,10 @@ def test_a_released_database_migrates_and_keeps_its_rows(
     assert migrated.returncode == 0, migrated.stderr
     assert json.loads(migrated.stdout) == []
     assert {*count_rows(released).values()} == {1}
+    with connected(released) as connection:
+        # Their approvers were mailed by the version that stored them.
+        mailed = "SELECT announced_at IS NULL FROM approvals_approvalrequest"
+        assert {bool(row[0]) for row in connection.execute(mailed).fetchall()} == {False}
     with environment(tmp_path) as fresh:
         server.lay_tables(fresh)
         assert read_schema(released) == read_schema(fresh)

@@ -28,6 +28,7 @@ EVERY = {
     "oauth.forget_replies": timedelta(minutes=5),
     "audit.finish_interrupted": timedelta(minutes=5),
     "foundation.prune_rate_counters": timedelta(hours=1),
+    "gateway.mail_waiting": timedelta(minutes=1),
     "ingestion.prune_repeatable_requests": timedelta(hours=1),
     "workspace.count_teams": timedelta(hours=1),
     "workspace.finish_erasures": timedelta(minutes=5),

@@ -69,6 +69,27 @@ def test_the_public_address_follows_from_host_and_port(host: str, url: str, answ
     assert answered in found["ALLOWED_HOSTS"]
 
 
+@pytest.mark.parametrize(
+    ("env", "hosts"),
+    [
+        ({}, 3),
+        ({"HALO_PUBLIC_URL": "http://localhost:8123"}, 3),
+        ({"HALO_ENV": "development", "HALO_PUBLIC_URL": "https://tools.corp.example"}, 0),
+        ({"HALO_ENV": "development", "HALO_PUBLIC_URL": "http://192.168.7.20:8000"}, 0),
+        ({"HALO_ENV": "development", "HOST": "192.168.7.20"}, 0),
+        ({"HALO_ENV": "production"}, 0),
+    ],
+)
+def test_projects_and_models_reach_this_computer_only_if_nobody_else_reaches_the_server(
+    env: dict[str, str], hosts: int
+) -> None:
+    code = (
+        "from django.conf import settings; "
+        "print(len(settings.HALO_GATEWAY_PRIVATE_HOSTS), len(settings.HALO_AGENTS_PRIVATE_HOSTS))"
+    )
+    assert evaluated(code, **env).split() == [str(hosts)] * 2
+
+
 def test_an_empty_variable_is_an_unset_one() -> None:
     unset = everything(DATABASE_URL="", REDIS_URL="")
     # Without the folder in which this test keeps its files.

@@ -10,7 +10,9 @@ from halo_mcp import checks
 from tests.drivers import forked_commands
 
 SAFE: dict[str, Any] = {
+    "HALO_ENV": "production",
     "HALO_PRODUCTION": True,
+    "IS_LOOPBACK": False,
     "DEBUG": False,
     "SECRET_KEY_IS_GENERATED": False,
     "SEALING_KEY_IS_GENERATED": False,
@@ -30,6 +32,7 @@ def found(settings: Any) -> Any:
             setattr(settings, name, value)
         return [
             *checks.production_is_safe(),
+            *checks.public_server_is_named(),
             *checks.counters_are_shared(),
             *checks.default_scope_can_be_granted(),
         ]
@@ -73,7 +76,9 @@ def test_one_process_may_count_for_itself(found: Any) -> None:
 
 def test_a_laptop_may_be_as_unsafe_as_it_likes_but_not_count_in_two_places(found: Any) -> None:
     laptop = {
+        "HALO_ENV": "",
         "HALO_PRODUCTION": False,
+        "IS_LOOPBACK": True,
         "DEBUG": True,
         "SECRET_KEY_IS_GENERATED": True,
         "SEALING_KEY_IS_GENERATED": True,
@@ -84,6 +89,48 @@ def test_a_laptop_may_be_as_unsafe_as_it_likes_but_not_count_in_two_places(found
 
     assert found(**laptop, HALO_PROCESSES=1) == []
     assert [problem.id for problem in found(**laptop, HALO_PROCESSES=2)] == ["halo.E003"]
+
+
+def test_an_address_that_others_reach_needs_a_word_about_what_the_server_is(found: Any) -> None:
+    (problem,) = found(HALO_ENV="", HALO_PRODUCTION=False)
+    assert problem.id == "halo.E008"
+    assert found(HALO_ENV="", HALO_PRODUCTION=False, IS_LOOPBACK=True) == []
+    assert found(HALO_ENV="development", HALO_PRODUCTION=False) == []
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("url", ["https://tools.corp.example", "http://192.168.7.20:8000"])
+def test_a_server_that_others_reach_is_refused_until_it_is_said_what_it_is(url: str) -> None:
+    ours = ("HALO_", "DJANGO_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    data = {"HALO_DATA_DIR": os.environ["HALO_DATA_DIR"], "HALO_PUBLIC_URL": url}
+    refused = forked_commands.run(["manage.py", "check"], kept | data)
+    assert refused.returncode != 0
+    assert "halo.E008" in refused.stderr
+    assert "Add the line HALO_ENV=production" in refused.stderr
+    named = forked_commands.run(["manage.py", "check"], kept | data | {"HALO_ENV": "development"})
+    assert named.returncode == 0, named.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        ("tools.localhost", True),
+        ("127.3.2.1", True),
+        ("[::1]", True),
+        ("localhost.example", False),
+        ("mylocalhost", False),
+    ],
+)
+def test_names_of_this_computer_need_no_word_about_what_it_is(host: str, *, is_local: bool) -> None:
+    ours = ("HALO_", "DJANGO_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    url = {"HALO_PUBLIC_URL": f"http://{host}:8000"}
+    data = {"HALO_DATA_DIR": os.environ["HALO_DATA_DIR"]}
+    checked = forked_commands.run(["manage.py", "check"], kept | data | url)
+    assert ("halo.E008" in checked.stderr) is not is_local, checked.stderr
+    assert (checked.returncode == 0) is is_local
 
 
 PRODUCTION = {

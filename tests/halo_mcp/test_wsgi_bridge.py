@@ -1,6 +1,7 @@
 """The bridge from ASGI to WSGI, called as a server calls it."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from halo_mcp.server.wsgi_bridge import (
     CHUNK_BYTES,
     MAX_MEMORY_BYTES,
     MAX_UPLOADS,
+    OwnThreads,
     WsgiBridge,
 )
 from tests.drivers.asgi import Wire, exchange, scope_of
@@ -154,7 +156,7 @@ def test_the_environment_says_what_the_request_was() -> None:
 
 
 class Holding:
-    """An application whose requests wait until they are released."""
+    """An application whose requests wait until they are released, but for those of `/own/`."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -164,7 +166,7 @@ class Holding:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
         self.paths.append(environ["PATH_INFO"])
         self.begun.set()
-        assert self.released.wait(TIMEOUT)
+        assert environ["PATH_INFO"].startswith("/own/") or self.released.wait(TIMEOUT)
         start_response("200 OK", [])
         return [b"done"]
 
@@ -226,6 +228,61 @@ def test_c1_more_than_may_queue_is_refused_at_once() -> None:
         assert [(await task).status for task in kept] == [200, 200]
 
     at_once(application, act, max_queued=1)
+
+
+def test_u10_a_path_with_threads_of_its_own_waits_for_no_other_path() -> None:
+    application = Holding()
+    own = OwnThreads("own", 1, re.compile("/own/.*"))
+
+    async def act(send: Sender, _app: WsgiBridge) -> None:
+        kept = [send("/kept"), send("/kept")]
+        await asyncio.to_thread(application.begun.wait, TIMEOUT)
+        assert (await asyncio.wait_for(send("/refused"), TIMEOUT)).status == 503
+        assert (await asyncio.wait_for(send("/own/path"), TIMEOUT)).status == 200
+        application.released.set()
+        assert [(await task).status for task in kept] == [200, 200]
+
+    at_once(application, act, max_queued=1, apart=[own])
+
+
+@pytest.mark.parametrize(
+    ("cookies", "status"),
+    [
+        (["sid=ada"], 429),
+        (["other=1; sid=ada ", "more=sid=bob"], 429),
+        (["sid=bob", "sid=ada"], 429),
+        (['sid="ada"'], 429),
+        (['sid="\\141da"'], 429),
+        (["sid=ada; sid=bob"], 200),
+        (["xsid=ada; sid=bob"], 200),
+        ([], 200),
+    ],
+)
+def test_u10_a_session_has_few_requests_where_that_is_limited(
+    cookies: list[str], status: int
+) -> None:
+    application = Holding()
+    own = OwnThreads("own", 2, re.compile("/(?:own/)?limited"), of_session=1)
+
+    async def run() -> None:
+        app = bridge(application, apart=[own], session_cookie="sid")
+
+        async def get(path: str, *cookies: str) -> int | None:
+            wire = Wire()
+            scope = scope_of("GET", [("Cookie", one) for one in cookies], path=path)
+            await app(scope, wire.receive, wire.send)
+            return wire.status
+
+        first = asyncio.ensure_future(get("/limited", "sid=ada"))
+        await asyncio.to_thread(application.begun.wait, TIMEOUT)
+        assert await get("/own/limited", *cookies) == status
+        assert await get("/own/another", *cookies) == 200
+        application.released.set()
+        assert await first == 200
+        assert await get("/own/limited", *cookies) == 200
+        app.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("error", [OSError, RuntimeError])

@@ -129,6 +129,66 @@ def test_an_idempotency_key_creates_one_ticket(app: App) -> None:
     )
 
 
+UNSTORABLE: list[tuple[str, Any, str]] = [
+    ("tickets/create", TICKET | {"priority": "\udfff"}, "priority"),
+    ("tickets/create", TICKET | {"priority": ["\udbff"]}, "priority[0]"),
+    ("tickets/create", TICKET | {"\udbff": 1}, ""),
+    ("chat/transcripts", {"messages": [{}, {"author": "\udc00"}]}, "messages[1].author"),
+    ("chat/transcripts", {"session_id": "s", "outcome": "a\0"}, "outcome"),
+    (
+        "chat/transcripts",
+        {"ratings": [{"value": {"deep": ["\udc00"]}}]},
+        "ratings[0].value.deep[0]",
+    ),
+    ("events", {"events": [{"event_type": "click", "at": "\udbff"}]}, "events[0].at"),
+    ("events", {"events": [{"\0": "click"}]}, "events[0]"),
+    ("events", ["\udbff"], "[0]"),
+    ("companies", {"company_id": "1", "traits": {"plan": "\udbff"}}, "traits.plan"),
+    ("identify", "\udbff", ""),
+]
+
+
+@pytest.mark.parametrize(("where", "body", "field"), UNSTORABLE)
+def test_text_that_cannot_be_encoded_is_refused_before_it_is_repeated(
+    app: App, where: str, body: Any, field: str
+) -> None:
+    answer = app.server().post(where, body)
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")
+    assert answer.json.get("field", "") == field
+    assert answer.json["reason"] == "The text contains NUL or a lone surrogate."
+
+
+@pytest.mark.parametrize("user_id", ["a\0b", "\udfff"])
+def test_an_identity_that_cannot_be_stored_is_refused(app: App, user_id: str) -> None:
+    answer = app.page(user_id).post("tickets/create", {"subject": "Hello"}, idempotency_key="k")
+    assert answer.refusal == (403, "user_token")
+    answer = app.page("7", name=user_id).post("identify", {})
+    assert answer.refusal == (403, "user_token")
+
+
+def test_callers_with_one_idempotency_key_get_tickets_of_their_own(app: App) -> None:
+    callers = [app.page(), app.page("7"), app.page("8"), app.server(), app.server()]
+    for number, caller in enumerate(callers):
+        sent = {"subject": f"Ticket {number}", "email": "ada@x.example"}
+        assert caller.post("tickets/create", sent, idempotency_key="invoice-9").status == 200
+    assert Ticket.objects.count() == len(callers)
+
+
+def test_a_server_gets_no_ticket_of_a_page_with_the_same_body(app: App) -> None:
+    sent = {"subject": "Refund", "email": "ada@x.example"}
+    of_page = app.page().post("tickets/create", sent, idempotency_key="refund-1")
+    of_server = app.server().post("tickets/create", sent, idempotency_key="refund-1")
+    assert (of_page.status, of_server.status) == (200, 200)
+    assert of_page.json != of_server.json
+
+
+def test_an_identity_cannot_write_the_key_of_another_one(app: App) -> None:
+    for user_id, key in [("7", "8/x"), ("7/8", "x"), ('7","8', "x"), ("7", '8","x')]:
+        sent = {"subject": "Hello", "message": f"{user_id} {key}"}
+        assert app.page(user_id).post("tickets/create", sent, idempotency_key=key).status == 200
+    assert Ticket.objects.count() == 4
+
+
 def test_a_refused_request_spends_no_key(app: App) -> None:
     page = app.page()
     assert page.post("tickets/create", {"subject": "Hello"}, idempotency_key="k").status == 400

@@ -16,6 +16,7 @@ from foundation.admin_urls import row_url
 from oauth.models import Client
 from tests.console.markup import read as markup
 from tests.drivers.oauth_client import CALLBACK, Browser, OAuthClient, refused, tokens_of
+from tests.drivers.shown_forms import save
 from workspace.models import User
 
 ADD = "/admin/oauth/client/add/"
@@ -119,7 +120,7 @@ def test_spec5_a_native_client_may_have_a_scheme_of_its_own(root: Http) -> None:
 def test_spec5_an_edit_holds_from_the_next_request_on(root: Http, browser: Browser) -> None:
     row, client = added(root)
     uris = f"{CALLBACK}\nhttps://app.example/second"
-    saved = root.post(row_url(row), {"name": "Renamed", "redirect_uris": uris})
+    saved = save(root, row_url(row), {"name": "Renamed", "redirect_uris": uris})
     assert saved.status_code == 302
     row.refresh_from_db()
     assert (row.name, row.redirect_uris) == ("Renamed", uris.split())
@@ -147,7 +148,7 @@ def test_spec5_rotating_the_secret_ends_the_former_one(root: Http, browser: Brow
 
 def test_spec5_everything_is_recorded(root: Http) -> None:
     row, _ = added(root)
-    root.post(row_url(row), {"name": "Renamed", "redirect_uris": CALLBACK})
+    save(root, row_url(row), {"name": "Renamed", "redirect_uris": CALLBACK})
     root.post(rotate_page(row))
     action = {"action": "disable", "_selected_action": [str(row.pk)]}
     root.post(reverse("admin:oauth_client_changelist"), action)

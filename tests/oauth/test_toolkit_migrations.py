@@ -1,4 +1,4 @@
-"""One migration stands for those of django-oauth-toolkit, and ends with the same models."""
+"""One migration replaces those of django-oauth-toolkit, and results in the same models."""
 
 from typing import Any
 

@@ -18,6 +18,7 @@ from people.models import (
     TimeOff,
     TimeOffSettings,
 )
+from tests.drivers.shown_forms import save
 from tests.people.conftest import Office
 from workspace.models import Membership, Role, User
 
@@ -50,7 +51,7 @@ def inlines(**rows: dict[str, object]) -> dict[str, object]:
 
 def send(browser: Client, address: str, form: dict[str, Any]) -> str:
     """Sends a form; returns what the page says, or what the page after it does."""
-    answer = browser.post(address, form, follow=True)
+    answer = save(browser, address, form, follow=True)
     assert answer.status_code == 200
     text: str = answer.content.decode()
     return text

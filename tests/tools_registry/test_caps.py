@@ -18,6 +18,7 @@ from tests.drivers.elicitation_client import ElicitationClient, accept, facts, r
 from tests.drivers.fixture_tools import NOTHING, TEXT
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
+from tests.drivers.shown_forms import shown_values
 from tools_registry import registry
 from tools_registry.api import Arguments, Facts, ToolContext, Toolset
 from tools_registry.models import ActionToggle
@@ -203,7 +204,7 @@ def save(admin: Client, address: str, **changes: str) -> Any:
     kept = {
         name: value for name, value in shown.items() if value is not None and value is not False
     }
-    return admin.post(address, kept | changes)
+    return admin.post(address, shown_values(admin, address) | kept | changes)
 
 
 def of_organization(grant: Grant) -> str:

@@ -1,7 +1,6 @@
 """An admin connects an integration on its page, and the connection says how it stands."""
 
 import html
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.drivers.fake_vendors import help_desk, site
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
+from tests.drivers.shown_forms import forms_of
 from tools_registry.models import ConnectionState, Credential, IntegrationMode
 from tools_registry.vendors import connecting, credentials
 from workspace.models import User
@@ -64,10 +64,9 @@ class Page:
 
     def act(self, act: str, **filled: str) -> str:
         """Press a button; returns the text of the page behind it."""
-        token = re.search(r'csrfmiddlewaretoken" value="([^"]+)"', self.read())
-        assert token is not None
-        sent = {"act": act, "csrfmiddlewaretoken": token[1]}
-        sent |= {name.replace("_", "-", 1): value for name, value in filled.items()}
+        form = next(one for one in forms_of(self.browser, self.url) if "act" in one.fields)
+        sent = {one: form.fields[one][0] for one in ("csrfmiddlewaretoken", "shown_values")}
+        sent |= {n.replace("_", "-", 1): value for n, value in {**filled, "act": act}.items()}
         response = self.browser.post(self.url, sent, follow=True)
         assert response.status_code == 200
         return html.unescape(response.content.decode())

@@ -122,6 +122,17 @@ def test_t02_a_refreshed_token_shares_the_budget_of_its_family(grant: Grant, set
     refused(ask(McpClient(grant.token()), "ping"))
 
 
+def test_t02_all_connections_of_a_person_share_four_budgets(grant: Grant, settings: Any) -> None:
+    settings.HALO_RATE_OTHER = Limit(2, 60)
+    clients = [McpClient(grant.another().token()) for _ in range(6)]
+    for client in clients[:4]:
+        spent(client, "ping", 2)
+    for client in clients[4:]:
+        refused(ask(client, "ping"))
+    assert ActionExecution.objects.latest("id").detail == "person"
+    spent(McpClient(granted().token()), "ping", 2)
+
+
 def test_t02_another_consent_has_a_budget_of_its_own(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(1, 60)
     spent(McpClient(grant.token()), "ping", 1)

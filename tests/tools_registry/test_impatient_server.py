@@ -1,4 +1,4 @@
-"""A server that waits for nobody for long, and one that publishes without Redis."""
+"""A server with short timeouts, and one that publishes without Redis."""
 
 from contextlib import closing
 from pathlib import Path

@@ -153,16 +153,34 @@ def test_j11_four_to_the_ninth_combinations_of_alternatives_are_not_explained_on
     )
 
 
+def test_j11_two_ways_to_each_member_of_a_member_are_not_explained_one_by_one() -> None:
+    parts: dict[str, Any] = {
+        f"box{at}": {"allOf": [{"properties": {"in": {"$ref": f"#/$defs/box{at + 1}"}}}] * 2}
+        for at in range(11)
+    }
+    boxes = {"$defs": {**parts, "box11": {"type": "integer"}}}
+    value: Any = "no number"
+    for _ in range(11):
+        value = {"in": value}
+    tool = tool_with(schema("box", box={"$ref": "#/$defs/box0"}) | boxes)
+    with pytest.raises(Invalid) as refused:
+        validate_arguments(tool, {"box": value})
+    assert (refused.value.field, refused.value.reason) == (
+        "box",
+        "does not match any of the allowed forms",
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"choice": 0, "extra": 1}, "arguments"),
-        ({}, "arguments"),
+        ({"choice": 0, "extra": 1}, "extra"),
+        ({}, "choice"),
         ({"choice": {"next": 3}}, "choice"),
     ],
     ids=["surplus", "missing", "inner"],
 )
-def test_j11_what_is_wrong_next_to_nested_alternatives_is_refused_too(
+def test_j11_what_is_wrong_next_to_alternatives_in_alternatives_is_named(
     given: dict[str, Any], field: str
 ) -> None:
     tool = tool_with(schema("choice", choice=INNER))

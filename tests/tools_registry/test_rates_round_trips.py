@@ -51,7 +51,7 @@ def cap_organization() -> None:
 def test_a_call_is_counted_with_one_question(client: McpClient, revision: Revision) -> None:
     with redis_monitor.commands() as sent:
         assert find(client.at(revision)).facts == {"contact": "c1"}
-    assert buckets_of(sent) == [2]
+    assert buckets_of(sent) == [3]
 
 
 @pytest.mark.parametrize("revision", WIRES, ids=str)
@@ -61,14 +61,14 @@ def test_the_cap_of_an_organization_is_counted_with_the_same_question(
     cap_organization()
     with redis_monitor.commands() as sent:
         assert find(client.at(revision)).facts == {"contact": "c1"}
-    assert buckets_of(sent) == [3]
+    assert buckets_of(sent) == [4]
 
 
 def test_a_change_asks_no_more_than_a_look(client: McpClient) -> None:
     cap_organization()
     with redis_monitor.commands() as sent:
         assert client.call("crm.create_deal").facts == {"deal": "d1"}
-    assert buckets_of(sent) == [3]
+    assert buckets_of(sent) == [4]
 
 
 @pytest.mark.parametrize("revision", WIRES, ids=str)
@@ -76,7 +76,7 @@ def test_a_list_is_counted_with_one_question(client: McpClient, revision: Revisi
     cap_organization()
     with redis_monitor.commands() as sent:
         assert client.at(revision).tool_names()
-    assert buckets_of(sent) == [2]
+    assert buckets_of(sent) == [3]
 
 
 def test_the_cap_of_an_action_is_counted_behind_the_gate_alone(client: McpClient) -> None:
@@ -84,14 +84,14 @@ def test_the_cap_of_an_action_is_counted_behind_the_gate_alone(client: McpClient
     ActionToggle.objects.update(calls_per_minute=5)
     with redis_monitor.commands() as sent:
         assert find(client).facts == {"contact": "c1"}
-    assert buckets_of(sent) == [2, 1]
+    assert buckets_of(sent) == [3, 1]
 
 
 def test_a_call_that_the_gate_refuses_is_counted_once(client: McpClient, grant: Grant) -> None:
     grant.connect("crm")
     with redis_monitor.commands() as sent:
         assert find(client).error["data"]["reason"] == "agent_disabled"
-    assert buckets_of(sent) == [2]
+    assert buckets_of(sent) == [3]
 
 
 def test_a_refusal_that_is_known_already_asks_for_the_address_alone(

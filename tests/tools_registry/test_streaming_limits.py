@@ -20,7 +20,7 @@ def test_a_call_is_counted_for_both_or_for_neither(settings: Any) -> None:
     assert conversation.acquire(third, both)
     for authorization_id in (one, one, other, third):
         conversation.release(authorization_id, both)
-    assert not conversation.OF_CONNECTION._in_progress
+    assert not conversation.OF_CALLER._in_progress
     assert not conversation.OF_ORGANIZATION._in_progress
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -322,8 +323,23 @@ def test_a_connection_holds_so_many_streams_and_gets_a_place_back(
                 assert again.received == ["acknowledged"]
 
     run(scene)
-    assert not listens.OPEN._in_progress
+    assert listens.OPEN.is_idle
     assert ActionExecution.objects.get().outcome == "rate_limited"
+
+
+def test_all_connections_of_a_person_hold_four_times_as_many_streams(
+    app: McpApplication, mcp: McpClient, grant: Grant, settings: Any
+) -> None:
+    settings.HALO_LISTENS_PER_CONNECTION = 1
+    connections = [mcp.holding(grant.another().token()) for _ in range(6)]
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            opened = [await stack.enter_async_context(listening(app, one)) for one in connections]
+            assert [one.wire.status for one in opened] == [200] * 4 + [429] * 2
+
+    run(scene)
+    assert listens.OPEN.is_idle
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", None])
@@ -333,7 +349,7 @@ def test_a_client_that_reads_no_events_gets_a_message(mcp: McpClient, accept: st
     reply = client.request("subscriptions/listen", params, headers={"Accept": accept})
     assert (reply.status, reply.code) == (406, -32600)
     assert "text/event-stream" in reply.error["message"]
-    assert not listens.OPEN._in_progress
+    assert listens.OPEN.is_idle
 
 
 def test_a_server_that_stops_ends_what_is_open_and_what_still_comes(

@@ -85,7 +85,7 @@ class Admin:
 
     def _post(self, page: str, field: str, values: dict[str, str]) -> httpx2.Response:
         form = form_with(self._browser.get(page).text, field)
-        hidden = {name: value for name, value in form.fields if name.startswith("csrf")}
+        hidden = {name: value for name, value in form.fields if name.startswith(("csrf", "shown"))}
         answer = self._browser.post(page, data=hidden | values)
         assert answer.status_code == 200, answer.text
         return answer

@@ -14,6 +14,7 @@ from oauth.grants import authorizations, connections
 from oauth.models import Authorization, Client
 from tests.drivers import grants
 from tests.drivers.grants import Grant
+from tests.drivers.shown_forms import save
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace import changes, organizations
 from workspace.models import FeatureFlag, Membership, Organization, User
@@ -48,7 +49,7 @@ def says(grant: Grant, posted: Path) -> Callable[[Callable[[], object]], None]:
 
 
 def saved(root: Http, address: str, fields: dict[str, Any]) -> None:
-    answer = root.post(address, fields)
+    answer = save(root, address, fields)
     assert answer.status_code == 302, answer.content.decode()
 
 

@@ -15,6 +15,7 @@ from audit import record
 from audit.models import SecurityEvent
 from foundation.admin_urls import model_url, row_url
 from tests.drivers.grants import Grant, granted
+from tests.drivers.shown_forms import save
 from tests.drivers.switches_page import SwitchesPage
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace import changes
@@ -76,7 +77,7 @@ def history(organization: Organization) -> Any:
 
 def sent(browser: Client, address: str, fields: dict[str, Any]) -> Callable[[], None]:
     def act() -> None:
-        reply = browser.post(address, fields)
+        reply = save(browser, address, fields)
         assert reply.status_code == 302, reply.content.decode()
 
     return act

@@ -117,7 +117,7 @@ def test_behind_django_a_stream_ends_where_it_began(client: McpClient) -> None:
     listener = client.at(MODERN).asking_for_events()
     reply = listener.request("subscriptions/listen", {"notifications": TOOLS})
     assert judged(reply.events) == ["acknowledged", "ended"]
-    assert not listens.OPEN._in_progress
+    assert listens.OPEN.is_idle
 
 
 def test_behind_django_too_nobody_is_answered_who_went_away() -> None:

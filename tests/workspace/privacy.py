@@ -13,6 +13,7 @@ from django.utils import timezone
 from approvals.models import ApprovalRequest, Status
 from audit import record
 from tests.drivers import data_tools
+from tests.drivers.full_tenants import Tenant
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
@@ -125,7 +126,7 @@ def manage(*words: str) -> str:
     return out.getvalue()
 
 
-def erase(grant: Grant, named: str) -> str:
+def erase(grant: Grant | Tenant, named: str) -> str:
     return manage("customer", "erase", "--organization", grant.organization.slug, "--yes", named)
 
 

@@ -9,6 +9,7 @@ from django.test import Client
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
+from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import CUSTOMERS, words
 from workspace import customers
 from workspace.models import Customer, User
@@ -29,7 +30,7 @@ def add(admin: Client, grant: Grant, **facts: str) -> Any:
 
 def change(admin: Client, customer: Customer, **facts: str) -> Any:
     kept = {name: getattr(customer, name) for name in ("external_id", "email", "name")}
-    return admin.post(row_url(customer), {**FORM, **kept, **facts})
+    return save(admin, row_url(customer), {**FORM, **kept, **facts})
 
 
 def test_a_customer_who_is_added_can_be_bound_to_at_once(admin: Client, grant: Grant) -> None:

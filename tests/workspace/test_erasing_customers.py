@@ -1,6 +1,5 @@
 """Erasing a customer: what goes, what stays, and what happens if the work is interrupted."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ from workspace.models import (
     Ticket,
     TicketMessage,
 )
-from workspace.privacy import erasure, ports, tables
+from workspace.privacy import erasure, tables
 
 
 @pytest.fixture
@@ -251,37 +250,6 @@ def test_the_command_shows_what_goes_and_wants_the_id(
             manage(*words)
     assert Customer.objects.filter(pk=life.customer.pk).exists() is not is_erased
     assert capsys.readouterr().err == ""
-
-
-def test_every_table_that_refers_to_a_customer_is_declared() -> None:
-    declared = set(_declared())
-    missing = {
-        f"{model._meta.label}.{column.name}"
-        for model in _own_models()
-        for column in model._meta.concrete_fields
-        if model not in declared
-        if "customer" in column.name or column.related_model in declared
-    }
-    assert missing == set()
-
-
-def _declared() -> Iterator[Any]:
-    for table in tables.TABLES:
-        yield table.model
-        yield from table.parts
-    yield from (holder.model for holder in ports.holders())
-    # The record that it happened: the internal id only.
-    yield Erasure
-
-
-def _own_models() -> Iterator[Any]:
-    from django.apps import apps  # noqa: PLC0415  after the settings
-
-    from tests.architecture import sources  # noqa: PLC0415
-
-    for config in apps.get_app_configs():
-        if config.name in sources.PACKAGES:
-            yield from config.get_models()
 
 
 def test_a_file_that_waits_for_its_confirmation_is_deleted(life: Life) -> None:

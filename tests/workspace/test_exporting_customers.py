@@ -34,8 +34,11 @@ def test_an_export_has_everything_about_the_customer(life: Life) -> None:
         "conversations": 1,
         "tickets": 2,
         "approval_requests": 1,
+        "agent_sessions": 0,
         "calls": 5,
         "security_events": 1,
+        "mentions": 0,
+        "left_as_they_are": 0,
     }
 
 
@@ -72,7 +75,7 @@ def test_an_export_is_sent_in_parts(life: Life, django_assert_max_num_queries: A
     )
     from workspace.privacy.erasure import Actor  # noqa: PLC0415  after the settings
 
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(60):
         parts = list(export.document(life.customer, Actor("test")))
     assert max(map(len, parts)) < 5_000
     assert len(json.loads("".join(parts))["events"]) == 301

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
+from tests.drivers.sent_tasks import run_with_sent
 from tests.workspace.customer_pages import (
     COMPANIES,
     EMAILS,
@@ -308,7 +309,7 @@ def test_an_import_whose_message_or_worker_was_lost_is_continued(
     for status, minutes in ((ImportStatus.UPLOADED, 3), (ImportStatus.CHECKING, 21)):
         then = timezone.now() - timedelta(minutes=minutes)
         DataImport.objects.update(status=status, updated_at=then)
-        tasks.pick_up_imports()
+        run_with_sent(tasks.pick_up_imports)
         assert newest().status == ImportStatus.READY
 
 
@@ -325,7 +326,7 @@ def test_an_import_that_no_worker_ends_fails_and_says_why(admin: Client, grant: 
             with pytest.raises(SystemExit):
                 uploads.work(newest().pk)
             DataImport.objects.update(updated_at=timezone.now() - timedelta(minutes=21))
-    tasks.pick_up_imports()
+    run_with_sent(tasks.pick_up_imports)
     page = words(admin.get(row_url(newest())))
     assert "Failed" in page
     assert "begun 3 times, and each time it took longer than 20 minutes" in page

@@ -17,6 +17,7 @@ from retrieval.interfaces import RetrievalUnavailable
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant, granted
+from tests.drivers.sent_tasks import run_with_sent
 from workspace import knowledge, tasks
 from workspace.access import Access, CannotNarrow
 from workspace.knowledge import UnusableSource, fetching, indexing, sources
@@ -311,7 +312,7 @@ def test_what_a_crash_left_is_picked_up(grant: Grant) -> None:
     assert tasks.pick_up_knowledge() == 0
     earlier = timezone.now() - indexing.ENDED_AFTER * 2
     KnowledgeSource.objects.update(updated_at=earlier)
-    assert tasks.pick_up_knowledge() == 2
+    assert run_with_sent(tasks.pick_up_knowledge) == 2
     for source in (waiting, ended):
         source.refresh_from_db()
         assert source.status == SourceStatus.READY

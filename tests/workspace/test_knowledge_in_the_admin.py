@@ -8,6 +8,7 @@ from django.test import Client
 
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
+from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import words
 from workspace import knowledge
 from workspace.knowledge import sources
@@ -88,7 +89,7 @@ def test_a_source_is_indexed_again(admin: Client, grant: Grant) -> None:
 
 def test_a_new_title_is_on_every_passage_after_indexing(admin: Client, grant: Grant) -> None:
     source = source_of(grant)
-    assert admin.post(row_url(source), {"title": "Handbook"}).status_code == 302
+    assert save(admin, row_url(source), {"title": "Handbook"}).status_code == 302
     knowledge.index(source.pk)
     assert source.chunks.get().title == "Handbook"
 

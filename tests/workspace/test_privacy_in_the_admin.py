@@ -12,6 +12,7 @@ from audit.models import SecurityEvent
 from foundation import queueing
 from foundation.admin_urls import model_url, row_url
 from tests.drivers.grants import Grant, granted
+from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import CUSTOMERS, words
 from tests.workspace.privacy import EMAIL, EXTERNAL_ID, NAME, Life, rows_with
 from workspace import tasks
@@ -72,7 +73,7 @@ def test_a_confirmed_erasure_hides_the_customer_and_is_finished_by_the_worker(
     life: Life, sent: list[tuple[str, ...]], django_capture_on_commit_callbacks: Any
 ) -> None:
     admin = signed_in(life.grant.user)
-    admin.post(row_url(life.customer), _form(life), follow=True)
+    save(admin, row_url(life.customer), _form(life), follow=True)
     assert LogEntry.objects.filter(object_repr=NAME).exists()
     with django_capture_on_commit_callbacks(execute=True):
         answer = admin.post(row_url(life.customer, "erase"), follow=True)

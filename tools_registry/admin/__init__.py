@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
@@ -18,6 +18,7 @@ from tools_registry.admin.connections import ConnectionPages
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace.admin import OrganizationAdmin
 from workspace.administration.publishing import PublishingAdmin
+from workspace.administration.stale import lock_row
 from workspace.models import Organization
 
 
@@ -26,6 +27,15 @@ class SwitchAdmin(PublishingAdmin):
 
     def belongs_to(self, row: Any) -> UUID:
         raise NotImplementedError
+
+    def lock(self, row: Any) -> None:
+        # The organization first, as the page with all switches does.
+        lock_row(Organization(pk=self.belongs_to(row)))
+        super().lock(row)
+
+    def recorded_on(self, row: Any) -> list[Model]:
+        """Changes of switches are in the history of their organization."""
+        return [row, Organization(pk=self.belongs_to(row))]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         concerned = self._concerned(obj) | {self.belongs_to(obj)}

@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
+from foundation.stale_forms import ComparedForm
 from tools_registry.api import Connection, Setting
 
 MAX_CREDENTIAL_LENGTH: Final = 4096
@@ -17,7 +18,7 @@ VISIBLE: Final = re.compile(r"[!-~]+", re.ASCII)
 PREFIX: Final = "setting-"
 
 
-class ConnectForm(forms.Form):
+class ConnectForm(ComparedForm):
     """The credential, which is only ever written, and the declared settings."""
 
     def __init__(
@@ -52,6 +53,7 @@ class ConnectForm(forms.Form):
         return given
 
     def clean(self) -> dict[str, Any]:
+        super().clean()
         for name, setting in self._declared.items():
             value = self.cleaned_data.get(name, "")
             if value and setting.pattern and not re.fullmatch(setting.pattern, value):

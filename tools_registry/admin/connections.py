@@ -5,13 +5,15 @@ The credential is write-only: no page, history, log or error contains it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final, cast
 from uuid import UUID
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
@@ -22,6 +24,8 @@ from django.views.decorators.http import require_http_methods
 
 from audit import record
 from foundation import admin_urls
+from foundation.concurrency.job_threads import NoJobThread
+from foundation.stale_forms import StaleForm
 from oauth.endpoints import replies
 from tools_registry import registry
 from tools_registry.admin.access import VIEW_SWITCHES, organization_or_404
@@ -29,8 +33,11 @@ from tools_registry.admin.connection_form import ConnectForm
 from tools_registry.api import Connection, ToolFailure
 from tools_registry.models import ConnectionState, IntegrationMode
 from tools_registry.vendors import connecting, connection_status
+from workspace import page_jobs
 from workspace.administration.access import reach
-from workspace.models import Organization
+from workspace.administration.stale import ComparedAdmin, lock_row
+from workspace.models import Organization, User
+from workspace.page_jobs import Ended, JobFailed
 
 CHANGE_MODE: Final = "tools_registry.change_integrationmode"
 URL_NAME: Final = "tools_registry_integrationmode_connect"
@@ -64,7 +71,7 @@ class Place:
         return admin_urls.page_url("tools_registry_switchboard", self.mode.organization_id)
 
 
-class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django has it at run time
+class ConnectionPages(ComparedAdmin):
     """Adds the page to the admin of `IntegrationMode`; it works before there is a row."""
 
     change_form_template: ClassVar[str] = "admin/tools_registry/integrationmode/change_form.html"
@@ -93,15 +100,20 @@ class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django 
         return act(self, request, place)
 
     def save_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
-        """Keep what was filled in, and ask the vendor about it at once."""
-        form = place.form(request.POST)
-        if not form.is_valid():
-            return self._page(request, place, form)
-        said = "Credential and settings set." if form.secret else "Settings set."
+        """Keep what was filled in, and start to ask the vendor about it."""
         # What cannot be put on record does not happen; the vendor is asked behind the transaction.
-        with transaction.atomic():
-            mode = connecting.keep(place.mode, form.secret, form.settings)
-            self._put_on_record(request, mode, "integration_set_up", said)
+        try:
+            with transaction.atomic():
+                lock_row(place.mode.organization)
+                place = _place(place.mode.organization, place.mode.integration)
+                form = place.form(request.POST)
+                if not form.is_valid():
+                    return self._page(request, place, form)
+                said = "Credential and settings set." if form.secret else "Settings set."
+                mode = connecting.keep(place.mode, form.secret, form.settings)
+                self._put_on_record(request, mode, "integration_set_up", said)
+        except StaleForm as stale:
+            return self._stale_page(request, place.mode, stale)
         return self._checked(request, place, mode)
 
     def check_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
@@ -121,16 +133,15 @@ class ConnectionPages(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django 
         return HttpResponseRedirect(place.url)
 
     def _checked(self, request: HttpRequest, place: Place, mode: IntegrationMode) -> HttpResponse:
+        title = _("Check of the connection to %(name)s") % {"name": place.title}
+        check, user = partial(_check, place.title, mode), cast("User", request.user)
         try:
-            said = connecting.check(mode)
-        except ToolFailure as failure:
-            text = _("Could not connect to %(name)s with this credential: %(why)s")
-            why = connection_status.short(failure.message)
-            messages.error(request, text % {"name": place.title, "why": why})
-        else:
-            text = _("%(name)s is connected: %(said)s.")
-            messages.success(request, text % {"name": place.title, "said": said.rstrip(".")})
-        return HttpResponseRedirect(place.url)
+            job = page_jobs.start(user, mode.organization_id, title, check, back=place.url)
+        except NoJobThread as busy:
+            text = _("The connection was not checked. %(why)s")
+            messages.error(request, text % {"why": busy})
+            return HttpResponseRedirect(place.url)
+        return redirect("page_job", job.pk)
 
     def _page(self, request: HttpRequest, place: Place, form: ConnectForm) -> HttpResponse:
         context = {
@@ -166,6 +177,17 @@ ACTS: Final[dict[str, Callable[[ConnectionPages, HttpRequest, Place], HttpRespon
     "check": ConnectionPages.check_connection,
     "disconnect": ConnectionPages.end_connection,
 }
+
+
+def _check(name: str, mode: IntegrationMode) -> Ended:
+    """Asks the vendor about a connection. Raises JobFailed."""
+    try:
+        said = connecting.check(mode)
+    except ToolFailure as failure:
+        text = _("Could not connect to %(name)s with this credential: %(why)s")
+        why = connection_status.short(failure.message)
+        raise JobFailed(text % {"name": name, "why": why}) from None
+    return Ended(_("%(name)s is connected: %(said)s.") % {"name": name, "said": said.rstrip(".")})
 
 
 def _place(organization: Organization, integration: str) -> Place:

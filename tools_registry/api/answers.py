@@ -9,7 +9,7 @@ from typing import Any, Final
 from foundation.db.storable import has_unstorable_text
 from mcp_protocol import input_requests
 from mcp_protocol.input_requests import ELICIT, InputRequest
-from tools_registry.api.schemas import form_validator_of
+from tools_registry.api.schemas import ValueTooLarge, form_validator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +65,8 @@ def _elicited(params: Mapping[str, Any], value: Any) -> Any:
     if not isinstance(content, dict):
         return None
     asked = {key: content[key] for key in schema["properties"] if key in content}
-    fits = form_validator_of(schema).is_valid(asked)
+    try:
+        fits = form_validator_of(schema).is_valid(asked)
+    except ValueTooLarge:
+        return None
     return {"action": "accept", "content": asked} if fits else None

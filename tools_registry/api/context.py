@@ -116,7 +116,7 @@ class ToolContext:
 
     `visible_tools()` are the tools that this caller could call now. `call_id` is this call's alone,
     the same at each step of it: a key for what must not be done twice. A call with an API key has
-    no user; `credential_id` is the key's.
+    no user; `credential_id` is the key's. `outgoing` is what the tool's own `outgoing` has built.
     """
 
     organization_id: str
@@ -127,6 +127,7 @@ class ToolContext:
     customer: Customer | None = None
     call_id: str = ""
     vendor: Vendor = field(default_factory=NotConnected, repr=False)
+    outgoing: object = field(default=None, repr=False)
     request_approval: RequestApproval = field(default=cannot_request, repr=False)
     client_capabilities: Mapping[str, Json] = field(default_factory=dict)
     answers: Answers = field(default=NONE_YET, repr=False)

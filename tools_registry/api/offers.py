@@ -6,6 +6,7 @@ Authors import these from `tools_registry.api`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
+from uuid import UUID
 
 from tools_registry.api.context import ToolContext
 from tools_registry.api.results import Body, Json, Message, Result
@@ -32,6 +33,16 @@ class Guarded(Protocol):
     def mutates(self) -> bool: ...
 
 
+class Outgoing(Protocol):
+    """What one call sends to another server, built once from its arguments."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is sent, but for credentials and the key of the call."""
+
+
+# Given the organization and checked arguments; raises ToolFailure for what cannot be sent.
+BuildOutgoing: TypeAlias = Callable[[UUID, Arguments], Outgoing]
 Run: TypeAlias = Callable[[ToolContext, Arguments], Result]
 Read: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Body]
 Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[Message]]
@@ -50,7 +61,9 @@ class Tool:
     argument out, null and empty text, and numbers as text. `argument_schema` validates arguments
     where `input_schema`, which lists show, is a portable form of it. A tool that `waits` for
     another server without being an integration's runs as those do: on threads of their own, with
-    a share for each organization.
+    a share for each organization. `outgoing` builds what a call sends before anything is decided:
+    an approval is bound to it, and the tool finds it in its context.
+    `owner` is the organization that wrote the schemas, if one did.
     """
 
     name: str
@@ -71,6 +84,8 @@ class Tool:
     waits: bool = False
     is_lenient: bool = False
     argument_schema: Schema | None = None
+    outgoing: BuildOutgoing | None = field(default=None, repr=False)
+    owner: str = ""
     icons: Sequence[Schema] = ()
     meta: Schema = field(default_factory=dict)
 
@@ -106,6 +121,10 @@ class Offer:
     @property
     def waits(self) -> bool:
         return False
+
+    @property
+    def outgoing(self) -> BuildOutgoing | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,13 @@
-"""Rate limits: per authorization and group of methods, organization and action, and address.
+"""Rate limits: per authorization, person and group of methods, organization, action and address.
 
-Counted per authorization, so that a refreshed token starts no new budget. When the store of the
+Counted per authorization, so that a refreshed token starts no new budget, and per person, so that
+another token gives little more. When the store of the
 counters does not answer, this process allows its part of each limit
 (`foundation/limits/charging.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from time import time
 from typing import Final, get_args
 
@@ -13,21 +15,24 @@ from django.conf import settings
 
 from audit import record
 from foundation import ids, limits
-from foundation.limits import Bucket, Verdict
+from foundation.limits import Bucket, Limit, Verdict
+from foundation.limits.window import MAX_COUNT
 from mcp_protocol import methods
 from mcp_protocol.errors import ErrorCodes, ProtocolError
 from mcp_protocol.methods import RateBucket
 from mcp_protocol.revisions import Revision
 from oauth.principal import Principal
+from tools_registry.endpoint import caller_slots
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.pipeline import action_caps
 from workspace import caps
 
 # What the record calls the limit that refused, by the beginning of its bucket's key.
+PERSON: Final = "person"
 ORGANIZATION: Final = "organization"
 CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(get_args(RateBucket), "token"),
-    **{kind: kind for kind in (limits.ADDRESS, ORGANIZATION, action_caps.NAME)},
+    **{kind: kind for kind in (limits.ADDRESS, PERSON, ORGANIZATION, action_caps.NAME)},
 }
 
 
@@ -57,16 +62,24 @@ def buckets(
 ) -> Sequence[Bucket]:
     """What a message is charged to; the bucket of its address is the last.
 
-    Before it: the token family's bucket for the group of the method (a message without a method,
-    or with an unknown one, has one too), and what all connections of the organization share, if it
-    has a cap on calls.
+    Before it: the buckets of the token family and of its person for the group of the method (a
+    message without a method, or with an unknown one, has them too), and what all connections of the
+    organization share, if it has a cap on calls.
     """
     group = methods.RATE_BUCKETS.get(method, methods.OTHER)
     limit = getattr(settings, surface.limits[group])
     charged = [Bucket(f"{group}:{ids.text(principal.authorization_id)}", limit)]
+    if principal.user_id:
+        charged.append(Bucket(f"{PERSON}:{group}:{principal.party}", _of_person(limit)))
     if group == "tools_call":
         charged += of_organization(principal)
     return [*charged, limits.of_address(address)]
+
+
+@lru_cache(maxsize=64)
+def _of_person(limit: Limit) -> Limit:
+    """What all connections of a person share, of the limit of one."""
+    return Limit(min(limit.count * caller_slots.OF_PERSON, MAX_COUNT), limit.seconds)
 
 
 def of_organization(principal: Principal) -> Sequence[Bucket]:
@@ -109,7 +122,7 @@ def refusal(verdict: Verdict, revision: Revision, codes: ErrorCodes) -> RateLimi
 def crowded(
     message: str, *, most: int, wait: int, revision: Revision, codes: ErrorCodes
 ) -> RateLimited:
-    """The 429 of a caller that has all the places it may have; `wait` in seconds."""
+    """The 429 of a caller that has all the slots it may have; `wait` in seconds."""
     headers = {
         "X-RateLimit-Limit": str(most),
         "X-RateLimit-Remaining": "0",

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
-from tools_registry.api import Customer, Guarded, Json, RequestedApproval
+from tools_registry.api import Customer, Guarded, Json, Outgoing, RequestedApproval
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,10 @@ class ApprovalStore(Protocol):
 
     def is_executing(self, approval: Approval, tool: Guarded) -> bool:
         """Whether this very call was approved and its execution has begun under this claim."""
+        ...
+
+    def is_unchanged(self, approval: Approval, outgoing: Outgoing | None) -> bool:
+        """Whether the call would send what was approved, and nothing of the request has changed."""
         ...
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -24,6 +23,7 @@ from tools_registry.api import (
     Arguments,
     Blocks,
     Body,
+    BuildOutgoing,
     Guarded,
     Invalid,
     Message,
@@ -35,12 +35,15 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
-from tools_registry.api.schemas import validator_of
+from tools_registry.api.schemas import (
+    ValueTooLarge,
+    explains_errors,
+    validator_of,
+    validator_of_tool,
+)
 from tools_registry.registry import Catalogue
 
 NO_MATCH: Final = "does not match any of the allowed forms"
-MAX_CACHED: Final = 4_096  # tools whose validator this process keeps
-ALTERNATIVES: Final = ("anyOf", "oneOf")
 MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
 # Numbers as text, short enough for any column.
@@ -68,6 +71,8 @@ class Subject(Guarded, Protocol):
     def streams(self) -> bool: ...
     @property
     def waits(self) -> bool: ...
+    @property
+    def outgoing(self) -> BuildOutgoing | None: ...
     @property
     def run(self) -> Callable[[ToolContext, Mapping[str, Any]], Any]: ...
 
@@ -100,15 +105,25 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         raise _unstorable()
     schema = tool.argument_schema or tool.input_schema
     given = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
-    validator = _validator(tool)
-    if validator.is_valid(given):
-        return given
-    given |= _read_from_text(schema, given)
-    if validator.is_valid(given):
-        return given
-    if _nests_alternatives(schema):
-        raise _unmatched(schema, given)
-    raise _explained(schema, next(iter(validator.iter_errors(given))))
+    try:
+        validator = validator_of_tool(tool)
+    except ValueError:
+        # One that was stored before schemas had a price.
+        raise _unusable() from None
+    try:
+        if validator.is_valid(given):
+            return given
+        given |= _read_from_text(tool, schema, given)
+        if validator.is_valid(given):
+            return given
+        if not explains_errors(tool):
+            raise _unmatched(tool, schema, given)
+        error = next(iter(validator.iter_errors(given)))
+    except ValueTooLarge as too_large:
+        reason = str(too_large)
+        message = f"The arguments are {reason}."
+        raise Invalid(message, field="arguments", reason=reason) from None
+    raise _explained(schema, error)
 
 
 def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
@@ -122,7 +137,12 @@ def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
     }
 
 
-def _read_from_text(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
+def _unusable() -> Invalid:
+    message = "The arguments cannot be checked: the schema of the tool cannot be compiled."
+    return Invalid(message, field="arguments", reason="the schema cannot be compiled")
+
+
+def _read_from_text(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are JSON text of an object or a list where the schema takes no text.
 
     Some clients send structured arguments like that. They are read once, before the arguments are
@@ -134,7 +154,7 @@ def _read_from_text(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
         text = given.get(name)
         if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
             continue
-        if not validator_of({**definitions, **part}).is_valid(text):
+        if not validator_of({**definitions, **part}, tool.owner).is_valid(text):
             with suppress(ProtocolError):
                 read[name] = strict_json.parse(text.encode())
     if has_unstorable_text(read):
@@ -156,33 +176,13 @@ def _number(kind: str | None, value: Any) -> Any:
     return read(value) if pattern.fullmatch(value.strip()) else value
 
 
-@lru_cache(maxsize=MAX_CACHED)
-def _validator(tool: Tool) -> Any:
-    return validator_of(tool.argument_schema or tool.input_schema)
-
-
-def _nests_alternatives(schema: Any, *, inside: bool = False) -> bool:
-    """Whether alternatives contain alternatives; a reference below some counts too.
-
-    The validator collects the errors of every combination of branches: minutes for nine levels of
-    four. Telling only whether a value is valid takes microseconds.
-    """
-    if isinstance(schema, Mapping):
-        has_alternatives = any(word in schema for word in ALTERNATIVES)
-        if inside and (has_alternatives or "$ref" in schema):
-            return True
-        below = inside or has_alternatives
-        return any(_nests_alternatives(each, inside=below) for each in schema.values())
-    if isinstance(schema, list | tuple):
-        return any(_nests_alternatives(each, inside=inside) for each in schema)
-    return False
-
-
-def _unmatched(schema: Schema, given: Mapping[str, Any]) -> Invalid:
+def _unmatched(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> Invalid:
     """The first argument that its own schema refuses, without the reason of each alternative."""
     definitions = {"$defs": schema.get("$defs", {})}
     for name, part in schema.get("properties", {}).items():
-        if name in given and not validator_of({**definitions, **part}).is_valid(given[name]):
+        if name not in given:
+            continue
+        if not validator_of({**definitions, **part}, tool.owner).is_valid(given[name]):
             return Invalid(f"Invalid arguments: {name} {NO_MATCH}.", field=name, reason=NO_MATCH)
     return Invalid("Invalid arguments.", field="arguments", reason=NO_MATCH)
 

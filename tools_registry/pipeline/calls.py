@@ -1,7 +1,7 @@
 """Runs every call, from every protocol: tools, resources and prompts.
 
-    find -> gate -> cap of the action -> bind the customer -> validate -> review of the surface
-        -> run -> check size -> audit
+    find -> gate -> cap of the action -> bind the customer -> validate -> build what is sent
+        -> review of the surface -> run -> check size -> audit
 
 `prepare` makes the checks that can refuse a call. `execute` runs it, repeats the checks if the call
 has waited, and always finishes the audit row. In between a protocol may open a stream, or pass the
@@ -68,6 +68,13 @@ SILENCE: Final = Silence()
 # Of what a client carries between two calls: answers and the state of the tool.
 MAX_STATE_BYTES: Final = 196_608
 
+REQUEST_CHANGED: Final = Decision(
+    allowed=False,
+    reason="request_changed",
+    layer="approval",
+    message="What this request sends is not what was requested, because the API, the request or "
+    "this server has changed since. The call has to be requested again.",
+)
 # What the audit row records for a failure, by its kind.
 FAILURES: Final[Mapping[str, outcomes.Outcome]] = {
     "validation": outcomes.Outcome.VALIDATION_FAILED,
@@ -120,13 +127,28 @@ def prepare(
         if check is not None:
             check(subject)
         invocation.validated = invocation.kind.validate(subject, invocation.arguments)
-        review = invocation.surface.review
-        outcome = review(invocation) if review is not None else None
+        outcome = _review(invocation)
     except ToolFailure as failure:
         return fail(invocation, failure)
     if outcome is not None:
         _record(invocation, subject, outcome)
     return outcome
+
+
+def _review(invocation: Invocation) -> Settled | None:
+    """Builds what the call sends; returns how it ends without being run (`Surface.review`).
+
+    Raises ToolFailure.
+    """
+    build, approval = invocation.subject.outgoing, invocation.approval
+    if build is not None:
+        invocation.outgoing = build(invocation.principal.organization_id, invocation.validated)
+    if approval is not None and not approval_port.store().is_unchanged(
+        approval, invocation.outgoing
+    ):
+        return Refused(REQUEST_CHANGED)
+    review = invocation.surface.review
+    return review(invocation) if review is not None else None
 
 
 def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, Outcome]:
@@ -235,8 +257,7 @@ def _refused_now(invocation: Invocation) -> Settled | None:
         return Refused(decision)
     invocation.customer = binding.customer(who.organization_id, invocation.binding)
     invocation.is_charged = True
-    review = invocation.surface.review
-    return review(invocation) if review is not None else None
+    return _review(invocation)
 
 
 def _ran(invocation: Invocation, channel: Channel) -> Outcome:
@@ -298,6 +319,7 @@ def _context(invocation: Invocation, channel: Channel) -> ToolContext:
         call_id=invocation.id,
         client_capabilities=invocation.client_capabilities,
         answers=answers if is_usable else NONE_YET,
+        outgoing=invocation.outgoing,
         request_approval=partial(_request_approval, invocation),
         **of_integration,
     )

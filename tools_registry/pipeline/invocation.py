@@ -15,7 +15,7 @@ from audit.record import Actor
 from foundation import ids
 from foundation.limits import Verdict
 from oauth.principal import Principal
-from tools_registry.api import Arguments, Blocks, Customer, ToolFailure
+from tools_registry.api import Arguments, Blocks, Customer, Outgoing, ToolFailure
 from tools_registry.api.answers import NONE_YET, Answers
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CALL, CallKind, Subject
@@ -35,7 +35,8 @@ class Invocation:
 
     `subject` and `customer` are what `name` and `binding` name, once `calls.prepare` has found
     them; a call without a subject cannot be executed. `validated` are the arguments that the
-    subject runs with; `arguments` are recorded as they were sent.
+    subject runs with; `arguments` are recorded as they were sent. `outgoing` is what the subject
+    sends for them, if it says so.
 
     `client_capabilities` say what the caller can be asked for, in the form of MCP's
     ClientCapabilities, and `answers` what it has answered so far. `is_repeated` says that a
@@ -64,6 +65,7 @@ class Invocation:
     subject: Subject = field(init=False, repr=False)
     customer: Customer | None = field(init=False, repr=False, default=None)
     validated: Arguments = field(init=False, repr=False)
+    outgoing: Outgoing | None = field(init=False, repr=False, default=None)
 
 
 @dataclass(frozen=True, slots=True)

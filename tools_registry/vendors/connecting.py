@@ -18,7 +18,7 @@ from tools_registry.vendors import client, connection_status, credentials
 from workspace import changes
 from workspace.models import Organization
 
-# A person waits for the page.
+# A person waits for the result.
 CHECK_SECONDS: Final = 8.0
 
 

@@ -45,7 +45,7 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "tools_registry.actiontoggle": VERBS,
     "approvals.approvalrequest": ("view", "decide"),
     "gateway.project": VERBS,
-    "gateway.projecttool": ("view", "change"),
+    "gateway.projecttool": ("view",),
     "gateway.upstreamcredential": ("view",),
     "gateway.plan": ("view",),
     "gateway.monthlyusage": ("view",),

@@ -1,5 +1,6 @@
 """The export and the erasure of a customer in the admin, for those who may delete customers."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.contrib import messages
@@ -16,14 +17,17 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from foundation import admin_urls, peer, queueing
 from foundation.db import storable
+from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from workspace.administration.scoped import ScopedAdmin
 from workspace.models import Customer
 from workspace.privacy import erasure, export, subject
 from workspace.privacy.erasure import Actor
-from workspace.privacy.subject import UnknownCustomer
+from workspace.privacy.subject import Subject, UnknownCustomer
 from workspace.privacy.tables import TABLES
 
 PAGE: Final = "admin/workspace/customer/erase.html"
+# A person waits for the page, and texts have no index for what they contain.
+COUNT_SECONDS: Final = 5
 FINISH_TASK: Final = "workspace.finish_erasure"
 
 
@@ -102,7 +106,8 @@ class PrivacyAdmin(ScopedAdmin):
         return customer
 
     def _confirm_page(self, request: HttpRequest, customer: Customer) -> HttpResponse:
-        counts = erasure.preview(subject.of_customer(customer))
+        whom = subject.of_customer(customer)
+        counts = erasure.preview(whom)
         tables = [
             {"name": table.model._meta.verbose_name_plural, "effect": table.effect, "count": many}
             for table, many in zip(TABLES, counts.values(), strict=True)
@@ -113,8 +118,18 @@ class PrivacyAdmin(ScopedAdmin):
             "opts": self.opts,
             "customer": customer,
             "tables": tables,
+            "left": _count_left(whom),
         }
         return TemplateResponse(request, PAGE, context)
+
+
+def _count_left(whom: Subject) -> Mapping[str, int] | None:
+    """Returns how many rows name the customer and are left, None if counting takes too long."""
+    try:
+        with transaction.atomic(), time_limit(COUNT_SECONDS):
+            return erasure.preview_left(whom)
+    except TimeLimitExceeded:
+        return None
 
 
 def _get_or_post(view: Any) -> Any:

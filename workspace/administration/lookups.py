@@ -5,8 +5,10 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.contrib.admin.utils import get_fields_from_path
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from workspace.administration import searching
 from workspace.administration.times import TimesAdmin
 
 # The suffixes that each kind of list filter uses in its links.
@@ -33,6 +35,20 @@ class DeclaredLookupsAdmin(TimesAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:  # noqa: ARG002  Django's signature
         return lookup in {*self._filter_lookups(request), *self._date_lookups()}
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Finds nothing for a search that is too long to be run."""
+        if searching.is_too_long(request, search_term):
+            return queryset.none(), False
+        return self.search(request, queryset, search_term)
+
+    def search(
+        self, request: HttpRequest, queryset: QuerySet[Any], term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Returns the rows that a search finds, and whether some are in it twice, as in Django."""
+        return super().get_search_results(request, queryset, term)
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         """Refuses reverse relations, on which Django's own check raises AttributeError."""

@@ -12,11 +12,14 @@ from django.http import HttpRequest, HttpResponse
 
 from workspace.administration import access as admin_access
 from workspace.administration.access import Reach
+from workspace.administration.autocomplete import CheckedAutocompleteSelect
 from workspace.administration.lookups import DeclaredLookupsAdmin
+from workspace.administration.stale import ComparedAdmin
 from workspace.models import Agent, Organization, User
 
 M = TypeVar("M", bound=Model)
 
+MAX_NEW_ROWS: Final = 40
 # Which rows of these models a form or a filter may offer, by the lookup to their organization.
 # Rows of other models are offered by their own column `organization`, else to platform staff only.
 CHOICES: Final[dict[type[Model], str]] = {
@@ -71,6 +74,8 @@ class ScopedRows(BaseModelAdmin):  # type: ignore[type-arg]
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         more = self._choices(db_field, request)
+        if db_field.name in self.get_autocomplete_fields(request):
+            more["widget"] = CheckedAutocompleteSelect(db_field, self.admin_site)
         return super().formfield_for_foreignkey(db_field, request, **kwargs | more)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -82,7 +87,7 @@ class ScopedRows(BaseModelAdmin):  # type: ignore[type-arg]
         return {} if reach.everywhere else {"queryset": offered(db_field.related_model, reach)}
 
 
-class ScopedAdmin(ScopedRows, DeclaredLookupsAdmin):
+class ScopedAdmin(ScopedRows, ComparedAdmin, DeclaredLookupsAdmin):
     """The base of every admin page; rows of other organizations do not exist for the visitor."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -143,7 +148,14 @@ class ReadOnlyAdmin(ScopedAdmin):
 
 
 class LabelledFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
-    """Names every field of a row for screen readers; a table has only column headings."""
+    """Names every field of a row for screen readers; a table has only column headings.
+
+    A request can add a few rows: Django makes a form for each number that it is sent, up to 2,000.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.absolute_max = len(self.get_queryset()) + MAX_NEW_ROWS
 
     def add_fields(self, form: Any, index: int | None) -> None:
         super().add_fields(form, index)

@@ -1,16 +1,22 @@
 """Turns knowledge sources into passages with vectors."""
 
+import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from foundation.limits import charging
+from foundation.limits.window import Bucket, Limit, LimitStoreDown
 from retrieval import configured
 from retrieval.documents import cutting, process
 from retrieval.documents.sections import Unreadable
@@ -29,6 +35,12 @@ LOST_AFTER: Final = timedelta(minutes=2)
 ENDED_AFTER: Final = timedelta(minutes=20)
 AT_ONCE: Final = 100
 BATCH: Final = 500
+DAY: Final = 86_400
+# Of a second: what the time of a day is counted in, as a limit has a million units at most.
+TENTHS: Final = 10
+SPENT: Final = (
+    "The organization has used up the time to read documents for today. Index it again tomorrow."
+)
 UNEXPECTED: Final = "The document could not be read: an internal error, which is in the log."
 
 
@@ -107,7 +119,7 @@ def _claimed(source_id: str) -> KnowledgeSource | None:
 def _parts(source: KnowledgeSource) -> list[_Part]:
     """Reads the documents of a source. Raises Unreadable if none can be read."""
     documents = _documents(source)
-    read = process.read_all([(each.kind, each.content) for each in documents])
+    read = _read(source, documents)
     unreadable = [found for found in read if isinstance(found, Unreadable)]
     if len(unreadable) == len(read):
         raise unreadable[0]
@@ -125,6 +137,23 @@ def _parts(source: KnowledgeSource) -> list[_Part]:
     if others.exclude(source=source).count() + len(parts) > MAX_PASSAGES:
         raise Unreadable(f"The knowledge base would have more than {MAX_PASSAGES:,} passages.")
     return parts
+
+
+def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process.Read]:
+    """Reads documents within the budget of a day. Raises Unreadable if it is spent."""
+    limit = Limit(settings.HALO_KNOWLEDGE_DAILY_SECONDS * TENTHS, DAY)
+    longest = math.ceil(process.SECONDS * TENTHS)
+    budget = Bucket(f"reading:{source.organization_id}", limit, longest)
+    if charging.charge_or_share([budget], on_outage=lambda: None) is not None:
+        raise Unreadable(SPENT)
+    started = time.monotonic()
+    try:
+        return process.read_all([(each.kind, each.content) for each in documents])
+    finally:
+        left = longest - math.ceil((time.monotonic() - started) * TENTHS)
+        with suppress(LimitStoreDown):
+            if left > 0:
+                charging.give_back([replace(budget, cost=left)])
 
 
 def _documents(source: KnowledgeSource) -> Sequence[Fetched]:

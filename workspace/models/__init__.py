@@ -48,6 +48,9 @@ from workspace.models.knowledge import (
 from workspace.models.messages import (
     AuthorKind,
 )
+from workspace.models.page_jobs import (
+    PageJob,
+)
 from workspace.models.people import (
     Agent,
     AgentKind,
@@ -104,6 +107,7 @@ __all__ = [
     "Mode",
     "Mood",
     "Organization",
+    "PageJob",
     "Rating",
     "RenewalStatus",
     "Role",

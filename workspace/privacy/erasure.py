@@ -23,6 +23,10 @@ from workspace.privacy.tables import CUSTOMER, ROWS, TABLES, Table
 FIXED: Final = frozenset({"id", "organization", "created_at", "updated_at", "erased_at", "name"})
 
 
+# How rows of others that named the customer are counted, and the member of an export.
+MENTIONS: Final = "mentions"
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who erases or exports: an admin with the address of their request, or a command."""
@@ -35,6 +39,14 @@ class Actor:
 def preview(whom: Subject) -> Mapping[str, int]:
     """Returns the number of rows that an erasure removes or anonymizes, by table."""
     return {table.name: table.rows(whom).count() for table in TABLES}
+
+
+def preview_left(whom: Subject) -> Mapping[str, int]:
+    """Returns how many rows name the customer and are left as they are, by what they are."""
+    counts = {
+        columns.name: sum(1 for _ in columns.exported(whom)) for columns in ports.left_as_they_are()
+    }
+    return {name: many for name, many in counts.items() if many}
 
 
 @transaction.atomic
@@ -79,6 +91,9 @@ def finish(erasure_id: UUID) -> Erasure:
         while _erase_batch(erasure_id, table, whom):
             pass
     _delete_customer(erasure_id, whom)
+    for columns in ports.mentions():
+        for many in columns.erase(whom):
+            _count(erasure_id, MENTIONS, many)
     for holder in ports.holders():
         for many in holder.erase(whom):
             _count(erasure_id, holder.name, many)
@@ -130,7 +145,8 @@ def _end(erasure_id: UUID) -> Erasure:
 def summary(erasure: Erasure) -> str:
     """Returns what was done, such as `2 events deleted, 1 tickets anonymized`."""
     tables = {table.name: table.effect for table in TABLES}
-    effects = tables | {holder.name: holder.effect for holder in ports.holders()}
+    effects = tables | {MENTIONS: "redacted"}
+    effects |= {holder.name: holder.effect for holder in ports.holders()}
     done = ((name, erasure.counts[name]) for name in effects if name in erasure.counts)
     return ", ".join(f"{name}: {many} {effects[name]}" for name, many in done)
 

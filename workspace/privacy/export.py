@@ -68,6 +68,21 @@ def _lists(whom: Subject) -> Iterator[tuple[str, Iterable[Json]]]:
         yield table.name, READERS.get(table.model, _plain)(table.rows(whom))
     for holder in ports.holders():
         yield holder.name, holder.exported(whom)
+    yield erasure.MENTIONS, _mentions(whom)
+    yield "left_as_they_are", _left(whom)
+
+
+def _mentions(whom: Subject) -> Iterator[Json]:
+    for columns in ports.mentions():
+        for row in columns.exported(whom):
+            yield {"kind": columns.name, **row}
+
+
+def _left(whom: Subject) -> Iterator[Json]:
+    """What admins entered is named only: it is not the customer's."""
+    for columns in ports.left_as_they_are():
+        for row in columns.exported(whom):
+            yield {"kind": columns.name, "id": row["pk"]}
 
 
 def _items(rows: Iterable[Json]) -> Iterator[str]:

@@ -6,7 +6,9 @@ from typing import Any, Final, Protocol
 from django.db.models import Model
 
 from workspace.models import Erasure
+from workspace.privacy import workspace_texts
 from workspace.privacy.subject import Subject
+from workspace.privacy.text_columns import TextColumns
 
 
 class TryLater(Exception):
@@ -46,19 +48,40 @@ class Recorder(Protocol):
 
 class _Bound:
     holders: Sequence[Holder] = ()
+    mentions: Sequence[TextColumns] = ()
+    settings: Sequence[TextColumns] = ()
     recorder: Recorder | None = None
 
 
 _bound: Final = _Bound()
 
 
-def bind(holders: Sequence[Holder], recorder: Recorder) -> None:
-    """Registers the tables of upper layers and the recorder; called at start-up."""
+def bind(
+    holders: Sequence[Holder],
+    recorder: Recorder,
+    *,
+    mentions: Sequence[TextColumns],
+    settings: Sequence[TextColumns],
+) -> None:
+    """Registers the tables of upper layers and the recorder; called at start-up.
+
+    `mentions` are redacted. `settings` are what admins enter: an erasure leaves it as it is, and
+    says where it names the customer.
+    """
     _bound.holders, _bound.recorder = tuple(holders), recorder
+    _bound.mentions, _bound.settings = tuple(mentions), tuple(settings)
 
 
 def holders() -> Sequence[Holder]:
     return _bound.holders
+
+
+def mentions() -> Sequence[TextColumns]:
+    return (*workspace_texts.REDACTED, *_bound.mentions)
+
+
+def left_as_they_are() -> Sequence[TextColumns]:
+    return (*workspace_texts.LEFT_AS_THEY_ARE, *_bound.settings)
 
 
 def recorder() -> Recorder:

@@ -19,6 +19,7 @@ ERASED_NAME: Final = "Erased customer"
 # Shorter values, such as the external id "42", are removed only where a JSON value is equal to
 # them: in a text they may mean anything.
 MIN_LENGTH: Final = 6
+NEVER: Final = r"(?!)"
 
 
 class Redaction:
@@ -35,8 +36,8 @@ class Redaction:
         self._equal = {one.lower() for one in self._named}
         self._inside = {one for one in self._named if len(one) >= MIN_LENGTH}
         # Longer ones first: an email address may begin with the external id.
-        words = sorted(map(re.escape, self._inside), key=len, reverse=True)
-        self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE)
+        words = sorted(self._inside, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(_bounded, words)) or NEVER, re.IGNORECASE)
 
     def text(self, value: str) -> str:
         """Returns a text without what names the customer."""
@@ -52,6 +53,10 @@ class Redaction:
             return [self.json(item) for item in value]
         return value
 
+    def finds(self, value: Any) -> bool:
+        """Returns whether a JSON value names the customer."""
+        return bool(self.json(value) != value)
+
     def in_text(self, *columns: str) -> Q:
         """Returns the condition that a text column may name the customer."""
         return _contain(columns, {form for one in self._inside for form in _cases(one)})
@@ -61,6 +66,13 @@ class Redaction:
         whole = {f'"{form}"' for one in self._named - self._inside for form in _in_json(one)}
         inside = {form for one in self._inside for form in _in_json(one)}
         return _contain(columns, whole | inside)
+
+
+def _bounded(text: str) -> str:
+    """Returns the pattern of a name that is no part of another address, or of a longer word."""
+    if "@" in text:
+        return rf"(?<![\w.+-]){re.escape(text)}(?![\w-]|\.\w)"
+    return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
 def _in_json(text: str) -> set[str]:

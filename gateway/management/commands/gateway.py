@@ -60,6 +60,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no organization {options['organization']!r}.")
         owner = _owner(organization, options["user"])
         created = _created(organization, owner, options)
+        # The project is new, and has no other token.
         token = mcp_tokens.issue(
             owner,
             organization,

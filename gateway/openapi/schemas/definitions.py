@@ -9,24 +9,41 @@ from urllib.parse import unquote
 
 import orjson
 
+from foundation import patterns, schema_work
+from foundation.patterns import Price
+from foundation.schema_work import Evaluations, SchemaTooComplex
 from gateway.openapi.names import digest
-from gateway.openapi.references import Document, Unmappable
+from gateway.openapi.references import (
+    CHARACTERS_PER_STEP,
+    COPIED_PER_STEP,
+    Document,
+    Unmappable,
+    Work,
+)
 from gateway.openapi.schemas.dialect import PREFIX, SUBTYPES, Schema, Translation, validating
 from gateway.openapi.shapes import Json
 
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_.-]")
 MAX_DEFINITIONS: Final = 5_000
+_COPIED_BY_EACH_PART: Final = ("properties", "required", SUBTYPES)
+_COMPARED_IN_A_STEP: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One named schema: as it is shown, as it validates, and what it refers to."""
+    """One named schema: as it is shown, as it validates, and what it refers to.
+
+    `steps` is the work of having it in the schema of one more tool, `patterns` the price of those
+    in it.
+    """
 
     shown: Schema
     full: Schema
     refs: frozenset[str]
     notes: Sequence[str]
     digest: str
+    steps: int
+    patterns: Price
 
 
 @dataclass(slots=True)
@@ -40,6 +57,10 @@ class Definitions:
     _subtypes: dict[str, list[str]] | None = None
     _places: dict[int, str] = field(default_factory=dict)
     _closures: dict[frozenset[str], dict[str, Definition]] = field(default_factory=dict)
+    _evaluations: Evaluations = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._evaluations = Evaluations(self._full, self.document.work)
 
     def translation(self) -> Translation:
         """Returns a translation to be used for the schemas of one operation."""
@@ -73,9 +94,30 @@ class Definitions:
         shown = pass_.schema(self.document.at(reference))
         full = validating(shown)
         text = orjson.dumps(full, option=orjson.OPT_SORT_KEYS, default=str)
+        self.document.work.spend(len(text) // CHARACTERS_PER_STEP)
         return Definition(
-            shown, full, frozenset(pass_.refs), pass_.notes, hashlib.sha256(text).hexdigest()
+            shown=shown,
+            full=full,
+            refs=frozenset(pass_.refs),
+            notes=pass_.notes,
+            digest=hashlib.sha256(text).hexdigest(),
+            steps=1 + len(text) // COPIED_PER_STEP,
+            patterns=patterns.price(full),
         )
+
+    def _full(self, reference: str) -> Schema:
+        return self.get(reference.removeprefix(PREFIX)).full
+
+    def check_evaluations(self, full: Schema) -> None:
+        """Counts the evaluations of an operation's schema; of a definition, once for all of them.
+
+        Raises SchemaTooComplex.
+        """
+        try:
+            self._evaluations.check(full)
+        except SchemaTooComplex:
+            # What is evaluated only once depends on the whole schema.
+            schema_work.check(full, self.document.work)
 
     def closure(self, names: set[str]) -> dict[str, Definition]:
         """Returns all definitions that some need, sorted by name. Raises Unmappable."""
@@ -86,6 +128,7 @@ class Definitions:
         left = list(names)
         while left:
             name = left.pop()
+            self.document.work.spend(1)
             if name not in found:
                 found[name] = self.get(name)
                 left += found[name].refs - found.keys()
@@ -100,6 +143,7 @@ class Definitions:
         left: list[Json] = [schema]
         while left:
             one = left.pop()
+            self.document.work.spend(1)
             if isinstance(one, Mapping):
                 reference = one.get("$ref")
                 if (
@@ -161,10 +205,12 @@ class Definitions:
         Subtypes of a discriminator add their properties, none of them required.
         """
         seen: set[str] = set()
-        made = _merge(self._parts(schema, seen))
+        work = self.document.work
+        made = _merge(self._parts(schema, seen), work)
         for name in made.pop(SUBTYPES, ()) if with_subtypes else ():
             if name not in seen:
-                more = _merge(self._parts({"$ref": PREFIX + name}, seen))
+                more = _merge(self._parts({"$ref": PREFIX + name}, seen), work)
+                work.spend(len(made.get("properties", ())))
                 made["properties"] = more.get("properties", {}) | made.get("properties", {})
         made.pop(SUBTYPES, None)
         return made
@@ -193,10 +239,13 @@ class Definitions:
             return {}
 
 
-def _merge(parts: Iterator[Mapping[str, Json]]) -> Schema:
+def _merge(parts: Iterator[Mapping[str, Json]], work: Work) -> Schema:
     made: Schema = {}
     unions: list[list[Schema]] = []
     for part in parts:
+        # Each part copies what the parts before it have.
+        work.spend(1 + len(part) + sum(len(made.get(key, ())) for key in _COPIED_BY_EACH_PART))
+        work.spend(len(part.get("properties", ())))
         for key, value in part.items():
             if key in {"anyOf", "oneOf"}:
                 unions.append(value)
@@ -205,6 +254,7 @@ def _merge(parts: Iterator[Mapping[str, Json]]) -> Schema:
             elif key in {"required", SUBTYPES}:
                 made[key] = list(dict.fromkeys([*made.get(key, ()), *value]))
             elif key == "enum" and key in made:
+                work.spend(len(made[key]) * len(value) // _COMPARED_IN_A_STEP)
                 made[key] = [one for one in made[key] if one in value] or value
             elif key not in {"$ref", "allOf"}:
                 made[key] = value

@@ -8,14 +8,12 @@ are dropped with a note, so that one mistake of a document does not cost the ope
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final
 
-import jsonschema_rs
-
+from foundation import patterns
 from gateway.openapi.references import Document, Unresolved
+from gateway.openapi.schemas.text import plain
 from gateway.openapi.shapes import Json
-from gateway.openapi.text import plain
 
 Schema = Any
 PREFIX: Final = "#/$defs/"
@@ -34,6 +32,8 @@ _ONE: Final = (
 _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
 ANNOTATIONS: Final = ("description", "default", SUBTYPES)
 MAX_NOTE: Final = 80
+MAX_NOTES: Final = 30
+_STEPS_OF_A_PATTERN: Final = 1_000
 MAX_SHOWN: Final = 400
 
 
@@ -78,6 +78,7 @@ class Translation:
 
     def schema(self, raw: Json, hidden: frozenset[str] = frozenset()) -> Schema:
         """`hidden` are the properties that the parent of an `allOf` has as readOnly."""
+        self.document.work.spend(1)
         if isinstance(raw, bool):
             return raw
         if not isinstance(raw, Mapping):
@@ -153,10 +154,17 @@ class Translation:
     def _pattern(self, raw: Mapping[str, Json], made: Schema) -> None:
         if "pattern" not in raw:
             return
-        if why := why_refused(raw["pattern"]):
+        if why := self._why_refused(raw["pattern"]):
             self._note(f"The pattern {_shown(raw['pattern'])} was left out: {why}.")
         elif "pattern" not in made:
             made["pattern"] = raw["pattern"]
+
+    def _why_refused(self, pattern: Json) -> str:
+        """Why a pattern is left out; its first use pays for compiling it."""
+        if isinstance(pattern, str) and pattern not in self.document.patterns:
+            self.document.work.spend(_STEPS_OF_A_PATTERN)
+            self.document.patterns.add(pattern)
+        return why_refused(pattern)
 
     def _choices(self, raw: Mapping[str, Json], made: Schema) -> None:
         if "const" in raw:
@@ -204,7 +212,7 @@ class Translation:
         for name, value in raw.items():
             if keyword == "properties" and name in hidden:
                 continue
-            if keyword == "patternProperties" and (why := why_refused(name)):
+            if keyword == "patternProperties" and (why := self._why_refused(name)):
                 self._note(f"The pattern {_shown(name)} was left out: {why}.")
                 continue
             named[name] = self.schema(value)
@@ -247,12 +255,11 @@ class Translation:
         self._note(f"The keyword {keyword} was left out: {_shown(value)} is not valid for it.")
 
     def _note(self, text: str) -> None:
-        if text not in self.notes:
+        if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
 
 _NESTED_REPEAT: Final = re.compile(r"\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
-_MAX_PATTERN: Final = 2000
 
 
 def why_refused(pattern: Json) -> str:
@@ -263,17 +270,10 @@ def why_refused(pattern: Json) -> str:
     """
     if not isinstance(pattern, str):
         return "it is not text"
-    return "it is too long" if len(pattern) > _MAX_PATTERN else _why_not_compiled(pattern)
-
-
-@lru_cache(maxsize=4096)
-def _why_not_compiled(pattern: str) -> str:
-    try:
-        jsonschema_rs.Draft202012Validator(
-            {"pattern": pattern}, pattern_options=jsonschema_rs.RegexOptions()
-        )
-    except (jsonschema_rs.ValidationError, ValueError):
-        return "it is not valid, or needs look-around or back-references"
+    if len(pattern) > patterns.MAX_LENGTH:
+        return "it is too long"
+    if patterns.size_of(pattern) is None:
+        return "it is not valid, takes too much memory, or needs look-around or back-references"
     return "it repeats a repetition" if _NESTED_REPEAT.search(pattern) else ""
 
 
@@ -293,7 +293,9 @@ def read_only(document: Document, raw: Mapping[str, Json]) -> frozenset[str]:
         if isinstance(one.get("allOf"), list):
             left += one["allOf"]
         properties = one.get("properties")
+        document.work.spend(1)
         if isinstance(properties, Mapping):
+            document.work.spend(len(properties))
             found |= {name for name, value in properties.items() if _is_only(document, value)}
     return frozenset(found)
 

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
+from gateway.openapi.references import CHARACTERS_PER_STEP
 from gateway.openapi.schemas.definitions import Definitions
 from gateway.openapi.schemas.dialect import Schema
 from gateway.openapi.shapes import Json
@@ -16,23 +19,45 @@ MAX_DEPTH: Final = 10
 # The levels below an argument, and what a tool may cost: the deepest that fits is taken.
 _LEVELS: Final = (8, 6, 5, 4, 3, 2)
 MAX_CHARACTERS: Final = 20_000
+# What so few levels come to is taken whatever it costs.
+_FEWEST: Final = _LEVELS[-1]
+# The steps that one number of levels may take, before fewer are tried.
+_MAX_STEPS: Final = 50_000
 _OF: Final[Mapping[str, tuple[str, ...]]] = {
     "string": ("format", "pattern", "minLength", "maxLength"),
     "number": ("format", "minimum", "maximum"),
     "integer": ("format", "minimum", "maximum"),
     "array": ("minItems", "maxItems"),
 }
+_NOT_OF_EACH: Final = {"unions", "description"}
 _CONSTRAINTS_ONLY: Final = {"required", "not", "minProperties", "maxProperties", "description"}
 Sized = tuple[Schema, int]
+# A reference has a name; any other schema is known by the identity of its object.
+_Key = str | int
+
+
+class _TooLarge(Exception):
+    """A schema of so many levels costs more than a tool may."""
 
 
 @dataclass(slots=True)
 class Portable:
-    """Makes portable schemas; what several tools share is made once and shared."""
+    """Makes portable schemas; what several tools share is made once and shared.
+
+    A schema that is one of its own alternatives, as a child that extends a parent with `oneOf`, is
+    shown as an alternative once.
+    """
 
     definitions: Definitions
-    _shown: dict[tuple[int, int], tuple[Schema, Sized]] = field(default_factory=dict)
-    _flat: dict[int, tuple[Schema, Schema]] = field(default_factory=dict)
+    _sized: dict[tuple[int, int], Sized | None] = field(default_factory=dict)
+    _flat: dict[_Key, Schema] = field(default_factory=dict)
+    _alternatives: dict[tuple[int, _Key], Schema] = field(default_factory=dict)
+    # The lists of alternatives that a flat schema was chosen from.
+    _chosen_from: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    # An identity is unique only as long as its object lives.
+    _kept: list[Schema] = field(default_factory=list)
+    # The steps that are left to the document when the levels have taken too many.
+    _enough: int = 0
 
     def root(
         self, properties: Mapping[str, Schema], required: list[str], *, is_open: bool
@@ -40,32 +65,80 @@ class Portable:
         """Returns the listed schema of a tool, and whether something was cut for its size."""
         made: dict[str, Schema] = {}
         for levels in _LEVELS:
-            sized = {name: self.sized(one, levels) for name, one in properties.items()}
-            made = {name: one for name, (one, _) in sized.items()}
-            if sum(size for _, size in sized.values()) <= MAX_CHARACTERS:
-                break
+            self._enough = self.definitions.document.work.left - _MAX_STEPS
+            try:
+                made = self._arguments(properties, levels)
+            except _TooLarge:
+                continue
+            break
         root: Schema = {"type": "object", "properties": made}
         if required:
             root["required"] = required
         root["additionalProperties"] = is_open
         return root, levels != _LEVELS[0]
 
+    def _arguments(self, properties: Mapping[str, Schema], levels: int) -> dict[str, Schema]:
+        made: dict[str, Schema] = {}
+        size = 0
+        for name, one in properties.items():
+            made[name], more = self.sized(one, levels)
+            size += more
+            _check_size(size, levels)
+        self.definitions.document.work.spend(len(made) + size // CHARACTERS_PER_STEP)
+        return made
+
     def sized(self, schema: Schema, levels: int) -> Sized:
         """Returns a schema of at most so many levels, and about how many characters it has."""
-        key = (id(schema), levels)
-        if key not in self._shown:
-            # The schema is kept with the result: an id is unique only as long as its object lives.
-            made = self._made(schema, levels) if isinstance(schema, Mapping) else ({}, 2)
-            self._shown[key] = (schema, made)
-        return self._shown[key][1]
+        if not isinstance(schema, Mapping):
+            return {}, 2
+        return self._sized_flat(self._merged(schema), levels)
+
+    def _sized_flat(self, flat: Schema, levels: int) -> Sized:
+        key = (id(flat), levels)
+        if key not in self._sized:
+            self._sized[key] = None
+            self._count(levels)
+            made = self._made(flat, levels)
+            _check_size(made[1], levels)
+            self._sized[key] = made
+        if (sized := self._sized[key]) is None:
+            raise _TooLarge
+        return sized
+
+    def _count(self, levels: int) -> None:
+        work = self.definitions.document.work
+        work.spend(1)
+        if work.left < self._enough and levels > _FEWEST:
+            raise _TooLarge
+
+    def _key(self, schema: Schema) -> _Key:
+        if schema.keys() == {"$ref"}:
+            return str(schema["$ref"])
+        self._kept.append(schema)
+        return id(schema)
 
     def _merged(self, schema: Schema) -> Schema:
-        if id(schema) not in self._flat:
-            self._flat[id(schema)] = (schema, self.definitions.merged(schema))
-        return self._flat[id(schema)][1]
+        key = self._key(schema)
+        if key not in self._flat:
+            self._flat[key] = self.definitions.merged(schema)
+        return self._flat[key]
 
-    def _made(self, schema: Schema, levels: int) -> Sized:
-        flat = self._merged(schema)
+    def _alternative(self, flat: Schema, union: list[Schema], one: Schema) -> Schema:
+        """One of the alternatives of a flat schema, with what is in force next to them."""
+        if not isinstance(one, Mapping):
+            return {}
+        key = (id(flat), self._key(one))
+        if key not in self._alternatives:
+            base = {key: value for key, value in flat.items() if key not in _NOT_OF_EACH}
+            parts = [base, one] if base.keys() - {"default"} else [one]
+            made = self.definitions.merged({"allOf": parts})
+            chosen_from = (*self._chosen_from.get(id(flat), ()), id(union))
+            made["unions"] = [one for one in made.get("unions", ()) if id(one) not in chosen_from]
+            self._chosen_from[id(made)] = chosen_from
+            self._alternatives[key] = made
+        return self._alternatives[key]
+
+    def _made(self, flat: Schema, levels: int) -> Sized:
         unions = [one for one in flat.get("unions", ()) if not _only_constrains(one)]
         if unions:
             return self._union(flat, unions[0], levels)
@@ -85,11 +158,11 @@ class Portable:
     def _union(self, flat: Schema, branches: list[Schema], levels: int) -> Sized:
         if levels <= 1:
             return _described(({}, 2), flat)
-        base = {key: value for key, value in flat.items() if key not in {"unions", "description"}}
         nulls = [one for one in branches if one == {"type": "null"}]
         whole = [one for one in branches if one != {"type": "null"}]
-        joined = [{"allOf": [base, one]} for one in whole] if base.keys() - {"default"} else whole
-        made = [self.sized(one, levels - 1) for one in joined]
+        made = [
+            self._sized_flat(self._alternative(flat, branches, one), levels - 1) for one in whole
+        ]
         return _any_of(made, flat, is_nullable=bool(nulls))
 
     def _typed(self, flat: Schema, kind: str | None, levels: int) -> Sized:
@@ -124,6 +197,7 @@ class Portable:
             if one is not False:
                 made["properties"][name], more = self.sized(one, levels - 1)
                 size += more + len(name) + 5
+                _check_size(size, levels)
         required = [name for name in flat.get("required", ()) if name in made.get("properties", ())]
         if required:
             made["required"] = required
@@ -145,13 +219,17 @@ def _only_constrains(branches: list[Schema]) -> bool:
     return all(isinstance(one, Mapping) and one.keys() <= _CONSTRAINTS_ONLY for one in branches)
 
 
+def _check_size(size: int, levels: int) -> None:
+    if size > MAX_CHARACTERS and levels > _FEWEST:
+        raise _TooLarge
+
+
 def _any_of(branches: list[Sized], flat: Schema, *, is_nullable: bool) -> Sized:
-    distinct: list[Schema] = []
-    size = 12
-    for one, more in branches:
-        if one not in distinct:
-            distinct.append(one)
-            size += more
+    by_text = {
+        orjson.dumps(one, option=orjson.OPT_SORT_KEYS): (one, more) for one, more in branches
+    }
+    distinct = [one for one, _ in by_text.values()]
+    size = 12 + sum(more for _, more in by_text.values())
     if is_nullable:
         distinct.append({"type": "null"})
         size += 16

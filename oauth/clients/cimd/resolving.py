@@ -40,7 +40,7 @@ NO_OUTBOUND_ACCESS: Final = (
 
 log = structlog.get_logger(__name__)
 # Threads that fetch, or wait for a fetch of the same URL, do so for seconds, and the same threads
-# serve the token endpoint. So slow hosts may occupy half of them, and those of one user only one.
+# serve all authorizations. So slow hosts may occupy half of them, and those of one user only one.
 _lookups = ConcurrencyLimit(total=max(1, settings.HALO_CORE_THREADS // 2))
 _fetches = ConcurrencyLimit(per_key=1)
 _single_flight = SingleFlight()

@@ -26,7 +26,7 @@ def principal(call: Call) -> Answer:
 
 def organisation(call: Call) -> Answer:
     row = Organization.with_sandboxes.get(pk=call.organization_id)
-    settings = TimeOffSettings.objects.filter(organization=row).first()
+    settings = access.rows(TimeOffSettings, row.pk).first()
     data = {
         "id": str(row.pk),
         "name": row.name,

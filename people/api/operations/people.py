@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Q, QuerySet, prefetch_related_objects
 from django.utils import timezone
 
 from people import access, balances
@@ -13,12 +13,9 @@ from people.api.operation import Answer, Call, Operation
 from people.api.paging import Order
 from people.api.queries import PageQuery, PeopleQuery
 from people.models import (
-    CustomFieldValue,
     EmploymentRecord,
-    OrgUnitMembership,
     Person,
     PersonProfile,
-    PersonRelationship,
 )
 
 EMPLOYED_AS: Final = ("department", "manager", "work_place", "work_type", "working_pattern")
@@ -86,24 +83,21 @@ def employment_record(call: Call) -> Answer:
 
 def org_links(call: Call) -> Answer:
     row = _person(call)
-    links = Person.objects.filter(pk=row.pk).prefetch_related(
-        Prefetch("unit_memberships", OrgUnitMembership.objects.select_related("unit")),
-        Prefetch("relationships", PersonRelationship.objects.select_related("related_person")),
-    )
-    context = {"today": timezone.localdate()}
-    return answers.one(shapes.OrgLinks, links.get(), context=context)
+    prefetch_related_objects([row], "unit_memberships__unit", "relationships__related_person")
+    return answers.one(shapes.OrgLinks, row, context={"today": timezone.localdate()})
 
 
 def personal_profile(call: Call) -> Answer:
     owner = _person(call)
-    row = PersonProfile.objects.filter(person=owner).first() or PersonProfile(
+    profiles = access.rows(PersonProfile, call.organization_id)
+    row = profiles.filter(person=owner).first() or PersonProfile(
         person=owner, updated_at=owner.updated_at
     )
     return answers.one(shapes.PersonalProfile, row)
 
 
 def custom_fields(call: Call) -> Answer:
-    rows = CustomFieldValue.objects.filter(person=_person(call)).select_related("field")
+    rows = _person(call).custom_values.select_related("field")
     return answers.many(shapes.CustomValue, rows.order_by("field__label"))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -15,6 +16,7 @@ from approvals.tasks import settle
 from gateway.models import Project
 from tests.drivers.billing import browser_of
 from tests.drivers.reviewed_project import WRITE, ReviewedProject
+from tests.drivers.shared_connection import wait_for_jobs
 
 ROUNDS = 4
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +33,9 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
             connection.close()
 
     with ThreadPoolExecutor(len(actions)) as pool:
-        return [*pool.map(act, actions)]
+        done = [*pool.map(act, actions)]
+    wait_for_jobs()
+    return done
 
 
 def approving(desk: Client, row: ApprovalRequest) -> Callable[[], int]:
@@ -60,6 +64,15 @@ def test_n02_the_same_call_24_times_at_once_is_one_request_and_one_execution(
     row.refresh_from_db()
     assert (row.status, ApprovalRequest.objects.count()) == ("done", 1)
     assert project.executed == [{"name": "Ada"}]
+
+
+def test_calls_at_once_file_no_more_requests_than_may_be_open(
+    project: ReviewedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("approvals.requests.MAX_OPEN_REQUESTS", 3)
+    project.rule("*", "require_approval")
+    at_once(*[partial(project.call, WRITE, name=f"Ada {number}") for number in range(12)])
+    assert ApprovalRequest.objects.count() == 3
 
 
 def test_two_approvers_at_once_are_one_execution(project: ReviewedProject) -> None:

@@ -11,6 +11,7 @@ from oauth.mcp_tokens import NewToken
 from oauth.models import McpToken
 from tests.drivers import project_rows
 from tests.drivers.reviewed_project import ReviewedProject
+from tests.drivers.shown_forms import save
 from workspace.models import User
 
 PROJECTS = "/admin/gateway/project/"
@@ -71,9 +72,9 @@ def test_a_name_that_another_project_has_is_an_error_of_the_form(
         "writes": project.row.writes,
         "approval_minutes": project.row.approval_minutes,
     }
-    reply = root.post(page(project, "change"), sent)
+    reply = save(root, page(project, "change"), sent)
     assert "The organization has a project of this name." in reply.content.decode()
-    assert root.post(page(project, "change"), sent | {"name": "Free"}).status_code == 302
+    assert save(root, page(project, "change"), sent | {"name": "Free"}).status_code == 302
 
 
 def test_secrets_of_a_request_are_masked_on_every_page_of_it(

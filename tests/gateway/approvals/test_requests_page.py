@@ -1,18 +1,28 @@
 """The pages of requests: what they show, to whom, and what programs and approvers are given."""
 
 import re
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.core import mail
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from approvals.models import ApprovalRequest
+from approvals.tasks import settle
+from foundation import limits
 from gateway import tasks
+from gateway.models import ApproverGroup
 from tests.drivers import grants
 from tests.drivers.billing import browser_of
-from tests.drivers.reviewed_project import WRITE, ReviewedProject, reviewed
-from workspace.models import Role
+from tests.drivers.reviewed_project import REMOVE, WRITE, ReviewedProject, reviewed
+from workspace.models import Organization, Role
 
 JSON = {"Accept": "application/json"}
 
@@ -114,6 +124,167 @@ def test_a_program_reads_the_status_with_a_credential_of_the_grant_that_made_it(
     assert (body["status"], body["reason"]) == ("REJECTED", "\\u0000No, not <now>.")
 
 
+def test_requests_within_a_minute_are_one_mail_to_each_approver(
+    project: ReviewedProject, settings: Any
+) -> None:
+    settings.HALO_LIMIT_STORE = "memory"  # counters that this test can reset
+    limits.reset_store()
+    first, second = project.member("first"), project.member("second")
+    project.rule(WRITE, "require_approval").approvers.add(first, second)
+    project.rule(REMOVE, "require_approval").approvers.add(second)
+    organization = str(project.grant.organization.pk)
+    first_row = project.request(WRITE, name="Grace")
+    assert tasks.mail_approvers(organization) == 2
+    rows = [project.request(WRITE, name=f"Grace {number}") for number in range(24)]
+    removal = project.request(REMOVE, name="Grace")
+    assert (tasks.mail_approvers(organization), tasks.mail_waiting()) == (0, 0)
+    limits.reset_store()  # a minute later
+    assert tasks.mail_waiting() == 2
+    limits.reset_store()  # a minute later
+    assert tasks.mail_waiting() == 0
+    assert len(mail.outbox) == 4
+    by_address = {one.to[0]: one for one in mail.outbox[2:]}
+    assert by_address[first.email].subject == "24 requests wait for your approval"
+    assert by_address[second.email].subject == "25 requests wait for your approval"
+    body = by_address[first.email].body
+    assert body.count("/requests/") == 20
+    assert "4 more: " in body
+    assert f"/requests/{rows[0].pk}" in body
+    assert f"/requests/{first_row.pk}" not in body
+    assert str(removal.pk) not in body
+
+
+def test_a_mail_that_could_not_be_sent_is_sent_later(
+    project: ReviewedProject, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.HALO_LIMIT_STORE = "memory"  # counters that this test can reset
+    limits.reset_store()
+    project.rule(WRITE, "require_approval").approvers.add(project.member("first"))
+    project.request(WRITE, name="Grace")
+    with monkeypatch.context() as patched:
+
+        def refuse(*_given: Any) -> None:
+            raise ConnectionRefusedError
+
+        patched.setattr("django.core.mail.backends.locmem.EmailBackend.send_messages", refuse)
+        assert tasks.mail_waiting() == 0
+    limits.reset_store()  # a minute later
+    assert (tasks.mail_waiting(), len(mail.outbox)) == (1, 1)
+
+
+def test_another_token_of_a_person_files_no_further_requests(project: ReviewedProject) -> None:
+    project.rule("*", "require_approval")
+    row = project.request(WRITE, name="Grace")
+    copies = [
+        ApprovalRequest(
+            **{
+                one.attname: getattr(row, one.attname)
+                for one in ApprovalRequest._meta.concrete_fields
+                if one.attname not in {"id", "digest", "idempotency_key", "authorization_id"}
+            },
+            digest=str(number),
+            authorization_id=f"token-{number}",
+        )
+        for number in range(49)
+    ]
+    ApprovalRequest.objects.bulk_create(copies)
+    other = project.mcp.holding(project.grant.another().token())
+    refused = other.call(WRITE, {"name": "Hopper"})
+    assert "already has 50 requests waiting for approval" in str(refused.error)
+    copies[0].delete()
+    assert other.call(WRITE, {"name": "Hopper"}).facts["status"] == "PENDING_APPROVAL"
+
+
+def test_an_organization_has_a_limited_number_of_open_requests(
+    project: ReviewedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("approvals.requests.MAX_OPEN_OF_ORGANIZATION", 2)
+    project.rule("*", "require_approval")
+    first = project.request(WRITE, name="Grace")
+    ApprovalRequest.objects.filter(pk=first.pk).update(user_id="another person")
+    project.request(WRITE, name="Hopper")
+    assert "The organization already has 2 requests" in str(project.call(WRITE, name="Ada").error)
+
+
+def test_requests_end_with_the_connection_that_made_them(project: ReviewedProject) -> None:
+    rows = [project.request(WRITE, name=f"Grace {number}") for number in range(3)]
+    other = project.mcp.holding(project.grant.another().token())
+    kept = other.call(WRITE, {"name": "Hopper"}).facts["requestId"]
+    project.grant.revoke()
+    assert settle() == 3
+    page = project.owner().get("/requests").content.decode()
+    assert f"/requests/{kept}" in page
+    to_decide = page.partition('id="to-decide"')[2].partition("</section>")[0]
+    assert not any(str(row.pk) in to_decide for row in rows)
+    ended = ApprovalRequest.objects.exclude(pk=kept)
+    assert {*ended.values_list("status", flat=True)} == {"declined"}
+    assert "connection has ended" in ended[0].note
+    assert ApprovalRequest.objects.get(pk=kept).status == "pending"
+
+
+def statements(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+def test_pages_of_requests_have_no_statement_for_each_member_or_connection(
+    project: ReviewedProject,
+) -> None:
+    rule = project.rule("create_*", "require_approval", approver_roles=["member"])
+    group = ApproverGroup.objects.create(organization=project.grant.organization, name="Deciders")
+    rule.approver_groups.add(group)
+    rule.approvers.add(project.grant.user)
+    row = project.request()
+    own, address = browser_of(project.grant.user), f"/requests/{row.pk}"
+    assert "nobody else in the organization may approve it" in own.get(address).content.decode()
+    others = [project.request(WRITE, name=f"Ada {n}") for n in range(8)]
+    outsider = project.member("outside", Role.ADMIN)
+    before = statements(own, address), statements(own, "/requests")
+    for n, other in enumerate(others):
+        project.member(f"also-outside-{n}", Role.ADMIN)
+        ApprovalRequest.objects.filter(pk=other.pk).update(authorization_id=uuid4())
+    assert (statements(own, address), statements(own, "/requests")) == before
+    assert "nobody else in the organization may approve it" in own.get(address).content.decode()
+    group.members.add(outsider)
+    assert "Another person has to approve it" in own.get(address).content.decode()
+
+
+def test_requests_of_an_earlier_version_end_with_an_upgrade(project: ReviewedProject) -> None:
+    project.rule("delete_*", "require_approval")
+    older, newer = project.request(WRITE, name="Lovelace"), project.request(REMOVE, name="Grace")
+    ApprovalRequest.objects.filter(pk=older.pk).update(rule=None, digest="without what is sent")
+    billing = ApprovalRequest.objects.get(pk=older.pk)
+    billing.pk, billing.surface, billing.digest = None, "workspace", "another"
+    billing.save()
+    migration = import_module("approvals.migrations.0005_end_requests_without_rules")
+    migration.end_requests(apps, SimpleNamespace(connection=connection))
+    why = "Requested with an earlier version of this server. The call has to be requested again."
+    assert project.call(WRITE, name="Lovelace").facts["requestId"] != str(older.pk)
+    answer = read(Client(), older, project.mcp.token, **JSON).json()
+    assert (answer["status"], answer["reason"]) == ("REJECTED", why)
+    page = project.owner().get(f"/requests/{older.pk}").content.decode()
+    assert why in page
+    assert "Approve</button>" not in page
+    for row in (newer, billing):
+        row.refresh_from_db()
+        assert row.status == "pending"
+
+
+def test_the_worker_ends_requests_of_ended_connections_but_not_of_suspended_organizations(
+    project: ReviewedProject,
+) -> None:
+    row, organization = project.request(), project.grant.organization
+    Organization.objects.filter(pk=organization.pk).update(suspended_at=timezone.now())
+    assert settle() == 0
+    Organization.objects.filter(pk=organization.pk).update(suspended_at=None)
+    assert settle() == 0
+    project.grant.membership.delete()
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "declined"
+
+
 def test_approvers_are_sent_one_mail_for_a_new_request(
     project: ReviewedProject,
     monkeypatch: pytest.MonkeyPatch,
@@ -128,7 +299,7 @@ def test_approvers_are_sent_one_mail_for_a_new_request(
     with django_capture_on_commit_callbacks(execute=True):
         row = project.request(WRITE, name=misleading, password="hunter2hunter2")
         project.request(WRITE, name=misleading, password="hunter2hunter2")
-    assert sent == [tasks.mail_approvers.name, str(row.pk)]
+    assert sent == [tasks.mail_approvers.name, str(row.organization_id)]
     assert tasks.mail_approvers(sent[1]) == 2
     assert sorted(message.to[0] for message in mail.outbox) == [first.email, second.email]
     message = mail.outbox[0]

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.test import Client
@@ -11,7 +12,8 @@ from django.utils import timezone
 from approvals.models import ApprovalRequest
 from approvals.tasks import settle
 from audit.models import ActionExecution, SecurityEvent
-from gateway.models import ApproverGroup, Project
+from gateway import policies
+from gateway.models import ApproverGroup, Effect, PolicyRule, Project
 from mcp_protocol.revisions import Revision
 from oauth.models import Authorization
 from tests.drivers import grants
@@ -138,8 +140,14 @@ def test_n04_a_requester_approves_their_own_request_only_if_the_project_allows_i
     assert (state(row), project.executed) == ("pending", [])
     assert SecurityEvent.objects.get(kind="self_approval").subject == str(row.pk)
     Project.objects.update(self_approval=True)
-    assert decide(desk, row) == 302
-    assert (state(row), project.executed) == ("done", [{"name": "Ada"}])
+    later = project.request(name="Eve")
+    # A request keeps what applied when it was made, and nobody has to allow more than now.
+    assert (decide(desk, row), state(row)) == (403, "pending")
+    Project.objects.update(self_approval=False)
+    assert decide(desk, later) == 403
+    Project.objects.update(self_approval=True)
+    assert decide(desk, later) == 302
+    assert (state(later), project.executed) == ("done", [{"name": "Eve"}])
 
 
 @pytest.mark.parametrize("named", ["person", "group", "role"])
@@ -185,8 +193,8 @@ def test_without_an_owner_the_admins_of_the_organization_decide(project: Reviewe
     [
         ("denied", "pending"),
         ("version", "failed"),
-        ("revoked", "pending"),
-        ("left", "pending"),
+        ("revoked", "declined"),
+        ("left", "declined"),
         ("scope", "pending"),
         ("expired", "expired"),
     ],
@@ -243,3 +251,32 @@ def test_a_request_that_nobody_decides_expires_and_the_call_files_another(
     assert settle() == 1
     assert state(row) == "expired"
     assert project.request().pk != row.pk
+
+
+def test_n02_a_call_that_is_repeated_looks_for_its_request_before_anything_else(
+    project: ReviewedProject,
+) -> None:
+    project.rule("*", "require_approval").approvers.add(project.member("first"))
+    row = project.request(WRITE, name="Ada")
+    with patch.object(policies, "kept_rule", side_effect=AssertionError):
+        for _ in range(2):
+            assert project.request(WRITE, name="Ada").pk == row.pk
+
+
+def test_n20_a_rule_that_is_deleted_while_a_call_is_decided_does_not_decide_it(
+    project: ReviewedProject,
+) -> None:
+    """Without its row, nobody would be named, and the owner of the project would decide."""
+    rule = project.rule("*", "require_approval")
+    rule.approvers.add(project.member("first"))
+    Project.objects.update(writes=Effect.DENY)
+    kept_rule = policies.kept_rule
+
+    def deleted_before(*given: Any) -> Any:
+        PolicyRule.objects.filter(pk=rule.pk).delete()
+        return kept_rule(*given)
+
+    with patch.object(policies, "kept_rule", deleted_before):
+        project.call(WRITE, name="Ada")
+    assert (last_call().outcome, last_call().reason) == ("refused", "policy_denied")
+    assert not ApprovalRequest.objects.exists()

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 import pytest
 
 from gateway.openapi.shapes import Body, Field, UpstreamRequest
-from gateway.openapi.values_on_wire import InvalidArgument
 from gateway.openapi.wire import build
+from gateway.openapi.wire.values import InvalidArgument
 from tests.drivers.gateway_operations import operation, parameter
 
 FORM = "application/x-www-form-urlencoded"

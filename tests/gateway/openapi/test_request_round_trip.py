@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from foundation import outbound
 from gateway.openapi.shapes import Body, Field, Operation, Parameter, UpstreamRequest
-from gateway.openapi.values_on_wire import text_of
 from gateway.openapi.wire import build
+from gateway.openapi.wire.values import text_of
 from tests.drivers import style_decoder
 from tests.drivers.gateway_operations import operation
 
@@ -70,19 +70,27 @@ def keys(place: str, style: str) -> st.SearchStrategy[str]:
     return TEXTS[place].map(lambda text: f"key {text}")
 
 
+def objects(
+    names: st.SearchStrategy[str], values: st.SearchStrategy[Any], **size: int
+) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects whose keys differ in any case: others are refused, as two names of one parameter."""
+    made = st.dictionaries(names, values, **size)
+    return made.filter(lambda each: len({key.casefold() for key in each}) == len(each))
+
+
 @cache
 def members(place: str, style: str) -> st.SearchStrategy[Any]:
     """A value that the style can write."""
     scalar = scalars(place, style)
     if style == "deepObject":
-        named = partial(st.dictionaries, keys(place, style), min_size=1, max_size=3)
+        named = partial(objects, keys(place, style), min_size=1, max_size=3)
         inner = scalar | st.lists(scalar, min_size=1, max_size=3)
         nested = named(inner) | st.lists(named(scalar), min_size=2, max_size=3)
         return named(inner | nested)
     return (
         scalar
         | st.lists(scalar, min_size=1, max_size=4)
-        | st.dictionaries(keys(place, style), scalar, min_size=1, max_size=4)
+        | objects(keys(place, style), scalar, min_size=1, max_size=4)
     )
 
 

@@ -1,6 +1,7 @@
 """API keys: who may make them, what they may do, and what a caller without one sees."""
 
 import json
+import re
 from io import StringIO
 from typing import Any
 
@@ -14,6 +15,7 @@ from foundation import ids
 from foundation.limits import Limit
 from oauth.models import KeyKind, ServerKey
 from people.api.operations import ALL
+from people.mcp import writes
 from people.models import Person
 from tests.people.api.program import Program
 from tests.people.conftest import Office
@@ -34,6 +36,18 @@ def admin(office: Office) -> Client:
 def entered(office: Office, **changes: Any) -> dict[str, Any]:
     form = {"organization": office.organization.pk, "name": "Reporting", "days": "30"}
     return form | {"kind": "live", "scopes": ["people:read"]} | changes
+
+
+def test_every_permission_that_is_offered_permits_an_operation(
+    office: Office, admin: Client
+) -> None:
+    page = admin.get(PAGE).content.decode()
+    offered = set(re.findall(r'name="scopes"\s+value="([^"]+)"', page))
+    assert offered == {one.scope for one in ALL if one.scope} | {writes.SCOPE}
+    ServerKey.objects.filter(pk=Program(office.organization, "people:read").row.pk).update(
+        scope="people:read payroll_exports:read"
+    )
+    assert "Read people, their employment" in admin.get(PAGE).content.decode()
 
 
 def with_secret(office: Office, secret: str) -> Program:

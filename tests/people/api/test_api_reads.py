@@ -1,5 +1,7 @@
 """Reading over the HR API: pages, filters, entity tags, and what each resource has."""
 
+import base64
+import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -130,6 +132,20 @@ def test_time_off_is_filtered(office: Office, program: Program) -> None:
     (row,) = out.data
     assert (row["type"], row["balance_amount"], row["length"]) == ("Sick", 0.0, 1.0)
     assert (row["status_code"], row["status"]) == ("approved", "Approved")
+
+
+@pytest.mark.parametrize("text", ["\0", "\udfff"])
+def test_a_cursor_with_text_that_cannot_be_stored_is_refused(
+    office: Office, program: Program, text: str
+) -> None:
+    office.person()
+    office.person()
+    cursor = program.get("people", limit=1).body["pagination"]["next_cursor"]
+    packed = cursor.removeprefix("cursor_")
+    column, value, _key = json.loads(base64.urlsafe_b64decode(packed + "=="))
+    forged = base64.urlsafe_b64encode(json.dumps([column, value, text]).encode()).decode()
+    reply = program.get("people", cursor=f"cursor_{forged.rstrip('=')}")
+    assert (reply.code, reply.fields) == ("400 invalid_request", ["cursor"])
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from ingestion import idempotency
@@ -104,6 +106,23 @@ def test_a_repeated_request_gets_the_first_answer(
     assert overlapping.code == "409 conflict"
 
 
+def test_a_page_of_the_sdk_cannot_spend_the_key_of_a_program(
+    office: Office, person: Person, program: Program
+) -> None:
+    digest = sha256(b"holiday-2031-ada").hexdigest()
+    page = Client(headers={"X-Api-Key": office.organization.widget_key})
+    for spelled in (f"hr:{program.row.pk}:{digest}", digest, "holiday-2031-ada"):
+        answer = page.post(
+            "/api/sdk/tickets/create",
+            {"subject": "Hello", "email": "ada@x.example"},
+            content_type="application/json",
+            headers={"Idempotency-Key": spelled},
+        )
+        assert answer.status_code == 200, answer.content
+    key = {"Idempotency_Key": "holiday-2031-ada"}
+    assert program.post("time-off", wanted(office, person), **key).status == 201
+
+
 def test_a_refused_request_may_be_corrected_under_another_key_only(
     office: Office, person: Person, program: Program
 ) -> None:
@@ -137,6 +156,8 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "half": ({"is_from_half_day": "yes"}, ["is_from_half_day"]),
     "person": ({"person_id": "2b7v0c9x4k1m"}, ["person_id"]),
     "category": ({"category_id": "../x"}, ["category_id"]),
+    "surrogate": ({"category_id": "\udfff"}, ["category_id"]),
+    "key": ({"\udfff": 1}, [""]),
     "nul": ({"category_id": "a\0"}, ["category_id"]),
 }
 

@@ -6,11 +6,10 @@ resumes it, and it then reads the rows, so that a lost notification only delays 
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
-from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -55,9 +54,9 @@ TOO_LATE: Final = "The question was not answered in time."
 
 Outcome: TypeAlias = Complete | Waiting | Suspend
 
-# Streaming calls that run or wait for a thread, by authorization and by organization. Each has a
+# Streaming calls that run or wait for a thread, by person or key and by organization. Each has a
 # part of all threads, so that none of them can use all.
-OF_CONNECTION: Final = ConcurrencyLimit(per_key=lambda _: settings.HALO_STREAM_THREADS // 4)
+OF_CALLER: Final = ConcurrencyLimit(per_key=lambda _: settings.HALO_STREAM_THREADS // 4)
 OF_ORGANIZATION: Final = ConcurrencyLimit(per_key=lambda _: settings.HALO_STREAM_THREADS // 2)
 
 
@@ -99,24 +98,24 @@ def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
     )
 
 
-def acquire(authorization_id: UUID, organization_id: UUID) -> bool:
+def acquire(caller: Hashable, organization_id: Hashable) -> bool:
     """Count one more running call of both; False, and nothing is counted, if one has too many."""
-    if not OF_CONNECTION.acquire(authorization_id):
+    if not OF_CALLER.acquire(caller):
         return False
     if OF_ORGANIZATION.acquire(organization_id):
         return True
-    OF_CONNECTION.release(authorization_id)
+    OF_CALLER.release(caller)
     return False
 
 
-def release(authorization_id: UUID, organization_id: UUID) -> None:
+def release(caller: Hashable, organization_id: Hashable) -> None:
     OF_ORGANIZATION.release(organization_id)
-    OF_CONNECTION.release(authorization_id)
+    OF_CALLER.release(caller)
 
 
 def _too_many(request: MethodRequest) -> ProtocolError:
     return rates.crowded(
-        "This connection has too many streaming calls. Try again later.",
+        "You have too many streaming calls. Try again later.",
         most=settings.HALO_STREAM_THREADS // 4,
         wait=RETRY_AFTER,
         revision=request.revision,
@@ -159,7 +158,7 @@ class Conversation:
     def acquire(self) -> bool:
         """Count one more running call of the caller; `_run` releases it."""
         who = self._request.principal
-        return acquire(who.authorization_id, who.organization_id)
+        return acquire(who.party, who.organization_id)
 
     def start(self, emit: Emit) -> Suspend | None:
         first = self._first
@@ -174,7 +173,7 @@ class Conversation:
             finally:
                 # Before the response is sent: a client that has it may call again at once.
                 who = self._request.principal
-                release(who.authorization_id, who.organization_id)
+                release(who.party, who.organization_id)
 
         return self._step(emit, run_and_release)
 

@@ -14,7 +14,6 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from foundation.concurrency.concurrency_limit import ConcurrencyLimit
 from mcp_protocol import subscriptions
 from mcp_protocol.envelope import RequestId
 from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
@@ -23,6 +22,7 @@ from mcp_protocol.strict_json import JsonObject
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
 from tools_registry.endpoint import descriptors, rates
+from tools_registry.endpoint.caller_slots import CallerSlots
 from tools_registry.endpoint.http import STREAM_HEADERS, Emit, Stream, Suspend
 from tools_registry.endpoint.surface import McpSurface
 from workspace import changes
@@ -34,8 +34,7 @@ CHECK_SECONDS: Final = 30.0  # seconds
 EVENTS: Final = "text/event-stream"
 
 
-# By authorization.
-OPEN: Final = ConcurrencyLimit(per_key=lambda _: settings.HALO_LISTENS_PER_CONNECTION)
+OPEN: Final = CallerSlots(lambda: settings.HALO_LISTENS_PER_CONNECTION)
 
 
 def stream(
@@ -51,7 +50,7 @@ def stream(
         # Receiving Messages); RFC 9110 section 15.5.7.
         message = f"This method responds with a stream. Include {EVENTS} in Accept."
         raise ProtocolError(INVALID_REQUEST, message, http_status=406)
-    if not OPEN.acquire(who.authorization_id):
+    if not OPEN.acquire(who):
         raise _too_many(surface)
     listen = Listen(who, surface, request_id, notifications)
     return Stream(
@@ -63,7 +62,6 @@ class Listen:
     """One open stream: who listens to what, and what they saw last."""
 
     __slots__ = (
-        "_authorization_id",
         "_closed",
         "_credential",
         "_ending",
@@ -73,6 +71,7 @@ class Listen:
         "_surface",
         "_token_id",
         "_topics",
+        "_who",
     )
 
     def __init__(
@@ -84,7 +83,7 @@ class Listen:
     ) -> None:
         self._surface = surface
         self._credential, self._token_id = who.credential, who.token_id
-        self._authorization_id = who.authorization_id
+        self._who = who
         self._request_id = request_id
         self._notifications = notifications
         self._seen: bytes | None = None
@@ -105,7 +104,7 @@ class Listen:
         share = random() if self._seen is None else 1.0  # noqa: S311  no secret
         if not self._closed and self._goes_on(emit):
             return Suspend(self._topics, CHECK_SECONDS * share, self.look)
-        OPEN.release(self._authorization_id)
+        OPEN.release(self._who)
         return None
 
     def _goes_on(self, emit: Emit) -> bool:
@@ -147,7 +146,7 @@ def _topics(organization_id: UUID) -> frozenset[str]:
 def _too_many(surface: McpSurface) -> ProtocolError:
     most = settings.HALO_LISTENS_PER_CONNECTION
     return rates.crowded(
-        f"This connection already listens on {most} streams. Close one first.",
+        "This connection, person or organization listens on too many streams. Close one first.",
         most=most,
         wait=math.ceil(CHECK_SECONDS),
         revision=MODERN[-1],

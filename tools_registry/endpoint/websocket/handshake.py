@@ -13,12 +13,12 @@ from urllib.parse import parse_qsl
 import structlog
 from django.conf import settings
 
-from foundation.concurrency.concurrency_limit import ConcurrencyLimit
 from mcp_protocol.envelope import Malformed
 from mcp_protocol.errors import ProtocolError
 from oauth.principal import Principal
 from tools_registry.endpoint import admission, dispatch, rates, respond
 from tools_registry.endpoint.asgi_types import Scope, Send
+from tools_registry.endpoint.caller_slots import CallerSlots
 from tools_registry.endpoint.http import Complete, HttpRequest, response_start
 from tools_registry.endpoint.methods import MethodRequest
 from tools_registry.endpoint.surface import McpSurface
@@ -36,8 +36,7 @@ MALFORMED: Final = Complete(400, PLAIN, b"The query must name projectId once, an
 # Seconds; a guess at when one of them is closed, for a client that has too many.
 RETRY_AFTER: Final = 5
 
-# By authorization, in this process.
-OPEN: Final = ConcurrencyLimit(per_key=lambda _: settings.HALO_GATEWAY_SOCKETS_PER_CREDENTIAL)
+OPEN: Final = CallerSlots(lambda: settings.HALO_GATEWAY_SOCKETS_PER_CREDENTIAL)
 
 
 class Address(NamedTuple):
@@ -64,7 +63,7 @@ class Admitted:
     address: str
 
     def release(self) -> None:
-        OPEN.release(self.principal.authorization_id)
+        OPEN.release(self.principal)
 
 
 def take_address(scope: Scope) -> Address | None:
@@ -114,11 +113,11 @@ def _too_many(request: HttpRequest, who: Principal) -> ProtocolError | None:
     verdict = rates.spend(who, request.surface, "", request.address)
     if verdict is not None:
         return rates.refusal(verdict, revision, codes)
-    if OPEN.acquire(who.authorization_id):
+    if OPEN.acquire(who):
         return None
     most = settings.HALO_GATEWAY_SOCKETS_PER_CREDENTIAL
     return rates.crowded(
-        f"This connection already has {most} open WebSockets. Close one first.",
+        "This connection, person or organization has too many open WebSockets. Close one first.",
         most=most,
         wait=RETRY_AFTER,
         revision=revision,

@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from workspace.administration import searching
 from workspace.administration.facts import link_to
 from workspace.administration.records.filters import OneOrganization
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin
@@ -64,6 +65,8 @@ class RecordList(ChangeList):
         self.query = term
         if not term:
             return rows
+        if searching.is_too_long(request, term):
+            return rows.none()
         prefix = self.model_admin.id_prefix
         if prefix and term.startswith(prefix):
             # An id names its row in whichever organization and whatever the filters say.

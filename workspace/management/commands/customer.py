@@ -56,9 +56,12 @@ class Command(BaseCommand):
             raise CommandError(str(unknown)) from unknown
 
     def _show(self, customer: Customer) -> None:
+        whom = subject.of_customer(customer)
         self.stdout.write(f"This erases {customer} ({customer.pk}) for good:")
-        for name, many in erasure.preview(subject.of_customer(customer)).items():
+        for name, many in erasure.preview(whom).items():
             self.stdout.write(f"  {name}: {many:,}")
+        for name, many in erasure.preview_left(whom).items():
+            self.stdout.write(f"  {name}: {many:,} that name the customer, left as they are")
 
     def _finish(self, begun: Erasure) -> None:
         try:

@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from gateway.openapi.shapes import Json
@@ -21,7 +22,12 @@ def plain(given: Json, limit: int = MAX_DESCRIPTION) -> str:
     """Returns text without HTML and invisible characters, at most `limit` characters long."""
     if not isinstance(given, str):
         return ""
-    text = given[:_MAX_READ]
+    return _plain_text(given[:_MAX_READ], limit)
+
+
+@lru_cache(maxsize=1024)
+def _plain_text(text: str, limit: int) -> str:
+    """Once for a text: all operations may share a long one."""
     if _PLAIN.fullmatch(text) is None:
         text = html.unescape(_TAG.sub(" ", _BLOCKS.sub(" ", text)))
         text = _CONTROL.sub("", text) if text.isascii() else "".join(filter(_is_visible, text))

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
 from foundation.outbound.request import VALUE
 from gateway.openapi.shapes import Operation, Parameter
-from gateway.openapi.values_on_wire import (
+from gateway.openapi.wire.names import FIXED, NamesOnWire, owner_of
+from gateway.openapi.wire.values import (
     InvalidArgument,
     Json,
     Pair,
@@ -33,31 +35,35 @@ DOTS: Final = frozenset({".", ".."})
 
 @dataclass(slots=True)
 class Written:
-    """The parts of a request that parameters are written to."""
+    """The parts of a request that parameters are written to, and the names in all of it."""
 
+    names: NamesOnWire
     path: dict[str, str] = field(default_factory=dict)
     query: list[Pair] = field(default_factory=list)
     headers: list[Pair] = field(default_factory=list)
     cookies: list[Pair] = field(default_factory=list)
 
 
-def written(parameters: Sequence[Parameter], arguments: Mapping[str, Json]) -> Written:
+def written(
+    parameters: Sequence[Parameter], arguments: Mapping[str, Json], names: NamesOnWire
+) -> Written:
     """Returns the parameters that have a value. Raises InvalidArgument."""
-    parts = Written()
+    parts = Written(names)
     for parameter in parameters:
         value = arguments.get(parameter.argument) if parameter.argument else parameter.fixed
         if value is None:
             _require_optional(parameter, arguments)
             continue
+        names.write(parameter.place, parameter.name, owner_of(parameter.argument))
         match parameter.place:
             case "path":
-                parts.path[parameter.name] = _path_text(parameter, value)
+                parts.path[parameter.name] = _path_text(parameter, value, names)
             case "query":
-                parts.query += _query_pairs(parameter, value)
+                parts.query += _query_pairs(parameter, value, names)
             case "header":
                 parts.headers += _header(parameter, value)
             case "cookie":
-                parts.cookies += _cookie_pairs(parameter, value)
+                parts.cookies += _cookie_pairs(parameter, value, names)
     return parts
 
 
@@ -72,6 +78,8 @@ def target(operation: Operation, parts: Written) -> str:
         if name not in parts.path:
             raise InvalidArgument(name, "is required")
         path += parts.path[name] + quote(literal, safe=PATH_TEXT)
+    for name, _value in operation.fixed_query:
+        parts.names.write("query", name, FIXED)
     fixed = [(query_encoded(name), query_encoded(value)) for name, value in operation.fixed_query]
     query = "&".join(f"{name}={value}" for name, value in [*fixed, *parts.query])
     return f"/{path.removeprefix('/')}{'?' if query else ''}{query}"
@@ -84,7 +92,7 @@ def _require_optional(parameter: Parameter, arguments: Mapping[str, Json]) -> No
         raise InvalidArgument(parameter.argument, "is required")
 
 
-def _path_text(parameter: Parameter, value: Json) -> str:
+def _path_text(parameter: Parameter, value: Json, names: NamesOnWire) -> str:
     texts = [text_of(parameter.argument, item) for item in _items(parameter, value)]
     for text in texts:
         if CONTROL.search(text):
@@ -95,6 +103,9 @@ def _path_text(parameter: Parameter, value: Json) -> str:
             raise InvalidArgument(parameter.argument, "has a dot segment")
     if not any(texts):
         raise InvalidArgument(parameter.argument, "is empty")
+    if parameter.style == "matrix" and parameter.explode and isinstance(value, Mapping):
+        for key in value:
+            names.write_free("path", key, parameter.argument)
     return _expanded(parameter, value)
 
 
@@ -133,24 +144,26 @@ def _segment_encoded(parameter: Parameter, text: str) -> str:
     return quote(text, safe=RESERVED_IN_SEGMENT)
 
 
-def _query_pairs(parameter: Parameter, value: Json) -> list[Pair]:
+def _query_pairs(parameter: Parameter, value: Json, names: NamesOnWire) -> list[Pair]:
     encode = reserved_encoded if parameter.allow_reserved else query_encoded
     spelling = Spelling(
         field=parameter.argument,
         name=parameter.name,
         style=parameter.style,
         explode=parameter.explode,
+        write_free=partial(names.write_free, "query"),
         encode=encode,
     )
     return spelling.pairs(_content(parameter, value))
 
 
-def _cookie_pairs(parameter: Parameter, value: Json) -> list[Pair]:
+def _cookie_pairs(parameter: Parameter, value: Json, names: NamesOnWire) -> list[Pair]:
     spelling = Spelling(
         field=parameter.argument,
         name=parameter.name,
         style=parameter.style,
         explode=parameter.explode,
+        write_free=partial(names.write_free, "cookie"),
     )
     return spelling.pairs(_content(parameter, value))
 

@@ -1,7 +1,6 @@
 """JSON values as text of a request, percent-encoding, and the error for what cannot be sent."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,12 +12,14 @@ from tools_registry.api import Invalid
 Json: TypeAlias = Any
 Encode: TypeAlias = Callable[[str], str]
 Pair: TypeAlias = tuple[str, str]
+# Given a name and the argument that writes it (`names.NamesOnWire`).
+WriteName: TypeAlias = Callable[[str, str], None]
 
 # Reserved characters that have a meaning of their own neither in a query string nor in the form
-# that servers read it as (OpenAPI 3.1.1, allowReserved; RFC 3986 section 3.4).
-RESERVED_IN_QUERY: Final = ":/?@!$'()*,;="
-# Triples that are encoded already pass through (RFC 6570 section 3.2.3).
-NO_TRIPLE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# that servers read it as (OpenAPI 3.1.1, allowReserved; RFC 3986 section 3.4). Not the semicolon,
+# which separates parameters for some (HTML 4.01, B.2.2), nor the percent sign, although RFC 6570
+# section 3.2.3 passes triples: `%75s` would reach the API as `us`, which no rule has compared.
+RESERVED_IN_QUERY: Final = ":/?@!$'()*,="
 # How the styles that are no RFC 6570 expansion separate the values of a list.
 SEPARATORS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 # What an error names that is about no single argument.
@@ -68,7 +69,7 @@ def name_encoded(text: str) -> str:
 
 def reserved_encoded(text: str) -> str:
     """Returns text of a parameter that allows reserved characters."""
-    return quote(NO_TRIPLE.sub("%25", text), safe=f"%{RESERVED_IN_QUERY}")
+    return quote(text, safe=RESERVED_IN_QUERY)
 
 
 def form_encoded(text: str) -> str:
@@ -81,13 +82,15 @@ class Spelling:
     """How the value of one parameter or field is written as `name=value` pairs.
 
     `field` is the argument, for errors. `name` and the values are encoded by `encode_name` and
-    `encode`. Source: OpenAPI 3.1.1, Style Values and Style Examples.
+    `encode`. Names that the keys of an object make are given to `write_free`. Source: OpenAPI
+    3.1.1, Style Values and Style Examples.
     """
 
     field: str
     name: str
     style: str
     explode: bool
+    write_free: WriteName
     encode: Encode = query_encoded
     encode_name: Encode = name_encoded
 
@@ -97,7 +100,7 @@ class Spelling:
             return list(self._deep(self.name, value))
         if isinstance(value, Mapping) and self.explode:
             given = ((key, item) for key, item in value.items() if item is not None)
-            return [(self.encode_name(key), self._written(item)) for key, item in given]
+            return [(self._free_name(key), self._written(item)) for key, item in given]
         name = self.encode_name(self.name)
         if isinstance(value, list) and self.explode:
             return [(name, self._written(item)) for item in value if item is not None]
@@ -132,7 +135,11 @@ class Spelling:
             for index, item in enumerate(value):
                 yield from self._deep(f"{name}[{index if is_nested else ''}]", item)
         elif value is not None:
-            yield self.encode_name(name), self._written(value)
+            yield self._free_name(name), self._written(value)
+
+    def _free_name(self, name: str) -> str:
+        self.write_free(name, self.field)
+        return self.encode_name(name)
 
 
 def flat(value: Json) -> Iterator[Json]:

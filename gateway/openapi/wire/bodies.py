@@ -4,15 +4,17 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import httpx2
 
 from foundation.outbound.request import VALUE
 from gateway.openapi.shapes import Body, Field
-from gateway.openapi.values_on_wire import (
+from gateway.openapi.wire.names import CREDENTIAL, NamesOnWire, owner_of, place_of
+from gateway.openapi.wire.values import (
     InvalidArgument,
     Json,
     Spelling,
@@ -69,7 +71,11 @@ class Uploads:
 
 
 def content(
-    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], uploads: Uploads
+    body: Body,
+    arguments: Mapping[str, Json],
+    hidden: Mapping[str, Json],
+    uploads: Uploads,
+    names: NamesOnWire,
 ) -> Content | None:
     """Returns the body, or None where none is given and none is required.
 
@@ -84,38 +90,44 @@ def content(
         return None
     match body.kind:
         case "json":
-            return _json(body, arguments, hidden)
+            return _json(body, arguments, hidden, names)
         case "form":
-            return _form(body, arguments, hidden)
+            return _form(body, arguments, hidden, names)
         case "multipart":
-            return _multipart(body, arguments, hidden, uploads)
+            return _multipart(body, _properties(body, arguments, hidden, names), uploads)
         case "text":
             return _text(body, arguments)
         case "binary":
             return _binary(body, arguments, uploads)
 
 
-def _json(body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json]) -> Content:
-    if body.argument and not hidden:
-        value = arguments[body.argument]
+def _json(
+    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], names: NamesOnWire
+) -> Content:
+    whole = arguments.get(body.argument) if body.argument else None
+    if body.argument and not hidden and not isinstance(whole, Mapping):
+        value = whole
     else:
-        value = {field.name: item for field, item in _properties(body, arguments, hidden)}
+        properties = _properties(body, arguments, hidden, names)
+        value = {field.name: item for field, item in properties}
     text = json_text(body.argument or "body", value)
     return Content(text.encode(), _content_type(body))
 
 
-def _form(body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json]) -> Content:
+def _form(
+    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], names: NamesOnWire
+) -> Content:
     pairs = [
         pair
-        for field, value in _properties(body, arguments, hidden)
+        for field, value in _properties(body, arguments, hidden, names)
         if value is not None
-        for pair in _form_pairs(field, value)
+        for pair in _form_pairs(field, value, names)
     ]
     text = "&".join(f"{name}={value}" for name, value in pairs)
     return Content(text.encode(), _content_type(body))
 
 
-def _form_pairs(field: Field, value: Json) -> list[tuple[str, str]]:
+def _form_pairs(field: Field, value: Json, names: NamesOnWire) -> list[tuple[str, str]]:
     """Without a style of its own, an object is JSON text (OpenAPI 3.1.1, Encoding Object)."""
     is_plain_object = isinstance(value, Mapping) and (field.style, field.explode) == ("form", True)
     if is_plain_object or _is_json(field.content_type):
@@ -125,21 +137,20 @@ def _form_pairs(field: Field, value: Json) -> list[tuple[str, str]]:
         name=field.name,
         style=field.style,
         explode=field.explode,
+        write_free=partial(names.write_free, "form"),
         encode=form_encoded,
         encode_name=form_encoded,
     )
     return spelling.pairs(value)
 
 
-def _multipart(
-    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], uploads: Uploads
-) -> Content:
+def _multipart(body: Body, properties: Iterable[tuple[Field, Json]], uploads: Uploads) -> Content:
     """The parts in the order of the document (RFC 7578 section 5.2).
 
     The boundary is a hash of the parts, so that the same arguments are the same bytes.
     """
     parts: list[Part] = []
-    for field, value in _properties(body, arguments, hidden):
+    for field, value in properties:
         if value is not None:
             parts += _parts(field, value, uploads)
     boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
@@ -220,24 +231,31 @@ def _binary(body: Body, arguments: Mapping[str, Json], uploads: Uploads) -> Cont
 
 
 def _properties(
-    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json]
+    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], names: NamesOnWire
 ) -> Iterator[tuple[Field, Json]]:
     """The properties of an object body in the order of the document, then all others."""
+    place = place_of(body)
     if body.argument:
-        value = arguments.get(body.argument, {})
-        if not isinstance(value, Mapping):
+        whole = arguments.get(body.argument, {})
+        if not isinstance(whole, Mapping):
             raise InvalidArgument(body.argument, "must be an object")
         by_name = {field.name: field for field in body.fields}
-        yield from ((by_name.get(name, Field(argument=body.argument, name=name)), item)
-                    for name, item in value.items())  # fmt: skip
+        for name, value in whole.items():
+            names.write_member(place, name, body.argument)
+            yield by_name.get(name, Field(argument=body.argument, name=name)), value
     else:
         known = [field for field in body.fields if field.argument in arguments]
-        yield from ((field, arguments[field.argument]) for field in known)
-        others = arguments.keys() - {field.argument for field in known}
-        for name in arguments:
-            if name in others:
-                yield Field(argument=name, name=name), arguments[name]
-    yield from ((Field(argument=name, name=name), item) for name, item in hidden.items())
+        for field in known:
+            names.write(place, field.name, owner_of(field.argument))
+            yield field, arguments[field.argument]
+        named = {field.argument for field in known}
+        for name, value in arguments.items():
+            if name not in named:
+                names.write_free(place, name, name)
+                yield Field(argument=name, name=name), value
+    for name, value in hidden.items():
+        names.write(place, name, CREDENTIAL)
+        yield Field(argument=name, name=name), value
 
 
 def _content_type(body: Body) -> str:

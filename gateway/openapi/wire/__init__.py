@@ -1,13 +1,15 @@
 """From the arguments of a tool to one HTTP request."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from foundation.db.storable import LONE_SURROGATE, leaves
-from gateway.openapi import bodies_on_wire, parameters_on_wire
-from gateway.openapi.bodies_on_wire import Uploads
 from gateway.openapi.shapes import Body, Operation, UpstreamRequest
-from gateway.openapi.values_on_wire import ALL, InvalidArgument, Json, Pair
+from gateway.openapi.wire import bodies, parameters
+from gateway.openapi.wire.bodies import Uploads
+from gateway.openapi.wire.names import DeclaredNames, NamesOnWire
+from gateway.openapi.wire.values import ALL, InvalidArgument, Json, Pair
 
 MAX_UPLOAD_BYTES: Final = 10 * 1_048_576
 NOTHING: Final[Mapping[str, Json]] = {}
@@ -19,29 +21,33 @@ def build(
     operation: Operation,
     arguments: Mapping[str, Json],
     *,
+    declared: DeclaredNames | None = None,
     hidden_fields: Mapping[str, Json] = NOTHING,
-    idempotency_key: str = "",
     max_upload_bytes: int = MAX_UPLOAD_BYTES,
 ) -> UpstreamRequest:
     """Returns the one request that a call of an operation's tool is.
 
-    The arguments have been validated against the operation's full schema. `hidden_fields` are
+    The arguments have been validated against the operation's full schema. `declared` are the names
+    of the operation, where they are kept for several calls. `hidden_fields` are
     properties of the body that no argument holds, such as a credential. The files of a request may
-    have `max_upload_bytes` together. Raises InvalidArgument.
+    have `max_upload_bytes` together. Raises InvalidArgument, also for two arguments that write the
+    same name.
     """
     _refuse_surrogates(arguments)
+    names = NamesOnWire(declared or DeclaredNames(operation))
     try:
-        parts = parameters_on_wire.written(operation.parameters, arguments)
-        target = parameters_on_wire.target(operation, parts)
+        names.refuse_other_case(arguments)
+        parts = parameters.written(operation.parameters, arguments, names)
+        target = parameters.target(operation, parts)
         content = None
         if operation.body is not None:
             in_body = _of_body(operation, operation.body, arguments)
             uploads = Uploads(max_upload_bytes)
-            content = bodies_on_wire.content(operation.body, in_body, hidden_fields, uploads)
+            content = bodies.content(operation.body, in_body, hidden_fields, uploads, names)
     except RecursionError:
         raise InvalidArgument(ALL, "are nested too deeply") from None
     _refuse_unknown(operation, arguments)
-    headers = _headers(operation, parts, idempotency_key)
+    headers = _headers(parts)
     if content is not None:
         headers.append(("Content-Type", content.content_type))
     return UpstreamRequest(
@@ -52,17 +58,23 @@ def build(
     )
 
 
-def _headers(
-    operation: Operation, parts: parameters_on_wire.Written, idempotency_key: str
-) -> list[Pair]:
+def with_idempotency_key(
+    request: UpstreamRequest, operation: Operation, key: str
+) -> UpstreamRequest:
+    """Returns the request with the key of its call, where the operation has a header for it."""
+    wanted = operation.idempotency_header
+    present = {name.lower() for name, _ in request.headers}
+    if not key or not wanted or wanted.lower() in present:
+        return request
+    return replace(request, headers=(*request.headers, (wanted, key)))
+
+
+def _headers(parts: parameters.Written) -> list[Pair]:
     headers = list(parts.headers)
     present = {name.lower() for name, _ in headers}
     if parts.cookies:
         cookie = "; ".join(f"{name}={value}" for name, value in parts.cookies)
         headers.append(("Cookie", cookie))
-    wanted = operation.idempotency_header
-    if idempotency_key and wanted and wanted.lower() not in present:
-        headers.append((wanted, idempotency_key))
     if "accept" not in present:
         headers.append(("Accept", ACCEPT))
     return headers

@@ -1,0 +1,407 @@
+"""The guards of the product: each with the source without it, and the tests that would notice.
+
+Tenant filters are found in the code. The others are written down, as the lines that change. A name
+is `kind: place`.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from tests.architecture import sources
+
+NARROWING = {"filter", "get", "exclude"}
+ORGANIZATION = re.compile(r"(.*__)?organization(_id)?(__in)?")
+NAME = re.compile(r"^(\w+)(?:: [\w.]+)? = ", re.MULTILINE)
+IN_SQL = re.compile(r"[\w.]*organization_id = %s")
+# Rows of tenants that are written for the demo, and commands of the operator, who sees everybody's.
+NO_TENANT = re.compile(r"/(migrations|management|demo)/|seed|^aap_conformance/|^bench/")
+# Narrowed twice: the rows that are left are the organization's in any case.
+NARROWED_TWICE: Mapping[str, str] = {}
+
+ERASURES = ("tests/workspace/test_erased_columns.py", "tests/workspace")
+ALL_GATES = ("tests/tools_registry/test_gate_layers.py", "tests/tools_registry/integrations")
+# By the beginning of a path, the first that fits.
+TESTS = {
+    "workspace/access.py": ("tests/data_tools", "tests/tools_registry/test_customer_tenants.py"),
+    "workspace/privacy/": ("tests/workspace/test_erasing_customers.py", "tests/workspace"),
+    "workspace/administration/": ("tests/workspace", "tests/console"),
+    "workspace/admin.py": ("tests/console/test_admin_roles.py", "tests/console"),
+    "workspace/": ("tests/workspace", "tests/data_tools", "tests/ingestion", "tests/console"),
+    "tools_registry/admin/": ("tests/tools_registry/test_switches_page.py", "tests/console"),
+    "tools_registry/vendors/": ("tests/tools_registry/integrations", "tests/tools_registry"),
+    "tools_registry/": ("tests/tools_registry",),
+    "gateway/": ("tests/gateway",),
+    "console/gateway/": ("tests/gateway",),
+    "console/": ("tests/console",),
+    "people/": ("tests/people",),
+    "agents/": ("tests/agents", "tests/workspace"),
+    "approvals/": ("tests/approvals", "tests/gateway/approvals", "tests/workspace"),
+    "oauth/": ("tests/oauth", "tests/console"),
+    "audit/": ("tests/audit", "tests/workspace"),
+    "ingestion/": ("tests/ingestion",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard, the source of its module without it, and the tests to run, the likeliest first."""
+
+    path: str
+    without: str = field(repr=False)
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What takes a guard away: lines that a file has once, and what they become."""
+
+    path: str
+    lines: str
+    become: str
+    tests: tuple[str, ...]
+
+
+def _always(first_line: str, value: str) -> tuple[str, str]:
+    """A function, named by its first line, that returns a value before anything else."""
+    return first_line, f"{first_line}\n    return {value}"
+
+
+def _layer(name: str) -> Change:
+    line = f"def {name}(_tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision | None:"
+    if name in {"_mode", "_agent", "_connection"}:
+        line = line.replace("_tool", "tool")
+    return Change("tools_registry/pipeline/gate.py", *_always(line, "None"), ALL_GATES)
+
+
+CHANGES: Mapping[str, Change] = {
+    "switch: the MCP server of an organization": Change(
+        "tools_registry/pipeline/gate.py",
+        "    if mcp_server_on:\n",
+        "    if True:\n",
+        ("tests/tools_registry/test_gate_layers.py", "tests/tools_registry"),
+    ),
+    "switch: the connection of an integration": _layer("_connection"),
+    "switch: the mode of an integration": _layer("_mode"),
+    "switch: the toggle of an action": _layer("_agent"),
+    "scope: destructive actions": Change(
+        "tools_registry/pipeline/gate.py",
+        *_always(
+            "def _destructive(tool: Guarded, scope: ScopeSet, _switches: Switches)"
+            " -> Decision | None:",
+            "None",
+        ),
+        ALL_GATES,
+    ),
+    "scope: tools that change something on a surface that reads": Change(
+        "tools_registry/pipeline/gate.py",
+        *_always(
+            "def _changes(tool: Guarded, _scope: ScopeSet, _switches: Switches)"
+            " -> Decision | None:",
+            "None",
+        ),
+        ("tests/console/test_ask.py", "tests/console/test_ask_access.py"),
+    ),
+    "scope: the scope of a token": Change(
+        "tools_registry/pipeline/gate.py",
+        '    "scope": _scope,\n',
+        "",
+        ("tests/tools_registry/test_gate_layers.py",),
+    ),
+    "role: the form of a project is for admins": Change(
+        "gateway/access.py",
+        "    return project.organization_id in organizations_administered(user)",
+        "    return True",
+        ("tests/gateway",),
+    ),
+    "redirect: the address is a registered one": Change(
+        "oauth/clients/redirects.py",
+        "    candidates = list(registered)\n",
+        "    candidates = [*registered, requested]\n",
+        ("tests/oauth/test_authorize_requests.py", "tests/oauth/test_redirects.py"),
+    ),
+    "signature: the verifier of a code": Change(
+        "oauth/grants/pkce.py",
+        "    return compare_digest(digest, challenge.encode())",
+        "    return True",
+        ("tests/oauth/test_pkce.py", "tests/oauth/test_token_exchange.py"),
+    ),
+    "expiry: access tokens": Change(
+        "oauth/credentials.py",
+        " WHERE t.expires > %s",
+        " WHERE (t.expires > %s OR TRUE)",
+        ("tests/oauth/test_token_expiry.py", "tests/tools_registry/test_endpoint_bearer.py"),
+    ),
+    "expiry: requests for approval": Change(
+        "approvals/expiry.py",
+        "status=Status.PENDING, expires_at__lte=now",
+        "status=Status.PENDING, expires_at__lte=now, pk__in=()",
+        ("tests/approvals", "tests/gateway/approvals"),
+    ),
+    "origin: pages of other sites": Change(
+        "tools_registry/endpoint/admission.py",
+        "    if origin is not None and not _is_allowed(origin):\n",
+        "    if False:\n",
+        ("tests/tools_registry/test_endpoint_http.py", "tests/tools_registry"),
+    ),
+    "CSRF: forms of the console": Change(
+        "halo_mcp/settings.py",
+        '    "django.middleware.csrf.CsrfViewMiddleware",\n',
+        "",
+        ("tests/console/test_error_pages.py", "tests/console", "tests/oauth"),
+    ),
+    "egress: addresses outside the public internet": Change(
+        "foundation/outbound/lookup.py",
+        "    if is_public(address) or (policy.approves(host) and is_private(address)):\n",
+        "    if True:\n",
+        ("tests/foundation/test_outbound_addresses.py", "tests/foundation"),
+    ),
+    "approval: the document that a request was made with": Change(
+        "gateway/review.py",
+        "        return None if is_current else Refused(CHANGED)\n",
+        "        return None\n",
+        ("tests/gateway/approvals", "tests/gateway"),
+    ),
+    "approval: requesters do not approve their own requests": Change(
+        "approvals/deciders.py",
+        "    return str(user.pk) == find_requester(request)",
+        "    return False",
+        ("tests/gateway/approvals", "tests/approvals"),
+    ),
+    "approval: a destructive action needs an approved request": Change(
+        "approvals/requests.py",
+        "        return rows.filter(status=Status.RUNNING, tool=tool.name).exists()",
+        "        return True",
+        ("tests/approvals", "tests/gateway/approvals"),
+    ),
+    "policy: the rules of a project": Change(
+        "gateway/policies.py",
+        "            if rule.names(tool) and rule.holds(arguments):\n",
+        "            if False:\n",
+        ("tests/gateway/approvals",),
+    ),
+    "limit: every rate": Change(
+        "foundation/limits/charging.py",
+        "    return None if reading is None else _refused(reading, merged, _refusals)",
+        "    return None",
+        ("tests/tools_registry/test_endpoint_rates.py", "tests/foundation"),
+    ),
+    "signature: identity tokens of pages": Change(
+        "oauth/identity_tokens.py",
+        "leeway=LEEWAY_SECONDS, options=CHECKS\n",
+        "leeway=LEEWAY_SECONDS, options={**CHECKS, 'verify_signature': False}\n",
+        ("tests/ingestion",),
+    ),
+    "masking: secret arguments of a request": Change(
+        "approvals/masked_arguments.py",
+        '    is_password = place is None or "password" in place.formats\n',
+        "    is_password = False\n",
+        ("tests/gateway/approvals", "tests/approvals"),
+    ),
+    "approval: what is sent is what was approved": Change(
+        "tools_registry/pipeline/calls.py",
+        "        return Refused(REQUEST_CHANGED)\n",
+        "        pass\n",
+        ("tests/gateway/approvals", "tests/approvals", "tests/gateway"),
+    ),
+    "approval: a secret that is too long is not approved": Change(
+        "approvals/masked_arguments.py",
+        "        is_too_long = len(value) > MAX_MASKED or made.masked > MAX_ALL_MASKED\n",
+        "        is_too_long = False\n",
+        ("tests/gateway/approvals",),
+    ),
+    "limit: active tokens of a user for a project": Change(
+        "oauth/mcp_tokens.py",
+        "    if tokens.exclude(expires_at__lte=timezone.now()).count() >= MAX_ACTIVE:\n",
+        "    if False:\n",
+        ("tests/gateway/test_project_tokens.py",),
+    ),
+    "limit: open requests of a person": Change(
+        "approvals/requests.py",
+        "    if waiting.filter(**of_caller).count() >= MAX_OPEN_REQUESTS:\n",
+        "    if False:\n",
+        ("tests/gateway/approvals/test_requests_page.py",),
+    ),
+    "limit: open requests of an organization": Change(
+        "approvals/requests.py",
+        "    if waiting.count() >= MAX_OPEN_OF_ORGANIZATION:\n",
+        "    if False:\n",
+        ("tests/gateway/approvals/test_requests_page.py",),
+    ),
+    "limit: connections that a person holds open": Change(
+        "tools_registry/endpoint/caller_slots.py",
+        "            ConcurrencyLimit(per_key=lambda _: most() * OF_PERSON),\n",
+        "            ConcurrencyLimit(per_key=lambda _: 1_000_000),\n",
+        ("tests/tools_registry/test_subscriptions.py",),
+    ),
+    "limit: messages of a person": Change(
+        "tools_registry/endpoint/rates.py",
+        "    if principal.user_id:\n",
+        "    if False:\n",
+        ("tests/tools_registry/test_endpoint_rates.py",),
+    ),
+    "limit: one mail a minute to approvers": Change(
+        "gateway/requests/approver_mail.py",
+        "    if limits.charge_or_share([bucket], record.limits_unavailable) is not None:\n",
+        "    if False:\n",
+        ("tests/gateway/approvals/test_requests_page.py",),
+    ),
+    "limit: evaluations of a schema at one place of a value": Change(
+        "foundation/schema_work.py",
+        "            if total > MAX_EVALUATIONS or found[key] > self.max_times"
+        " or nested > MAX_NESTED:\n",
+        "            if nested > MAX_NESTED:\n",
+        ("tests/agents/test_client_schemas.py", "tests/gateway/openapi/test_work.py"),
+    ),
+    "limit: what pages wait for": Change(
+        "foundation/concurrency/page_threads.py",
+        "    if _is_answering.get():\n",
+        "    if False:\n",
+        ("tests/halo_mcp/test_page_pools.py",),
+    ),
+    "idempotency: the caller of a key": Change(
+        "ingestion/idempotency.py",
+        "json.dumps([self.api, self.credential, self.identity, self.key])",
+        "json.dumps([self.key])",
+        ("tests/people/api/test_api_writes.py", "tests/ingestion/test_records.py"),
+    ),
+    "deployment: the kind of a server that others reach": Change(
+        "halo_mcp/checks.py",
+        "    if settings.HALO_ENV or settings.IS_LOOPBACK:\n",
+        "    if True:\n",
+        ("tests/halo_mcp/test_system_checks.py",),
+    ),
+    "policy: what opens tools is confirmed": Change(
+        "console/gateway/policy_changes.py",
+        "        if opened and request.POST.get(CONFIRMED) != digest:\n",
+        "        if False:\n",
+        ("tests/gateway/approvals/test_policies.py",),
+    ),
+    "policy: an approval by further people is less": Change(
+        "gateway/rules/opening.py",
+        "            return not self.approvers <= other.approvers\n",
+        "            return False\n",
+        ("tests/gateway/approvals/test_policies.py",),
+    ),
+    "text: NUL and lone surrogates in requests": Change(
+        "ingestion/parsing.py",
+        "        if place is not None:\n",
+        "        if False:\n",
+        ("tests/ingestion",),
+    ),
+    "form: values that have changed since a page was shown": Change(
+        "foundation/stale_forms.py",
+        "    if changes:\n        raise StaleForm(changes, shown.at)\n",
+        "",
+        ("tests/console/test_stale_forms.py",),
+    ),
+    "approval: creators of keys do not approve requests of the keys": Change(
+        "approvals/deciders.py",
+        '    return str(creator) if creator else ""\n',
+        '    return ""\n',
+        ("tests/agents/test_who_requests.py",),
+    ),
+}
+
+
+@cache
+def guards() -> Mapping[str, Guard]:
+    """Every guard by its name. Raises ValueError if the lines of a change are not there once."""
+    return {**_written_down(), **dict(_columns_of_erasures()), **dict(_tenant_filters())}
+
+
+def _columns_of_erasures() -> Iterator[tuple[str, Guard]]:
+    """The tables that an erasure searches."""
+    for path in ("halo_mcp/privacy_columns.py", "workspace/privacy/workspace_texts.py"):
+        text = _text(path)
+        starts = _starts_of_lines(text)
+        for statement in ast.parse(text).body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Tuple):
+                for columns in statement.value.elts:
+                    if not isinstance(columns, ast.Call):
+                        continue
+                    kind, name = ast.unparse(statement.target), ast.literal_eval(columns.args[0])
+                    start, end = _span(columns, starts)
+                    without = f"{text[:start]}*(){text[end:]}"
+                    yield f"erasure: {kind}.{name}", Guard(path, without, ERASURES)
+
+
+def _written_down() -> dict[str, Guard]:
+    found = {}
+    for name, change in CHANGES.items():
+        text = _text(change.path)
+        if text.count(change.lines) != 1:
+            raise ValueError(
+                f"{name}: {change.path} has its lines {text.count(change.lines)} times"
+            )
+        without = text.replace(change.lines, change.become)
+        found[name] = Guard(change.path, without, change.tests)
+    return found
+
+
+def _tenant_filters() -> Iterator[tuple[str, Guard]]:
+    for path, text in sources.texts():
+        if not path.endswith(".py") or NO_TENANT.search(path) or path.startswith("tests/"):
+            continue
+        if path.partition("/")[0] not in sources.PACKAGES:
+            continue
+        times: Counter[str] = Counter()
+        for place, start, end, new in (*_in_calls(text), *_in_statements(text)):
+            times[place] += 1
+            number = f" {times[place]}" if times[place] > 1 else ""
+            name = f"tenant: {path}:{place}{number}"
+            if name not in NARROWED_TWICE:
+                yield name, Guard(path, text[:start] + new + text[end:], _tests_of(path))
+
+
+def _in_calls(text: str) -> Iterator[tuple[str, int, int, str]]:
+    """Keyword arguments of `filter` and its kin that name an organization."""
+    starts = _starts_of_lines(text)
+    for function in ast.walk(ast.parse(text)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for call in ast.walk(function):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+                continue
+            if call.func.attr not in NARROWING:
+                continue
+            for keyword in call.keywords:
+                if keyword.arg and ORGANIZATION.fullmatch(keyword.arg):
+                    start, end = _span(keyword, starts)
+                    comma = re.match(r"\s*,", text[end:])
+                    end += len(comma[0]) if comma else 0
+                    yield f"{function.name}.{keyword.arg}", start, end, ""
+
+
+def _in_statements(text: str) -> Iterator[tuple[str, int, int, str]]:
+    for found in IN_SQL.finditer(text):
+        before = text[: found.start()].rsplit("\n", 3)[-1]
+        is_sql = re.search(r"WHERE|AND|WHEN", text[max(0, found.start() - 80) : found.start()])
+        if is_sql and "DELETE" not in before:
+            name = NAME.findall(text[: found.start()])[-1]
+            yield name, *found.span(), f"({found[0]} OR TRUE)"
+
+
+def _span(node: ast.expr | ast.keyword, starts: list[int]) -> tuple[int, int]:
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    begin = starts[node.lineno - 1] + node.col_offset
+    return begin, starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _starts_of_lines(text: str) -> list[int]:
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _tests_of(path: str) -> tuple[str, ...]:
+    return next(tests for beginning, tests in TESTS.items() if path.startswith(beginning))
+
+
+def _text(path: str) -> str:
+    return (sources.ROOT / path).read_text(encoding="utf-8")

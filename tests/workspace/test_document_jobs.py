@@ -1,0 +1,199 @@
+"""Jobs on what organizations uploaded leave threads of the worker free, and take turns."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import count
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.utils import timezone
+
+from foundation.limits import charging
+from halo_mcp import celery
+from retrieval.documents import process
+from retrieval.documents.readers import read
+from tests.drivers import grants
+from workspace import document_jobs, knowledge, tasks
+from workspace.imports import uploads
+from workspace.models import DataImport, KnowledgeSource, Organization
+from workspace.models.knowledge import SourceStatus
+
+pytestmark = pytest.mark.django_db
+
+TEXT = b"# Seats\n\nEach seat costs the same.\n"
+CSV = b"email,name\nada@example.com,Ada\n"
+
+
+@pytest.fixture
+def queued() -> Iterator[list[tuple[str, str]]]:
+    """The tasks that are sent, which nothing runs."""
+    sent: list[tuple[str, str]] = []
+    with patch("foundation.queueing.send", lambda *given: sent.append(given)):
+        yield sent
+
+
+def organization() -> Organization:
+    return grants.granted("data:read").organization
+
+
+def source_of(owner: Organization) -> KnowledgeSource:
+    return knowledge.add(owner, kind="markdown", original=TEXT)
+
+
+def status_of(source: KnowledgeSource) -> str:
+    source.refresh_from_db()
+    return source.status
+
+
+def reading(meanwhile: Callable[[int], None]) -> Any:
+    """Reads in this process; `meanwhile` runs during each reading, with its number."""
+    numbers = iter(range(100))
+
+    def read_here(documents: Any) -> Any:
+        meanwhile(next(numbers))
+        return [read(kind, content) for kind, content in documents]
+
+    return patch.object(process, "read_all", read_here)
+
+
+def nothing(_number: int) -> None:
+    pass
+
+
+@pytest.mark.usefixtures("queued")
+def test_an_organization_has_one_job_at_a_time_and_all_together_leave_threads_free() -> None:
+    first, second, third = organization(), organization(), organization()
+    sources = [source_of(owner) for owner in (first, first, second, third)]
+    seen: list[str] = []
+
+    def others_arrive(number: int) -> None:
+        if number == 0:
+            tasks.index_knowledge(sources[1].pk)
+            seen.append(status_of(sources[1]))
+            tasks.index_knowledge(sources[2].pk)
+            seen.append(status_of(sources[2]))
+        elif number == 1:
+            tasks.index_knowledge(sources[3].pk)
+            seen.append(status_of(sources[3]))
+
+    with reading(others_arrive):
+        tasks.index_knowledge(sources[0].pk)
+    waits, ready = SourceStatus.PENDING, SourceStatus.READY
+    assert seen == [waits, waits, ready]
+    assert [status_of(one) for one in sources] == [ready, waits, ready, waits]
+    assert celery.THREADS - document_jobs.MAX_RUNNING >= 2
+
+
+def test_the_end_of_a_job_sends_the_organization_that_has_waited_longest(
+    queued: list[tuple[str, str]],
+) -> None:
+    busy, quiet = organization(), organization()
+    sources = [source_of(busy) for _ in range(3)]
+    late = source_of(quiet)
+    queued.clear()
+    with reading(nothing):
+        tasks.index_knowledge(sources[0].pk)
+        assert queued.pop() == ("workspace.index_knowledge", str(late.pk))
+        tasks.index_knowledge(late.pk)
+        assert queued.pop() == ("workspace.index_knowledge", str(sources[1].pk))
+        tasks.index_knowledge(sources[1].pk)
+        tasks.index_knowledge(sources[2].pk)
+    assert {status_of(one) for one in (*sources, late)} == {SourceStatus.READY}
+
+
+def test_an_import_and_a_source_of_an_organization_do_not_run_together(
+    queued: list[tuple[str, str]],
+) -> None:
+    owner = organization()
+    source = source_of(owner)
+    given = uploads.upload(owner, kind="customers", file_name="a.csv", content=CSV, by=None)
+    before = DataImport.objects.get(pk=given.pk).status
+    during: list[str] = []
+
+    def import_arrives(_number: int) -> None:
+        tasks.run_import(given.pk)
+        during.append(DataImport.objects.get(pk=given.pk).status)
+
+    queued.clear()
+    with reading(import_arrives):
+        tasks.index_knowledge(source.pk)
+    assert during == [before]
+    assert queued == [("workspace.run_import", str(given.pk))]
+    tasks.run_import(given.pk)
+    assert DataImport.objects.get(pk=given.pk).status != before
+
+
+def taking(seconds: float) -> Any:
+    """A clock on which each reading takes so long."""
+    clock = count(step=seconds)
+    return patch("workspace.knowledge.indexing.time.monotonic", lambda: next(clock))
+
+
+@pytest.mark.usefixtures("queued")
+@pytest.mark.parametrize(("seconds", "number"), [(1.0, 2), (0.25, 4), (0.01, 11)])
+def test_an_organization_that_has_used_up_its_time_of_a_day_waits_and_others_do_not(
+    settings: Any, seconds: float, number: int
+) -> None:
+    """Sixty seconds have to be left; what a document takes is counted in tenths of a second."""
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 61
+    charging.reset_store()
+    owner, other = organization(), organization()
+    sources = [source_of(one) for one in (*(owner,) * (number + 1), other)]
+    with reading(nothing):
+        for source in sources:
+            with taking(seconds):
+                tasks.index_knowledge(source.pk)
+    ready, failed = SourceStatus.READY, SourceStatus.FAILED
+    assert [status_of(one) for one in sources] == [*(ready,) * number, failed, ready]
+    assert "used up the time to read" in sources[number].error
+
+
+@pytest.mark.usefixtures("queued")
+def test_a_job_that_fails_gives_its_place_back() -> None:
+    owner = organization()
+    sources = [source_of(owner) for _ in range(2)]
+
+    def fails(number: int) -> None:
+        if number == 0:
+            raise OSError
+
+    with reading(fails):
+        for source in sources:
+            tasks.index_knowledge(source.pk)
+    assert [status_of(one) for one in sources] == [SourceStatus.FAILED, SourceStatus.READY]
+
+
+def test_a_job_that_ends_with_a_defect_sends_the_next(queued: list[tuple[str, str]]) -> None:
+    sources = [source_of(organization()) for _ in range(2)]
+    queued.clear()
+    defect = patch("workspace.knowledge.indexing.index", side_effect=MemoryError)
+    with defect, pytest.raises(MemoryError):
+        tasks.index_knowledge(sources[0].pk)
+    assert len(queued) == 1
+    assert queued[0][0] == "workspace.index_knowledge"
+
+
+def test_what_was_left_is_sent_job_by_job_and_not_worked_off_in_the_schedule(
+    queued: list[tuple[str, str]],
+) -> None:
+    sources = [source_of(organization()) for _ in range(3)]
+    given = uploads.upload(
+        organization(), kind="customers", file_name="b.csv", content=CSV, by=None
+    )
+    before = DataImport.objects.get(pk=given.pk).status
+    long_ago = timezone.now() - timedelta(hours=1)
+    KnowledgeSource.objects.update(updated_at=long_ago)
+    DataImport.objects.update(updated_at=long_ago)
+    queued.clear()
+    with reading(nothing):
+        tasks.pick_up_knowledge()
+        tasks.pick_up_imports()
+    assert sorted(queued) == sorted(
+        [
+            *(("workspace.index_knowledge", str(one.pk)) for one in sources),
+            ("workspace.run_import", str(given.pk)),
+        ]
+    )
+    assert {status_of(one) for one in sources} == {SourceStatus.PENDING}
+    assert DataImport.objects.get(pk=given.pk).status == before

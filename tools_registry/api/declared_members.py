@@ -1,0 +1,110 @@
+"""Which members of a value its JSON Schema declares, and which names its caller has chosen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PREFIX: Final = "#/$defs/"
+IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
+CONDITIONS: Final = ("if", "then", "else")
+OF_OTHERS: Final = ("additionalProperties", "unevaluatedProperties")
+
+
+@dataclass(slots=True)
+class SchemaPlace:
+    """The schemas that may apply at one place of a value; `root` has the definitions.
+
+    Alternatives all count: a member that one of them has is declared. Places are made once each.
+    """
+
+    root: Mapping[str, Any] = field(repr=False)
+    schemas: Sequence[Mapping[str, Any]] = field(repr=False)
+    known: "dict[tuple[int, ...], SchemaPlace]" = field(default_factory=dict, repr=False)
+    names: frozenset[str] = field(init=False)
+    _inside: "dict[str | int | None, SchemaPlace]" = field(default_factory=dict, repr=False)
+    _folded: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        each = (_mapping(schema, "properties") for schema in self.schemas)
+        self.names = frozenset(name for properties in each for name in properties)
+
+    @classmethod
+    def at_root(cls, schema: Mapping[str, Any]) -> "SchemaPlace":
+        return cls(schema, tuple(_applying(schema, [schema])))
+
+    @property
+    def formats(self) -> set[str]:
+        return {str(schema["format"]) for schema in self.schemas if "format" in schema}
+
+    def in_another_case(self, name: str) -> str | None:
+        """Returns the declared name that an undeclared one is in another case; else None."""
+        if name in self.names:
+            return None
+        if self.names and not self._folded:
+            self._folded = {each.casefold(): each for each in self.names}
+        return self._folded.get(name.casefold())
+
+    def member(self, name: str) -> "SchemaPlace":
+        """Returns the place of a member of an object."""
+        key = name if name in self.names else None
+        if key not in self._inside:
+            found: list[Any] = []
+            for schema in self.schemas:
+                properties = _mapping(schema, "properties")
+                if name in properties:
+                    found.append(properties[name])
+                else:
+                    found += _mapping(schema, "patternProperties").values()
+                    found += [schema.get(word) for word in OF_OTHERS]
+            self._inside[key] = self._place(found)
+        return self._inside[key]
+
+    def item(self, index: int) -> "SchemaPlace":
+        """Returns the place of an item of an array."""
+        first = [_list(schema, "prefixItems") for schema in self.schemas]
+        key = min(index, max(map(len, first), default=0))
+        if key not in self._inside:
+            self._inside[key] = self._place(
+                [
+                    items[index] if index < len(items) else schema.get("items")
+                    for items, schema in zip(first, self.schemas, strict=True)
+                ]
+            )
+        return self._inside[key]
+
+    def _place(self, schemas: list[Any]) -> "SchemaPlace":
+        key = tuple(map(id, schemas))
+        if key not in self.known:
+            self.known[key] = SchemaPlace(
+                self.root, tuple(_applying(self.root, schemas)), self.known
+            )
+        return self.known[key]
+
+
+def _applying(root: Mapping[str, Any], schemas: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas and those that they refer to in place, each once."""
+    seen, waiting = set(), list(schemas)
+    while waiting:
+        schema = waiting.pop()
+        if not isinstance(schema, Mapping) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        yield schema
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith(PREFIX):
+            name = reference.removeprefix(PREFIX).replace("~1", "/").replace("~0", "~")
+            waiting.append(_mapping(root, "$defs").get(name))
+        for word in IN_PLACE:
+            waiting += schema.get(word) or ()
+        waiting += [schema.get(word) for word in CONDITIONS]
+        waiting += _mapping(schema, "dependentSchemas").values()
+
+
+def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:
+    found = schema.get(word)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list(schema: Mapping[str, Any], word: str) -> Sequence[Any]:
+    found = schema.get(word)
+    return found if isinstance(found, list | tuple) else ()
