@@ -4,11 +4,17 @@
 import os
 import sys
 
+from foundation.version import PRODUCT
+
 INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
+    if sys.argv[1:] in (["--version"], ["version"]):
+        # Django would print its own.
+        print(PRODUCT)  # noqa: T201  the answer
+        return
     try:
         execute()
     except KeyboardInterrupt:
@@ -22,6 +28,9 @@ def execute() -> None:
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
     from django.core.management import execute_from_command_line  # noqa: PLC0415
 
+    from halo_mcp import data_folder  # noqa: PLC0415
+
+    data_folder.restrict_new_files()
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

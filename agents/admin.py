@@ -59,6 +59,15 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
             *("input_price", "output_price", "daily_budget"),
         )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.has_key = language_models.has_readable_key(self.instance)
+        if self.instance.sealed and not self.has_key:
+            self.fields["key"].help_text = _(
+                "The stored key cannot be decrypted: the key that it was encrypted with is missing "
+                "on this server. Enter it again."
+            )
+
     def clean_base_url(self) -> str:
         try:
             return language_models.base_url(self.cleaned_data["base_url"])
@@ -76,9 +85,9 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]
         if given.get("key"):
             return given
         # A key must not reach a server that it was not entered for.
-        if self.instance.sealed and {"provider", "base_url"} & {*self.changed_data}:
+        if self.has_key and {"provider", "base_url"} & {*self.changed_data}:
             self.add_error("key", _("Enter the key again: it was entered for another address."))
-        elif not self.instance.sealed and not given.get("base_url"):
+        elif not self.has_key and not given.get("base_url"):
             self.add_error("key", _("Enter the key of the provider."))
         return given
 

@@ -29,7 +29,7 @@ from foundation import peer
 from foundation.concurrency.thread_pool import ThreadPool
 from tools_registry.endpoint.asgi import with_connection
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Disconnected
+from tools_registry.endpoint.bodies import Bodies, Body, Disconnected
 
 log = structlog.get_logger(__name__)
 
@@ -97,13 +97,14 @@ class AgentApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
         readable = cross_origin.headers(origin)
+        body = self._bodies.of_request(receive)
         try:
-            answer = await self._begin(scope, receive, path, origin)
+            answer = await self._begin(scope, body, path, origin)
         except Disconnected:
             return
         with suppress(OSError, RuntimeError):  # the client has left while something was sent
             if isinstance(answer, Reply):
-                await _send_whole(send, answer, readable)
+                await _send_whole(send, answer, readable, body)
             elif answer.stream is StreamMode.NONE:
                 await self._answer_whole(answer, send, readable)
             else:
@@ -118,14 +119,12 @@ class AgentApplication:
     def close(self) -> None:
         self._threads.close()
 
-    async def _begin(
-        self, scope: Scope, receive: Receive, path: str, origin: str
-    ) -> Reply | Started:
+    async def _begin(self, scope: Scope, sent: Body, path: str, origin: str) -> Reply | Started:
         if scope["method"] == "OPTIONS":
             return cross_origin.preflight(origin)
         limit = settings.HALO_MAX_BODY_BYTES
         try:
-            body = await self._bodies.read(receive, limit + 1)
+            body = await sent.read(limit + 1)
         except TimeoutError:
             return Refused(408, "The body took too long.", {"Connection": "close"}).reply
         if len(body) > limit:
@@ -260,12 +259,19 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
     return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def _send_whole(send: Send, reply: Reply, readable: Headers) -> None:
+async def _send_whole(
+    send: Send, reply: Reply, readable: Headers, request: Body | None = None
+) -> None:
     body = reply.body
     headers = {"Cache-Control": "no-store", **readable, **reply.headers}
     if reply.value is not None:
         headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
     await send({"type": "http.response.start", "status": reply.status, "headers": _raw(headers)})
+    if request is not None and "Connection" in reply.headers:
+        # Refused before all of the request was read.
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await request.discard()
+        body = b""
     await send({"type": "http.response.body", "body": body})
 
 

@@ -36,9 +36,10 @@ from agents.protocol.requests import (
 from agents.protocol.resolution import Resolved, ToolCall
 from agents.sessions import Owner, Sent
 from agents.turns import BudgetUsed
-from foundation import ids
+from foundation import ids, store_failures
 from foundation.db.storable import has_unstorable_text
 from foundation.sealing import SealBroken
+from foundation.store_failures import is_store_failure
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 from oauth.principal import Principal
@@ -102,9 +103,12 @@ def respond(request: Request) -> Reply | Started:
         return refused.reply
     except InvalidRequest as invalid:
         return Refused(400, str(invalid)).reply
-    except Exception:
+    except Exception as error:
         request_id = ids.uuid7_hex()
         log.exception("agents_request_failed", request_id=request_id)
+        if is_store_failure(error):
+            retry = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
+            return Refused(503, store_failures.MESSAGE, retry).reply
         return Refused(500, f"Internal error. Quote {request_id} to your admin.").reply
 
 

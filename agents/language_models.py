@@ -35,6 +35,11 @@ def key_of(row: LanguageModel) -> str:
     return sealing.unseal(bytes(row.sealed), context=_context(row)).decode() if row.sealed else ""
 
 
+def has_readable_key(row: LanguageModel) -> bool:
+    """Returns whether there is a key that can be decrypted."""
+    return bool(row.sealed) and sealing.is_readable(bytes(row.sealed), context=_context(row))
+
+
 def base_url(url: str) -> str:
     """Returns a base URL as it is stored, without a final slash. Raises InvalidAddress."""
     url = url.strip().rstrip("/")
@@ -76,7 +81,7 @@ def _reseal(row: LanguageModel, sealed: bytes) -> None:
 
 SEALED: Final = Column(
     name="keys of language models",
-    rows=LanguageModel.objects.exclude(sealed=b"").all,
+    rows=lambda: LanguageModel.objects.exclude(sealed=b"").only("sealed"),
     read=lambda row: bytes(row.sealed),
     write=_reseal,
     context=_context,

@@ -16,7 +16,8 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import BigIntegerField, Exists, Max, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Left, NullIf, StrIndex
 from django.utils import timezone
 
 from agents import turns
@@ -131,6 +132,21 @@ def named_calls(session_id: str, calls: Sequence[ToolCall]) -> dict[str, str]:
     return {call.id: f"{last}/{call.id}" for call in calls}
 
 
+def message_of_call(name: str) -> int:
+    """Returns the key of the message with a call, from the name of the call."""
+    return int(name.partition("/")[0])
+
+
+def is_call_in_session() -> Q:
+    """Returns which requests for approval are for calls in sessions that exist.
+
+    The name of a call begins with the key of its message (`named_calls`).
+    """
+    slash = StrIndex(OuterRef("call"), Value("/"))
+    message = Cast(NullIf(Left(OuterRef("call"), slash - 1), Value("")), BigIntegerField())
+    return Q(Exists(SessionMessage.objects.filter(pk=message)))
+
+
 def requested(session: Session, waiting: Sequence[ToolCall]) -> dict[str, ApprovalRequest]:
     """Returns the requests for approval of calls that wait in a session, by the id of the call."""
     if not waiting:
@@ -147,11 +163,25 @@ def delete(session: Session) -> None:
     # Before its turns and messages, as a turn that stores something does.
     if Session.objects.select_for_update().filter(pk=session.pk).first() is None:
         return
-    names = named_calls(session.pk, pending(messages(session.pk)))
-    approvals.withdraw(approvals.of_calls(session.organization_id, list(names.values())))
-    # What a turn cost stays; what tells of its request does not.
-    session.turns.update(idempotency_key="", request_digest="", granted=[])
+    prepare_deletion([session.pk])
     session.delete()
+
+
+def prepare_deletion(session_ids: Sequence[str]) -> None:
+    """Withdraws the calls of locked sessions that wait, and empties what tells of requests."""
+    own = Session.objects.filter(pk__in=session_ids).order_by()
+    for organization_id in own.values_list("organization", flat=True).distinct():
+        # An organization has few calls that wait; the histories of its sessions may be long.
+        waiting = approvals.list_waiting_calls(organization_id)
+        of_messages = SessionMessage.objects.filter(
+            pk__in={message_of_call(call) for call in waiting}, session__in=session_ids
+        )
+        ours = set(of_messages.values_list("pk", flat=True))
+        calls = [call for call in waiting if message_of_call(call) in ours]
+        approvals.withdraw(approvals.of_calls(organization_id, calls))
+    # What a turn cost stays; what tells of its request does not.
+    turns_of = SessionTurn.objects.filter(session__in=session_ids)
+    turns_of.update(idempotency_key="", request_digest="", granted=[])
 
 
 def secrets_of(session: Session) -> dict[str, str]:
@@ -183,7 +213,7 @@ def _reseal(session: Session, sealed: bytes) -> None:
 
 SEALED: Final = Column(
     name="secret options of agent sessions",
-    rows=Session.objects.exclude(sealed_options=b"").all,
+    rows=lambda: Session.objects.exclude(sealed_options=b"").only("sealed_options"),
     read=lambda session: bytes(session.sealed_options),
     write=_reseal,
     context=_context,

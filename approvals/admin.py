@@ -86,6 +86,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             {
                 "fields": (
                     "status",
+                    "execution_state",
                     "decided_by",
                     "decided_at",
                     "note",
@@ -155,7 +156,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             why_not = decisions.why_not_approved(row, user) if is_tried else ""
             context["may_approve"] = is_tried and not why_not
             context["may_decline"] = is_tried and row.status == Status.PENDING
-            context["live"] = row.status if row.status == Status.RUNNING else ""
+            is_running = row.status == Status.RUNNING
+            context["live"] = f"{row.status}-{row.execution_state}" if is_running else ""
             context["why_not"] = why_not
         return super().render_change_form(request, context, *rest, **more)
 

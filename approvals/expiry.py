@@ -1,13 +1,14 @@
 """Ends requests that expired, lost their requester, or were interrupted by a crash."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from approvals import delivery, requesters
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ExecutionState, Status
 from tools_registry.pipeline import gate
 from tools_registry.pipeline import surface as surfaces
 
@@ -16,7 +17,27 @@ MAX_EXECUTION: Final = timedelta(minutes=5)
 # Stripe may delete a key after 24 hours and would then execute again (API reference, Idempotent
 # requests). One hour of that is reserved for clock differences and slow responses.
 KEY_LIFETIME: Final = timedelta(hours=23)
+# How long an approved request waits for a worker that executes it.
+MAX_QUEUED: Final = timedelta(minutes=15)
+NOT_EXECUTED: Final = "The background worker did not execute it in time. Approve it again."
 LEFT_BEHIND: Final = "The call was started and its outcome is unknown."
+# The columns of a request that was approved, and of which nothing was sent.
+UNDECIDED: Final[Mapping[str, Any]] = {
+    "status": Status.PENDING,
+    "problem": NOT_EXECUTED,
+    "claim": None,
+    "decided_by": None,
+    "decided_at": None,
+    "execution_state": "",
+    "decider_address": "",
+}
+# The columns of a request that was sent before, and whose execution did not end.
+LEFT_UNKNOWN: Final[Mapping[str, Any]] = {
+    "status": Status.UNKNOWN,
+    "problem": LEFT_BEHIND,
+    "execution_state": "",
+    "decider_address": "",
+}
 # The columns of a request whose connection has ended.
 LEFT: Final = {"status": Status.DECLINED, "note": gate.GRANT_ENDED, "problem": ""}
 
@@ -27,13 +48,16 @@ def settle(rows: QuerySet[ApprovalRequest]) -> int:
     Those that have ended are delivered.
     """
     now = timezone.now()
-    stale = rows.filter(status=Status.RUNNING, claimed_at__lt=now - MAX_EXECUTION)
+    running = rows.filter(status=Status.RUNNING)
+    is_queued = Q(execution_state=ExecutionState.QUEUED)
+    stale = ~is_queued & Q(claimed_at__lt=now - MAX_EXECUTION)
+    unbegun = is_queued & Q(claimed_at__lt=now - MAX_QUEUED)
     expired = rows.filter(status=Status.PENDING, expires_at__lte=now)
     # Nothing was sent to the vendor: these wait again, unless they have expired meanwhile.
-    waiting = stale.filter(sent_at__isnull=True).update(
-        status=Status.PENDING, claim=None, decided_by=None, decided_at=None
-    )
-    unknown = _end(stale.filter(sent_at__isnull=False), status=Status.UNKNOWN, problem=LEFT_BEHIND)
+    unsent = (stale & Q(sent_at=None)) | (unbegun & Q(status_before=Status.PENDING))
+    waiting = running.filter(unsent).update(**UNDECIDED)
+    sent = (stale & Q(sent_at__isnull=False)) | (unbegun & ~Q(status_before=Status.PENDING))
+    unknown = _end(running.filter(sent), **LEFT_UNKNOWN)
     return waiting + unknown + _end(expired, status=Status.EXPIRED, problem="")
 
 

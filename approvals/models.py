@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
-from workspace.models import Organization
+from workspace.models import Organization, OutgoingMail
 
 
 class Status(models.TextChoices):
@@ -20,6 +20,13 @@ class Status(models.TextChoices):
     UNKNOWN = "unknown", _("Unknown: check with the vendor")
     DECLINED = "declined", _("Declined")
     EXPIRED = "expired", _("Expired")
+
+
+class ExecutionState(models.TextChoices):
+    """What became of an approved request in the background worker."""
+
+    QUEUED = "queued", _("Waits for the background worker")
+    BEGUN = "begun", _("Is being executed")
 
 
 def default_expiry() -> datetime:
@@ -84,9 +91,9 @@ class ApprovalRequest(models.Model):
     )
     decided_at = models.DateTimeField(_("decided"), null=True)
     note = models.CharField(_("note"), max_length=500, blank=True)
-    # When its approvers were sent a mail about it, and until when a process is sending that mail.
+    # When mails to its approvers were written, and these mails.
     announced_at = models.DateTimeField(null=True, editable=False)
-    announcing_until = models.DateTimeField(null=True, editable=False)
+    mails = models.ManyToManyField(OutgoingMail, related_name="approval_requests", editable=False)
     ended_at = models.DateTimeField(_("ended"), null=True, editable=False)
 
     # The idempotency key, fixed for all attempts.
@@ -96,6 +103,23 @@ class ApprovalRequest(models.Model):
     # Only the process that holds the claim writes the outcome.
     claim = models.UUIDField(null=True, editable=False)
     claimed_at = models.DateTimeField(null=True, editable=False)
+    # While it is running: how far the worker is, what the status was before the approval, and the
+    # address of the person who approved it, for the audit row.
+    execution_state = models.CharField(
+        _("execution"),
+        max_length=10,
+        choices=ExecutionState.choices,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+    )
+    status_before = models.CharField(
+        max_length=20, blank=True, default="", db_default="", editable=False
+    )
+    decider_address = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
+    )
     sent_at = models.DateTimeField(_("first sent to the vendor"), null=True)
     result = models.JSONField(_("result"), null=True)
     problem = models.CharField(_("problem"), max_length=500, blank=True)
@@ -109,12 +133,21 @@ class ApprovalRequest(models.Model):
         permissions = [("decide_approvalrequest", "Can approve or decline approval requests")]
         indexes = [
             models.Index(fields=("organization", "status"), name="approvals_by_status"),
+            # What a call asks for: an identical request, the newest first.
+            models.Index(fields=("authorization_id", "digest", "-id"), name="approvals_by_digest"),
+            # What the schedule asks for: those that expired or stopped, and those of a mail.
+            models.Index(fields=("status", "expires_at"), name="approvals_by_expiry"),
+            # What is deleted after its period.
+            models.Index(fields=("organization", "ended_at"), name="approvals_by_end"),
+            # The list of a person's own requests.
+            models.Index(fields=("user_id", "-id"), name="approvals_by_user"),
             models.Index(
                 fields=("organization",),
                 condition=models.Q(status=Status.PENDING, announced_at=None),
                 name="approvals_unannounced",
             ),
-            models.Index(fields=("call",), condition=~models.Q(call=""), name="approvals_by_call"),
+            # Not partial: SQLite uses a partial index only for conditions without parameters.
+            models.Index(fields=("call",), name="approvals_by_call"),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -163,6 +163,12 @@ def of_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRe
     return rows
 
 
+def list_waiting_calls(organization_id: UUID) -> list[str]:
+    """Returns the calls in sessions of an organization's agents that wait for a decision."""
+    rows = ApprovalRequest.objects.filter(organization=organization_id, status=Status.PENDING)
+    return list(rows.exclude(call="").values_list("call", flat=True))
+
+
 def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
     """Ends those of the requests that wait for a decision; returns how many."""
     now = timezone.now()
@@ -197,6 +203,19 @@ def version_of(approval: Approval) -> int | None:
     """Returns the version of the document that an approved request was made with."""
     rows = ApprovalRequest.objects.filter(pk=approval.request_id)
     return rows.values_list("version", flat=True).get()
+
+
+def list_open_versions(prefix: str) -> dict[str, set[int]]:
+    """Returns the versions of documents that open requests were made with, by their surface."""
+    rows = ApprovalRequest.objects.filter(
+        status__in=(Status.PENDING, Status.RUNNING),
+        surface__startswith=prefix,
+        version__isnull=False,
+    ).order_by()
+    found: dict[str, set[int]] = {}
+    for surface, version in rows.values_list("surface", "version").distinct():
+        found.setdefault(surface, set()).add(cast("int", version))
+    return found
 
 
 def stored_result(row: ApprovalRequest) -> Result:

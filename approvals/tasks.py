@@ -1,6 +1,23 @@
-from approvals import expiry
+from uuid import UUID
+
+from approvals import execution, expiry
 from approvals.models import ApprovalRequest
 from foundation.background import task
+
+
+@task(name=execution.TASK)
+def execute(request_id: str) -> bool:
+    """Executes an approved request in a thread of this process; returns whether it has begun.
+
+    One that has not begun stays queued, for `execute_queued`.
+    """
+    return execution.start(UUID(request_id))
+
+
+@task(name="approvals.execute_queued")
+def execute_queued() -> int:
+    """Executes the approved requests that no process has begun; returns how many."""
+    return execution.start_queued()
 
 
 @task(name="approvals.settle")

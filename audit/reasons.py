@@ -180,6 +180,14 @@ REASONS: Final[dict[str, Reason]] = {
     "refused": Reason(_("The HR API refused a call that a tool made.")),
     "input_required": Reason(_("The tool asked a question. The next round has a row of its own.")),
     "cancelled": Reason(_("The caller cancelled the call or disconnected.")),
+    "call_in_progress": Reason(
+        _("Another call with the same idempotency key was in progress."),
+        _("The client may send the call again in a moment."),
+    ),
+    "outcome_unknown": Reason(
+        _("The database connection was lost while {tool} was changing something."),
+        _("Check whether the change was made before calling again."),
+    ),
     "interrupted": Reason(
         _("The server stopped while the call was running."),
         _("Check at the vendor whether the change was made before calling again."),

@@ -2,8 +2,9 @@
 
 A call without side effects is written once, when it has finished. A call with side effects is
 inserted before it runs and completed by one UPDATE. A crash in between leaves the row in the state
-`started`; `finish_interrupted` marks it. Rows hold no credentials: callers pass ids. Text that the
-database cannot store is escaped here.
+`started`; `finish_interrupted` marks it. What is known once a call has run is written through the
+journal, so that no failure of the database loses it. Rows hold no credentials: callers pass ids.
+Text that the database cannot store is escaped here.
 """
 
 import json
@@ -22,8 +23,8 @@ from django.utils import timezone
 
 from audit.models import ActionExecution, SecurityEvent
 from audit.outcomes import ActorKind, Outcome
-from foundation import ids, peer
-from foundation.db.statements import Statement
+from foundation import ids, journal, peer
+from foundation.db.statements import Statement, Value
 from foundation.db.storable import UNSTORABLE, escape_unstorable, storable_json
 
 
@@ -122,12 +123,17 @@ _INSERTED: Final = ("id", "started_at", "actor_kind", "arguments", "outcome", *_
 _SET: Final = ", ".join(f"{name} = %s" for name in ("outcome", *_FIGURES, *_OUTCOME_TEXTS))
 INSERT: Final = Statement(
     f"INSERT INTO action_executions ({', '.join(_INSERTED)})"  # noqa: S608  our names
-    f" VALUES ({', '.join(['%s'] * len(_INSERTED))})"
+    # The row may be there: the connection failed before the answer to this statement came.
+    f" VALUES ({', '.join(['%s'] * len(_INSERTED))}) ON CONFLICT DO NOTHING"
 )
 FINISH: Final = Statement(
-    # A parameter: with a literal, PostgreSQL reads the whole index of unfinished calls.
-    f"UPDATE action_executions SET {_SET} WHERE id = %s AND outcome = %s"  # noqa: S608  our names
+    # Parameters: with a literal, PostgreSQL reads the whole index of unfinished calls. A row that
+    # was marked as interrupted meanwhile gets the outcome that its process had.
+    f"UPDATE action_executions SET {_SET} WHERE id = %s AND outcome IN (%s, %s)"  # noqa: S608  our names
 )
+# Kinds of entries in the journal.
+ENDED_CALL: Final = "audit.ended_call"
+OUTCOME: Final = "audit.outcome"
 _caller_ids: Final = attrgetter(*_CALLER_IDS)
 _caller_texts: Final = attrgetter(*_CALLER_TEXTS)
 _texts: Final = attrgetter(*_TEXTS)
@@ -142,24 +148,58 @@ def execution(caller: Caller, call: Execution) -> UUID:
     its limit must not fill the disk.
     """
     key = ids.uuid7()
+    INSERT.rows(key, call.started_at, *_described(caller, call))
+    return key
+
+
+def ended_execution(caller: Caller, call: Execution) -> UUID:
+    """Writes the row of a call that has run, through the journal, and returns its id.
+
+    Raises NotStored.
+    """
+    key = ids.uuid7()
+    row = [str(key), call.started_at.isoformat(), *_described(caller, call)]
+    journal.store(ENDED_CALL, {"row": row})
+    return key
+
+
+def finish(execution_id: UUID, call: Execution) -> None:
+    """Writes the outcome of a call that was recorded as started, unless it has one already.
+
+    Through the journal. Raises NotStored.
+    """
+    texts = _fitted(_OUTCOME_TEXTS, _outcome_texts(call))
+    columns = [call.outcome.value, *_figures(call), *texts]
+    journal.store(OUTCOME, {"id": str(execution_id), "columns": columns})
+
+
+def bind_journal() -> None:
+    """Registers what writes the entries of this module; called at start-up."""
+    journal.bind(ENDED_CALL, _write_ended_call)
+    journal.bind(OUTCOME, _write_outcome)
+
+
+def _write_ended_call(entry: journal.Entry) -> None:
+    key, started_at, *columns = entry["row"]
+    INSERT.rows(UUID(key), datetime.fromisoformat(started_at), *columns)
+
+
+def _write_outcome(entry: journal.Entry) -> None:
+    unfinished = (Outcome.STARTED.value, Outcome.INTERRUPTED.value)
+    FINISH.rows(*entry["columns"], UUID(entry["id"]), *unfinished)
+
+
+def _described(caller: Caller, call: Execution) -> tuple[Value, ...]:
+    """The columns of a new row from the third on."""
     is_limited = call.outcome is Outcome.RATE_LIMITED
     texts = (*map(ids.text, _caller_ids(caller)), *_caller_texts(caller), *_texts(call))
-    INSERT.rows(
-        key,
-        call.started_at,
+    return (
         call.actor_kind.value,
         "{}" if is_limited else stored(call.arguments),
         call.outcome.value,
         *_figures(call),
         *_fitted(_COLUMNS, texts),
     )
-    return key
-
-
-def finish(execution_id: UUID, call: Execution) -> None:
-    """Writes the outcome of a call that was recorded as started, unless it has one already."""
-    texts = _fitted(_OUTCOME_TEXTS, _outcome_texts(call))
-    FINISH.rows(call.outcome.value, *_figures(call), *texts, execution_id, Outcome.STARTED.value)
 
 
 def finish_interrupted(*, older_than: timedelta) -> int:

@@ -1,25 +1,29 @@
 """Error responses of Django: pages for users, JSON for programs."""
 
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
+import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
 from audit import record
+from console import outages
+from foundation.store_failures import is_store_failure
 from oauth.endpoints import replies
 
-PROGRAM_PATHS: Final = ("/api/", "/.well-known/")
+log = structlog.get_logger(__name__)
+
 ERRORS: Final = {
     HTTPStatus.BAD_REQUEST: "bad_request",
     HTTPStatus.FORBIDDEN: "forbidden",
     HTTPStatus.NOT_FOUND: "not_found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.INTERNAL_SERVER_ERROR: "server_error",
-    HTTPStatus.SERVICE_UNAVAILABLE: "took_too_long",
 }
 
 
@@ -36,7 +40,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Returns 500 without using the session, the user or the database, which may be the cause."""
+    """Returns 500, or 503 while a store does not answer.
+
+    Uses no session, user or database, which may be the cause.
+    """
+    # Django calls this while it handles the exception, of a view or of a middleware.
+    error = sys.exception()
+    if error is not None and is_store_failure(error):
+        log.error("unavailable", path=request.path, error=repr(error))
+        return outages.answer(request)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     if _is_program(request):
         return _json(status)
@@ -75,8 +87,7 @@ def error_page(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
 
 
 def _is_program(request: HttpRequest) -> bool:
-    # Clients parse a page under these paths as the document they requested.
-    return request.path.startswith(PROGRAM_PATHS)
+    return outages.is_for_programs(request.path_info)
 
 
 def _json(status: HTTPStatus) -> JsonResponse:

@@ -90,9 +90,14 @@ def refresh(source: Path) -> Refreshed:
     return found.counts()
 
 
-def _pages_in(folder: Path) -> Iterator[tuple[str, str]]:
+def require_folder(folder: Path) -> None:
+    """Raises `DocumentationMissing` if there is no folder of documentation."""
     if not folder.is_dir():
         raise DocumentationMissing(f"There is no documentation folder at {folder}.")
+
+
+def _pages_in(folder: Path) -> Iterator[tuple[str, str]]:
+    require_folder(folder)
     for path in sorted(set(folder.glob("[!_]*.md")) - {folder / CONTENTS}):
         try:
             yield path.stem, _text_of(path, folder)

@@ -80,6 +80,15 @@ def unseal(sealed: bytes, *, context: bytes) -> bytes:
         raise SealBroken("The value or its context was changed.") from None
 
 
+def is_readable(sealed: bytes, *, context: bytes) -> bool:
+    """Returns whether a configured key decrypts the value."""
+    try:
+        unseal(sealed, context=context)
+    except SealBroken:
+        return False
+    return True
+
+
 def is_current(sealed: bytes) -> bool:
     """Returns whether the value has the id of the current key; does not verify the value."""
     return sealed.startswith(_ring()[0].head)
@@ -88,6 +97,11 @@ def is_current(sealed: bytes) -> bool:
 def new_key() -> str:
     """Returns a fresh key for HALO_SEALING_KEYS: 32 random bytes in base64, 44 characters."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def key_ids() -> list[str]:
+    """Returns the ids of the configured keys, the one that seals first; an id reveals no key."""
+    return [key.id.hex() for key in _ring()]
 
 
 def _key_of(sealed: bytes) -> _Key:

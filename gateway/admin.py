@@ -9,9 +9,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from gateway import importing, outbound_policy, projects
+from gateway import credentials, importing, outbound_policy, projects
 from gateway.importing import UnusableDocument
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
 from gateway.outbound_policy import InvalidTarget
@@ -138,12 +139,16 @@ class UpstreamCredentialAdmin(ReadOnlyAdmin):
     """Who has a credential for which API; the credentials themselves have no page."""
 
     organization_lookup = "project__organization"
-    deferred = ("sealed",)
-    list_display = ("project", "user", "scheme", "state", "updated_at")
+    list_display = ("project", "user", "scheme", "present_state", "updated_at")
     list_filter = ("state", "project__organization")
     list_select_related = ("project", "user")
     search_fields = ("scheme", "=user__email", "=project__id")
-    fields = ("project", "user", "scheme", "state", "updated_at")
+    fields = ("project", "user", "scheme", "present_state", "updated_at")
+
+    @admin.display(description=_("state"), ordering="state")
+    def present_state(self, row: UpstreamCredential) -> str:
+        is_readable = credentials.is_readable(row)
+        return str(row.get_state_display()) if is_readable else gettext("Cannot be decrypted")
 
 
 @admin.register(Plan)

@@ -10,8 +10,10 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from foundation import outbound
+from foundation.db.optional_write import optional_write
 from foundation.db.statements import Statement
 from foundation.outbound import OutboundError, Policy, Reply, Unwanted
 from foundation.outbound.deadline import always_wanted
@@ -31,6 +33,7 @@ from tools_registry.api import (
     ToolContext,
     Unauthorized,
 )
+from tools_registry.pipeline.invocation import ConnectionLost
 
 # With every call: an admin may have changed where calls go since the list was made.
 TARGET: Final = Statement("""
@@ -119,7 +122,8 @@ def send(
     `seconds` replaces HALO_GATEWAY_TIMEOUT_SECONDS.
 
     Raises Unauthorized without a credential and for a refused one, IntegrationFailure for no
-    answer and for an error, Cancelled once the caller of a read has gone.
+    answer and for an error, Cancelled once the caller of a read has gone, ConnectionLost if the
+    database fails before anything is sent.
     """
     try:
         auth = credentials.applied(
@@ -131,6 +135,10 @@ def send(
         )
     except MissingCredential as missing:
         raise _missing(call.project_id, missing) from None
+    except (InterfaceError, OperationalError) as error:
+        if call.is_read:
+            raise  # the pipeline repeats it
+        raise ConnectionLost from error
     request = prepared.request
     if auth.body:
         request = _built(call, prepared.arguments, auth.body)
@@ -198,13 +206,14 @@ def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
 
 
 def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UUID) -> Blocks:
-    # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
-    if reply.status == HTTPStatus.UNAUTHORIZED:
-        for one in auth.used:
-            credentials.refused(one, organization_id)
-    elif reply.status < HTTPStatus.BAD_REQUEST:
-        for one in auth.used:
-            credentials.works(one)
+    with optional_write("credential_state_not_written"):
+        # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
+        if reply.status == HTTPStatus.UNAUTHORIZED:
+            for one in auth.used:
+                credentials.refused(one, organization_id)
+        elif reply.status < HTTPStatus.BAD_REQUEST:
+            for one in auth.used:
+                credentials.works(one)
     return answers.result(
         reply.status,
         reply.headers,

@@ -126,6 +126,11 @@ def store(
     return row
 
 
+def is_readable(row: UpstreamCredential) -> bool:
+    """Returns whether a credential can be decrypted; if not, calls are refused as without one."""
+    return sealing.is_readable(bytes(row.sealed), context=_context(row.pk))
+
+
 def forget(project: Project, user: User | None, scheme: str) -> bool:
     """Deletes a credential; returns whether there was one."""
     return bool(held(project, user).filter(scheme=scheme).delete()[0])
@@ -256,7 +261,7 @@ def _context(key: UUID) -> bytes:
 
 SEALED: Final = Column(
     name="credentials for APIs of projects",
-    rows=UpstreamCredential.objects.all,
+    rows=lambda: UpstreamCredential.objects.only("sealed"),
     read=lambda row: bytes(row.sealed),
     write=_reseal,
     context=lambda row: _context(row.pk),

@@ -4,18 +4,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from itertools import groupby
+from math import inf
+from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from approvals import requests
 from audit import record
 from foundation.db.storable import escape_unstorable
 from foundation.peer import UNKNOWN
-from gateway import differences, importing, outbound_policy
+from gateway import differences, importing, outbound_policy, policies
 from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
 from gateway.openapi.shapes import Import, Operation, as_json, from_json
 from oauth import mcp_tokens
@@ -353,6 +358,31 @@ def _keep_document(project: Project, text: str, by: User | None) -> None:
         sha256=sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         imported_by=by,
     )
+    # Here too: one import after the other would keep up to 16 MB each until the night.
+    prune_documents(project)
+
+
+def prune_documents(project: Project | None = None) -> int:
+    """Deletes old texts of documents, of one project or of all; returns how many.
+
+    The newest HALO_GATEWAY_KEPT_DOCUMENTS stay, and those that requests for approval were made with
+    which are not decided yet.
+    """
+    rows = ProjectDocument.objects.filter(project=project) if project else ProjectDocument.objects
+    keys = rows.order_by("project", "-version").values_list("project", "version", "pk")
+    surface = f"{policies.SURFACE_PREFIX}{project.pk}" if project else policies.SURFACE_PREFIX
+    requested = requests.list_open_versions(surface)
+    old: list[UUID] = []
+    for project_id, documents in groupby(keys, key=itemgetter(0)):
+        versions = requested.get(f"{policies.SURFACE_PREFIX}{project_id}", set())
+        newer: float = inf
+        for place, (_project, version, key) in enumerate(documents):
+            # Other changes of a project count as versions too, and have no document.
+            is_requested = any(version <= one < newer for one in versions)
+            if place >= settings.HALO_GATEWAY_KEPT_DOCUMENTS and not is_requested:
+                old.append(key)
+            newer = version
+    return ProjectDocument.objects.filter(pk__in=old).delete()[0]
 
 
 def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

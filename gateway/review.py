@@ -19,7 +19,7 @@ from foundation import queueing
 from gateway import policies, quota
 from gateway.models import Effect
 from gateway.policies import Policy, PolicyDecision
-from gateway.requests import statuses
+from gateway.requests import approver_mail, statuses
 from tools_registry.api import Blocks
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
@@ -33,7 +33,8 @@ MAIL_TASK: Final = "gateway.mail_approvers"
 POLL_SECONDS: Final = 15
 # A rule may be deleted after the policy was read, which is read again then.
 ATTEMPTS: Final = 3
-PENDING: Final = "This operation requires approval. An approver has been notified."
+BEING_NOTIFIED: Final = "This operation requires approval. An approver is being notified."
+NOTIFIED: Final = "This operation requires approval. An approver has been notified."
 APPROVED: Final = "This operation was approved and is being executed."
 DENIED: Final = Decision(
     allowed=False, reason="policy_denied", layer="policy", message="Denied by policy"
@@ -104,6 +105,13 @@ def _pending(row: ApprovalRequest) -> Blocks:
         "statusUrl": url,
         "approvalUrl": url,
         "pollIntervalSeconds": POLL_SECONDS,
-        "message": APPROVED if row.status == Status.RUNNING else PENDING,
+        "message": _get_message(row),
     }
     return Blocks([{"type": "text", "text": json.dumps(body)}], body)
+
+
+def _get_message(row: ApprovalRequest) -> str:
+    if row.status == Status.RUNNING:
+        return APPROVED
+    is_notified = row.announced_at is not None and approver_mail.was_sent(row)
+    return NOTIFIED if is_notified else BEING_NOTIFIED

@@ -3,6 +3,7 @@ from uuid import UUID
 import structlog
 
 from foundation.background import task
+from gateway import projects
 from gateway.requests import approver_mail
 
 log = structlog.get_logger(__name__)
@@ -10,20 +11,26 @@ log = structlog.get_logger(__name__)
 
 @task(name="gateway.mail_approvers")
 def mail_approvers(organization_id: str) -> int:
-    """Writes to the approvers of an organization's new requests; returns to how many people.
+    """Writes mails to the approvers of an organization's new requests; returns how many.
 
     They are written to once a minute; what comes in between is for `mail_waiting`.
     """
-    return approver_mail.send(UUID(organization_id))
+    return approver_mail.announce(UUID(organization_id))
 
 
 @task(name="gateway.mail_waiting")
 def mail_waiting() -> int:
-    """Writes to approvers of requests that no mail was sent about; returns to how many people."""
+    """Writes mails about requests that no mail was written about; returns how many."""
     written = 0
     for organization_id in approver_mail.waiting_organizations():
         try:
-            written += approver_mail.send(organization_id)
+            written += approver_mail.announce(organization_id)
         except Exception:  # another organization's approvers are written to all the same
             log.exception("approvers_not_mailed", organization=str(organization_id))
     return written
+
+
+@task(name="gateway.prune_documents")
+def prune_documents() -> int:
+    """Deletes texts of documents that are older than the newest few of a project."""
+    return projects.prune_documents()

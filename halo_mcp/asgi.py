@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
@@ -17,20 +18,25 @@ from typing import Final
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 
 from django.conf import settings
+from django.db import connections
 
 from halo_mcp import wsgi
 
 django_application = wsgi.application
 
 from agents.edge import AgentApplication  # noqa: E402  apps first
+from console import outages  # noqa: E402  apps first
+from foundation import journal, queueing  # noqa: E402  apps first
 from foundation.concurrency import job_threads  # noqa: E402  apps first
 from halo_mcp import checks, surfaces  # noqa: E402  apps first
+from halo_mcp.server import health  # noqa: E402  apps first
 from halo_mcp.server.page_pools import POOLS  # noqa: E402  apps first
 from halo_mcp.server.wsgi_bridge import WsgiBridge  # noqa: E402  apps first
 from halo_mcp.surfaces import SURFACES, Mounts  # noqa: E402  apps first
 from tools_registry.endpoint.asgi import McpApplication  # noqa: E402  apps first
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send  # noqa: E402  apps first
 from tools_registry.endpoint.websocket.open_sockets import OpenSockets  # noqa: E402  apps first
+from tools_registry.pipeline import changes_in_flight  # noqa: E402  apps first
 
 # What pages have started may end before the server does, as requests may (`launch.py`).
 JOB_SECONDS: Final = 10.0
@@ -47,18 +53,23 @@ class Application:
         self._sockets = OpenSockets(mcp, surfaces.of_socket)
         self._mounts = mounts
         self._agents = AgentApplication()
+        self._ended_at: float | None = None
+        self._probes = health.Probes()
         self._django = WsgiBridge(
             django_application,
             threads=settings.HALO_CORE_THREADS,
             apart=POOLS,
             max_body=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
             uploads=settings.HALO_UPLOADS,
+            overloaded=outages.answer_program,
             cross_origin=re.compile(settings.CORS_URLS_REGEX),
             session_cookie=settings.SESSION_COOKIE_NAME,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
+            case "http" if scope["path"] in health.PATHS:
+                await self._probes(scope, send)
             case "http":
                 # Whether this host may be used at all is checked later.
                 host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
@@ -76,17 +87,25 @@ class Application:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         # A server that is started without `./run` runs these checks too.
-        if problems := await asyncio.to_thread(checks.problems):
+        if problems := await asyncio.to_thread(_find_problems):
             await receive()
             await send({"type": "lifespan.startup.failed", "message": "\n".join(problems)})
             return
+        # What an earlier process could not store (`foundation/journal.py`).
+        await asyncio.to_thread(journal.replay)
         while (await receive())["type"] != "lifespan.shutdown":
             self._handle_stop_signals()
             await send({"type": "lifespan.startup.complete"})
         self._mcp.close()
         self._agents.close()
         self._django.close()
-        await asyncio.to_thread(job_threads.wait_until_idle, JOB_SECONDS)
+        self._probes.close()
+        for wait, seconds in (
+            (changes_in_flight.wait_until_idle, settings.HALO_STOP_SECONDS),
+            (job_threads.wait_until_idle, JOB_SECONDS),
+        ):
+            await asyncio.to_thread(wait, self._remaining(seconds))
+        await asyncio.to_thread(queueing.wait_until_published, queueing.LAST_SECONDS)
         await send({"type": "lifespan.shutdown.complete"})
 
     def _handle_stop_signals(self) -> None:
@@ -101,11 +120,26 @@ class Application:
         for ending in (signal.SIGINT, signal.SIGTERM):
             _handle_too(ending, partial(loop.call_soon_threadsafe, self._end))
 
+    def _remaining(self, seconds: float) -> float:
+        """What is left of so many seconds since the stop signal, and at least one."""
+        passed = 0.0 if self._ended_at is None else time.monotonic() - self._ended_at
+        return max(seconds - passed, 1.0)
+
     def _end(self) -> None:
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
         self._sockets.end()
         self._mcp.end()
         self._agents.end()
         self._django.end()
+
+
+def _find_problems() -> list[str]:
+    try:
+        return checks.problems()
+    finally:
+        # The thread may not run again.
+        connections.close_all()
 
 
 def _handle_too(ending: signal.Signals, action: Callable[[], object]) -> None:

@@ -1,12 +1,17 @@
 """Binds the ports of lower layers to upper layers, and mounts the surfaces, once at start-up."""
 
 from agents import callers as agents
+from agents import retention as agents_retention
+from agents import sessions
 from agents.privacy import AgentSessions
-from approvals import deciders, delivery, masked_arguments
+from approvals import deciders, delivery, execution, masked_arguments
+from approvals import retention as approvals_retention
 from approvals.privacy import ApprovalRequests
 from approvals.requests import Requests
+from audit import record
 from audit.privacy import Calls, Recorder, SecurityEvents
 from console.ask import calling
+from foundation import journal
 from gateway import decision_push
 from gateway import surface as gateway
 from gateway.policies import FAMILY, Approvers
@@ -17,20 +22,31 @@ from halo_mcp.surfaces import SURFACES
 from oauth import ports
 from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
-from tools_registry.pipeline import approval_port, surface
+from tools_registry.pipeline import approval_port, idempotency, surface
 from tools_registry.pipeline.scope_explainer import GateExplainer
 from workspace.privacy import ports as privacy
+from workspace.privacy import retention
+from workspace.privacy.mails import OutgoingMails
 
 
 def bind() -> None:
     ports.bind_scope_explainer(GateExplainer(WORKSPACE_SURFACE))
     ports.bind_projects(GatewayProjects())
     approval_port.bind(Requests())
+    record.bind_journal()
+    journal.bind(execution.OUTCOME, execution.write_outcome)
+    journal.bind(idempotency.FIRST_OUTCOME, idempotency.write_outcome)
     privacy.bind(
-        (AgentSessions(), ApprovalRequests(), Calls(), SecurityEvents()),
+        (AgentSessions(), ApprovalRequests(), OutgoingMails(), Calls(), SecurityEvents()),
         Recorder(),
         mentions=privacy_columns.REDACTED,
         settings=privacy_columns.LEFT_AS_THEY_ARE,
+    )
+    retention.bind(
+        (
+            *agents_retention.KINDS,
+            approvals_retention.build_kind(sessions.is_call_in_session),
+        )
     )
     delivery.bind(FAMILY, decision_push.deliver)
     deciders.bind(FAMILY, Approvers())

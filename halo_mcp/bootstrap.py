@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
@@ -21,7 +22,8 @@ from django.utils import timezone
 
 from documentation import index
 from foundation import limits, sealing
-from halo_mcp import broker, checks, env
+from foundation.db import waits
+from halo_mcp import broker, checks, data_folder, env, sealing_keys
 from oauth.consent import obsolete_scopes
 from people import seeding as people_records
 from workspace import organizations
@@ -31,6 +33,17 @@ from workspace.models import Organization, User
 DEMO_ORGANIZATION = "Demo organization"
 DEMO_TIME_ZONE, DEMO_CURRENCY = "Europe/Berlin", "EUR"
 REDIS_SECONDS = 5
+# What this role may use of this database (PostgreSQL 15, 20.3.1). LEAST ignores NULL, no limit.
+ACCEPTED_CONNECTIONS = """
+SELECT least(
+    current_setting('max_connections')::int
+        - current_setting('superuser_reserved_connections')::int,
+    (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+    (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
+)
+"""
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,10 +61,11 @@ def bootstrap() -> FirstAdmin | None:
     """
     reach_what_settings_name()
     migrate()
+    sealing_keys.prove()
     # Before this version serves: a later one may add an integration under a name that this one does
     # not know.
     obsolete_scopes.remove()
-    _index_documentation()
+    index.refresh(settings.HALO_DOCS_SOURCE)
     if settings.HALO_PRODUCTION:
         return None
     admin = found_demo()
@@ -60,13 +74,16 @@ def bootstrap() -> FirstAdmin | None:
 
 
 def reach_what_settings_name() -> None:
-    """Checks the data folder, the database, the counters and the keys.
+    """Checks the data folder, the documentation, the database, the counters and the keys.
 
     Raises ImproperlyConfigured with the name of the first variable that cannot be used.
     """
     _try_data_folder()
-    _try_redis()
+    _try_documentation()
+    if settings.REDIS_URL:
+        _try_redis("REDIS_URL", settings.REDIS_URL)
     _try_database()
+    warn_of_few_connections()
     _try_limit_store()
     sealing.seal(b"", context=b"halo_mcp.bootstrap")
 
@@ -124,42 +141,42 @@ def _copy_aside() -> None:
     database = Path(str(settings.DATABASES["default"]["NAME"]))
     if connection.vendor != "sqlite" or not database.is_file() or not database.stat().st_size:
         return
-    connection.ensure_connection()
+    if not connection.introspection.table_names():
+        return  # a first start: connecting has written the mode of the journal
     # SQLite's own backup, not a file copy: opening and closing the file besides the connection
     # would drop this process's locks on it (sqlite.org/howtocorrupt.html, section 2.2).
     with closing(sqlite3.connect(database.with_suffix(".before-migration"))) as copy:
         connection.connection.backup(copy)
 
 
-def _index_documentation() -> None:
-    try:
-        index.refresh(settings.HALO_DOCS_SOURCE)
-    except index.DocumentationMissing as missing:
-        raise env.refuse("HALO_DOCS_SOURCE", str(missing)) from missing
-
-
 def _try_data_folder() -> None:
     try:
         settings.HALO_DATA_DIR.mkdir(parents=True, exist_ok=True)
         broker.make_folders()
+        data_folder.restrict_files(settings.HALO_DATA_DIR, settings.DATABASES["default"])
         tempfile.TemporaryFile(dir=settings.HALO_DATA_DIR).close()
     except OSError as error:
         reason = f"cannot write to {settings.HALO_DATA_DIR}: {error.strerror}"
         raise env.refuse("HALO_DATA_DIR", reason) from error
 
 
-def _try_redis() -> None:
-    if not settings.REDIS_URL:
-        return
+def _try_documentation() -> None:
+    try:
+        index.require_folder(settings.HALO_DOCS_SOURCE)
+    except index.DocumentationMissing as missing:
+        raise env.refuse("HALO_DOCS_SOURCE", str(missing)) from missing
+
+
+def _try_redis(name: str, url: str) -> None:
     import redis  # noqa: PLC0415  only where it is used
 
+    from foundation.redis_client import build_client  # noqa: PLC0415  the same
+
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL, socket_connect_timeout=REDIS_SECONDS, socket_timeout=REDIS_SECONDS
-        ) as client:
+        with build_client(url, REDIS_SECONDS) as client:
             client.ping()
     except (ValueError, redis.RedisError) as error:
-        raise env.refuse("REDIS_URL", _first_line(error)) from error
+        raise env.refuse(name, _first_line(error)) from error
 
 
 def _try_database() -> None:
@@ -171,11 +188,37 @@ def _try_database() -> None:
         raise env.refuse("DATABASE_URL", _first_line(error)) from error
 
 
+def warn_of_few_connections() -> None:
+    """Logs a warning if the processes of this deployment may want more than PostgreSQL accepts."""
+    if connection.vendor != "postgresql":
+        return
+    listening = settings.HALO_NOTICES == "postgresql"
+    of_web = settings.HALO_PROCESSES * (settings.HALO_DATABASE_CONNECTIONS + listening)
+    of_worker = waits.WORKER_PROCESSES * waits.worker_limits().connections
+    wanted = of_web + of_worker
+    with connection.cursor() as cursor:
+        cursor.execute(ACCEPTED_CONNECTIONS)
+        (accepted,) = cursor.fetchone()
+    if wanted > accepted:
+        log.warning(
+            "few_database_connections",
+            wanted=wanted,
+            accepted=accepted,
+            hint="Raise max_connections of PostgreSQL, or the limit of the role or the database, "
+            "or lower HALO_DATABASE_CONNECTIONS (docs/operate/deployment.md).",
+        )
+
+
 def _try_limit_store() -> None:
+    name, store = "HALO_LIMIT_STORE", settings.HALO_LIMIT_STORE
     try:
-        limits.build_store(settings.HALO_LIMIT_STORE).close()
+        limits.build_store(store).close()
     except ValueError as error:
-        raise env.refuse("HALO_LIMIT_STORE", str(error)) from error
+        raise env.refuse(name, str(error)) from error
+    if store == "postgresql" and connection.vendor != "postgresql":
+        raise env.refuse(name, "is postgresql, and the database is another one")
+    if store not in {"memory", "postgresql", settings.REDIS_URL}:
+        _try_redis(name, store)
 
 
 def _try_admin_email() -> None:

@@ -13,4 +13,4 @@ def make_folders() -> None:
     for name in FOLDERS:
         folder = settings.CELERY_BROKER_TRANSPORT_OPTIONS.get(name)
         if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            Path(str(folder)).mkdir(parents=True, exist_ok=True)

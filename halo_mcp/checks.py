@@ -1,20 +1,27 @@
 """Django system checks that refuse to start, each with an id and a hint."""
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
+from django.core.checks import Warning as DjangoWarning
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.urls import URLPattern, URLResolver, get_resolver
 
+from halo_mcp import env
 from oauth import scopes
 from oauth.consent import grantable
 
 # The checks that every process runs before it starts, whichever command started it.
 BEFORE_SERVING = (Tags.security, Tags.database, "tools")
 DATABASES = (DEFAULT_DB_ALIAS,)
+# Where agents are by default, and nothing else is.
+FREE_PATH: Final = "/aap"
+PARAMETER: Final = re.compile(r"<[^>]*>")
 # The last version with the migrations that the present ones replace (docs/operate/deployment.md).
 BEFORE_SQUASHING = "56b18ae"
 
@@ -23,6 +30,11 @@ def problems() -> list[str]:
     """Returns the failed checks, one line each, for starts without a management command."""
     found = run_checks(tags=BEFORE_SERVING, databases=DATABASES)
     return [str(each) for each in found if each.is_serious() and not each.is_silenced()]
+
+
+def warnings() -> list[str]:
+    """Returns what a start says and goes on with, one line each."""
+    return [str(each.msg) for each in names_are_known() if not each.is_silenced()]
 
 
 @register(Tags.security)
@@ -47,6 +59,49 @@ def public_server_is_named(**_options: Any) -> Sequence[CheckMessage]:
             id="halo.E008",
         )
     ]
+
+
+@register(Tags.security)
+def names_are_known(**_options: Any) -> Sequence[CheckMessage]:
+    """Warns of environment variables that look like settings and are none."""
+    return [
+        DjangoWarning(
+            f"{name} is in the environment and is no setting."
+            + (f" Did you mean {nearest}?" if nearest else ""),
+            hint="docs/operate/configuration.md lists the settings.",
+            id="halo.W001",
+        )
+        for name, nearest in env.find_unknown_names().items()
+    ]
+
+
+@register(Tags.security)
+def path_of_agents_is_free(**_options: Any) -> Sequence[CheckMessage]:
+    """Refuses a base path of agents below which something else is: it would not be found."""
+    if settings.HALO_AGENTS_PATH == FREE_PATH:
+        return []  # so that a worker need not load every page
+    path = f"{settings.HALO_AGENTS_PATH}/"
+    routes = {f"/{settings.STATIC_URL.strip('/')}", *_routes(get_resolver().url_patterns)}
+    taken = sorted(route for route in routes if f"{route}/".startswith(path))
+    if not taken:
+        return []
+    return [
+        Error(
+            f"HALO_AGENTS_PATH is {settings.HALO_AGENTS_PATH}, where this server has {taken[0]}.",
+            hint="Choose a path that nothing else is at, such as /aap.",
+            id="halo.E009",
+        )
+    ]
+
+
+def _routes(patterns: Sequence[Any], before: str = "/") -> Iterator[str]:
+    """The address of each page up to its first parameter."""
+    for each in patterns:
+        route = before + str(each.pattern).lstrip("^").replace("\\", "")
+        if isinstance(each, URLResolver):
+            yield from _routes(each.url_patterns, route)
+        elif isinstance(each, URLPattern):
+            yield PARAMETER.split(route)[0].partition("(")[0].rstrip("$")
 
 
 @register(Tags.security)

@@ -4,34 +4,65 @@ Only `settings.py` reads `os.environ`, through this module, so that a wrong valu
 with one sentence.
 """
 
-import base64
+import difflib
 import ipaddress
 import os
 import re
-import secrets
+from email.utils import parseaddr
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 import environ
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 
 from foundation.limits import Limit
+from foundation.limits.window import MAX_COUNT
 from oauth import scopes
 from oauth.clients import redirects
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")  # RFC 3986 section 3.1, in lower case
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+# A name, an IPv4 address or one of IPv6 in brackets, in lower case, and a port.
+HOST = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)(?::([0-9]{1,5}))?")
+MAX_PORT: Final = 65_535
+# What a session or form is signed with: as long as 24 random bytes in base64.
+LEAST_SECRET: Final = 32
 WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
+# Bodies and documents are held in memory.
+MAX_BYTES: Final = 104_857_600
+# 50 years: what dates and time-ordered keys can go back.
+MAX_DAYS: Final = 18_250
+PREFIX: Final = "HALO_"
+# Of tests, which the product does not read.
+PREFIX_OF_TESTS: Final = "HALO_TEST_"
+# Names that differ in a letter or a word; the common prefix alone counts for a half.
+NEAR: Final = 0.8
+# Every variable that was read, with the smallest and largest of its values, or all of them.
+edges: Final[dict[str, tuple[str, ...]]] = {}
 
 
 def refuse(name: str, why: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"{name}: {why}")
 
 
+def find_unknown_names() -> dict[str, str]:
+    """Returns the variables that look like settings and are none, each with the nearest setting."""
+    unknown = [
+        name
+        for name in sorted(os.environ)
+        if name.startswith(PREFIX) and not name.startswith(PREFIX_OF_TESTS) and name not in edges
+    ]
+    return {
+        name: "".join(difflib.get_close_matches(name, edges, n=1, cutoff=NEAR)) for name in unknown
+    }
+
+
 def text(name: str, default: str = "") -> str:
     """Returns the variable, or `default` if it is unset or empty."""
+    edges.setdefault(name, ())
     return os.environ.get(name, "").strip() or default
 
 
@@ -42,17 +73,24 @@ def words(name: str, default: str = "") -> list[str]:
 
 def private_hosts(name: str, *default: str) -> frozenset[str]:
     """Hosts that may be in a private network: host, or host:port."""
-    return frozenset(word.lower() for word in words(name, " ".join(default)))
+    found = frozenset(word.lower() for word in words(name, " ".join(default)))
+    for host in sorted(found):
+        parts = HOST.fullmatch(host)
+        if parts is None or not 0 < int(parts[1] or 1) <= MAX_PORT:
+            raise refuse(name, f"{host!r} is not a host, such as api.internal or api.internal:8080")
+    return found
 
 
 def flag(name: str, *, default: bool) -> bool:
+    edges[name] = ("no", "yes")
     value = text(name, str(default)).lower()
     if value not in TRUE | FALSE:
         raise refuse(name, f"expected a yes or no value, got {value!r}")
     return value in TRUE
 
 
-def integer(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
+def integer(name: str, default: int, *, least: int = 0, most: int) -> int:
+    edges[name] = (str(least), str(most))
     value = text(name, str(default))
     try:
         number = int(value)
@@ -60,12 +98,13 @@ def integer(name: str, default: int, *, least: int = 0, most: int | None = None)
         raise refuse(name, f"expected a whole number, got {value!r}") from error
     if number < least:
         raise refuse(name, f"must be at least {least}, got {number}")
-    if most is not None and number > most:
+    if number > most:
         raise refuse(name, f"must be at most {most}, got {number}")
     return number
 
 
 def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    edges[name] = choices
     value = text(name, default)
     if value not in choices:
         raise refuse(name, f"expected one of {', '.join(choices)}, got {value!r}")
@@ -74,6 +113,7 @@ def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 def rate(name: str, default: str) -> Limit:
     """A rate such as `120/m`."""
+    edges[name] = ("1/d", f"{MAX_COUNT}/s", f"{MAX_COUNT}/d")
     try:
         return Limit.parse(text(name, default))
     except ValueError as error:
@@ -156,6 +196,47 @@ def base_url(name: str) -> str:
     return value
 
 
+def address(name: str, default: str) -> str:
+    """The address of a file that browsers load."""
+    value = text(name, default)
+    parts = urlsplit(value)
+    if not _is_origin(f"{parts.scheme}://{parts.netloc}") or re.search(r"[\s\"'<>#]", value):
+        raise refuse(name, f"expected an http:// or https:// address, got {value!r}")
+    return value
+
+
+def secret(name: str) -> str:
+    """A secret that signs, or nothing if it is unset."""
+    value = text(name)
+    if value and len(value) < LEAST_SECRET:
+        raise refuse(name, f"must have at least {LEAST_SECRET} characters, has {len(value)}")
+    return value
+
+
+def mail_address(name: str, default: str) -> str:
+    """A sender, such as `halo@example.com` or `Halo <halo@example.com>`."""
+    value = text(name, default)
+    try:
+        validate_email(parseaddr(value)[1])
+    except ValidationError as error:
+        raise refuse(name, f"expected an e-mail address, got {value!r}") from error
+    return value
+
+
+def mail_server(name: str, default: str) -> dict[str, Any]:
+    """Returns Django's settings for the URL of a mail server."""
+    # The messages leave out the URL, which may hold a password.
+    value = text(name, default)
+    schemes = environ.Env.EMAIL_SCHEMES
+    if "://" not in value or value.partition("://")[0] not in schemes:
+        raise refuse(name, f"expected a URL with one of the schemes {', '.join(sorted(schemes))}")
+    try:
+        config: dict[str, Any] = environ.Env.email_url_config(value)
+    except ValueError as error:
+        raise refuse(name, "is not a URL that can be read") from error
+    return config
+
+
 def scope(name: str, default: str) -> str:
     """Scopes of the grammar, separated by spaces."""
     value = " ".join(text(name, default).split())
@@ -181,7 +262,7 @@ def database(name: str, default: str) -> dict[str, Any]:
     """
     url = text(name, default)
     # Checked first: for an unknown scheme, the parser prints the password.
-    if url.partition(":")[0] not in {"postgres", "postgresql", "sqlite"}:
+    if url.partition("://")[0] not in {"postgres", "postgresql", "sqlite"} or "://" not in url:
         raise refuse(name, "expected a postgres:// or sqlite:// URL")
     try:
         config: dict[str, Any] = environ.Env.db_url_config(url)
@@ -197,19 +278,6 @@ def database(name: str, default: str) -> dict[str, Any]:
 def sqlite_url(path: Path) -> str:
     """Returns the URL of a database file; the path may have any characters."""
     return f"sqlite:///{quote(str(path))}"
-
-
-def kept_secret(path: Path) -> str:
-    """Returns the secret in `path`, created on first use and readable by its owner only.
-
-    For development: production names its keys in the environment (system check halo.E002).
-    """
-    try:
-        return path.read_text().strip()
-    except FileNotFoundError:
-        return _keep(path, base64.b64encode(secrets.token_bytes(32)).decode())
-    except OSError as error:
-        raise refuse("HALO_DATA_DIR", f"cannot read {path.name}: {error.strerror}") from error
 
 
 def _check_base(name: str, value: str) -> None:
@@ -234,20 +302,3 @@ def _is_origin(value: str) -> bool:
         return False
     plain = f"{parts.scheme}://{parts.netloc}" == value and "@" not in parts.netloc
     return whole and plain and parts.scheme in {"http", "https"}
-
-
-def _keep(path: Path, secret: str) -> str:
-    # Written to another file and linked: two processes that start together must use the same key.
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.touch(mode=0o600)
-        scratch.write_text(f"{secret}\n")
-        os.link(scratch, path)
-    except FileExistsError:
-        return path.read_text().strip()
-    except OSError as error:
-        raise refuse("HALO_DATA_DIR", f"cannot write {path.name}: {error.strerror}") from error
-    finally:
-        scratch.unlink(missing_ok=True)
-    return secret

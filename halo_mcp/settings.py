@@ -5,11 +5,12 @@ them. A wrong value stops the start and names its variable (`halo_mcp/env.py`).
 """
 
 from pathlib import Path
+from typing import Any
 
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import cookies, env, logs, passkeys, rest
+from halo_mcp import cookies, env, key_files, logs, passkeys, rest
 from halo_mcp.setting_groups import *  # noqa: F403  settings of one topic each
 from halo_mcp.setting_groups.deployment import (
     HALO_PUBLIC_URL,
@@ -32,25 +33,15 @@ HALO_PEOPLE_HOST = env.workspace_host("HALO_PEOPLE_HOST", is_local=IS_LOOPBACK)
 OWN_HOSTS = LOOPBACK_HOSTS if PUBLIC_HOST in LOOPBACK_HOSTS else [PUBLIC_HOST]
 ALLOWED_HOSTS = [*OWN_HOSTS, *filter(None, [HALO_PEOPLE_HOST]), *env.words("HALO_ALLOWED_HOSTS")]
 # The number of web processes; with more than one, nothing may be counted in memory.
-HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1)
-HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1)
+HALO_PROCESSES = env.integer("HALO_PROCESSES", 1, least=1, most=1_000)
+HALO_CORE_THREADS = env.integer("HALO_CORE_THREADS", 4, least=1, most=256)
 # Threads of calls that stream. One connection has at most a quarter of them, one organization half
 # (tools_registry/endpoint/streams/conversation.py).
-HALO_STREAM_THREADS = env.integer("HALO_STREAM_THREADS", 16, least=4)
+HALO_STREAM_THREADS = env.integer("HALO_STREAM_THREADS", 16, least=4, most=1_000)
 HALO_TRUSTED_PROXIES = env.networks("HALO_TRUSTED_PROXIES")
 HALO_ALLOWED_ORIGINS = env.origins("HALO_ALLOWED_ORIGINS")
 # Some hosts refuse dots in tool names; both forms are accepted when a tool is called.
 HALO_TOOL_NAMES = env.choice("HALO_TOOL_NAMES", "dotted", ("dotted", "underscore"))
-
-# --- Keys ---------------------------------------------------------------------------------------
-
-SECRET_KEY = env.text("HALO_SECRET_KEY") or env.kept_secret(HALO_DATA_DIR / "secret-key")
-SECRET_KEY_IS_GENERATED = not env.text("HALO_SECRET_KEY")
-SECRET_KEY_FALLBACKS = env.words("HALO_SECRET_KEY_FALLBACKS")
-HALO_SEALING_KEYS = env.words("HALO_SEALING_KEYS") or [
-    env.kept_secret(HALO_DATA_DIR / "sealing-key")
-]
-SEALING_KEY_IS_GENERATED = not env.words("HALO_SEALING_KEYS")
 
 # --- Stores -------------------------------------------------------------------------------------
 
@@ -67,12 +58,25 @@ SQLITE_OPTIONS = {
 }
 # Statements are bound and prepared by the server: PostgreSQL's time per call halves.
 POSTGRESQL_OPTIONS = {"server_side_binding": True, "prepare_threshold": 5}
+# How long a peer may be silent, in libpq's units (PostgreSQL 15, 34.1.2); DATABASE_URL may have its
+# own. The limits of statements are in foundation/db/waits.py.
+POSTGRESQL_WAITS = {
+    "connect_timeout": 3,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+# Connections that the threads of one process share.
+HALO_DATABASE_CONNECTIONS = env.integer("HALO_DATABASE_CONNECTIONS", 30, least=4, most=1000)
 DATABASES = {
     "default": {
         **DATABASE,
+        "ENGINE": DATABASE["ENGINE"] if ON_SQLITE else "foundation.db.postgresql",
         # The URL may set sslmode itself: without it, a connection would not be encrypted.
-        "OPTIONS": DATABASE.get("OPTIONS", {})
-        | (SQLITE_OPTIONS if ON_SQLITE else POSTGRESQL_OPTIONS),
+        "OPTIONS": SQLITE_OPTIONS
+        if ON_SQLITE
+        else POSTGRESQL_WAITS | DATABASE.get("OPTIONS", {}) | POSTGRESQL_OPTIONS,
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": not ON_SQLITE,
         # A file even in tests: in memory, SQLite locks differently from deployments.
@@ -101,6 +105,19 @@ CACHES = {
     )
 }
 
+# --- Keys ---------------------------------------------------------------------------------------
+
+SECRET_KEY = env.secret("HALO_SECRET_KEY") or key_files.read_or_create(
+    HALO_DATA_DIR / key_files.SECRET_KEY, DATABASE
+)
+SECRET_KEY_IS_GENERATED = not env.text("HALO_SECRET_KEY")
+SECRET_KEY_FALLBACKS = env.words("HALO_SECRET_KEY_FALLBACKS")
+HALO_SEALING_KEYS = (
+    env.words("HALO_SEALING_KEYS")
+    or key_files.read_or_create(HALO_DATA_DIR / key_files.SEALING_KEY, DATABASE).split()
+)
+SEALING_KEY_IS_GENERATED = not env.words("HALO_SEALING_KEYS")
+
 # --- Limits and lifetimes, each with its documented default -------------------------------------
 
 HALO_RATE_REGISTER = env.rate("HALO_RATE_REGISTER", "10/h")
@@ -109,34 +126,39 @@ HALO_RATE_TOOLS_LIST = env.rate("HALO_RATE_TOOLS_LIST", "60/m")
 HALO_RATE_TOOLS_CALL = env.rate("HALO_RATE_TOOLS_CALL", "120/m")
 HALO_RATE_OTHER = env.rate("HALO_RATE_OTHER", "60/m")
 # Streams of `subscriptions/listen` that one connection may hold open in each process.
-HALO_LISTENS_PER_CONNECTION = env.integer("HALO_LISTENS_PER_CONNECTION", 5, least=1)
+HALO_LISTENS_PER_CONNECTION = env.integer("HALO_LISTENS_PER_CONNECTION", 5, least=1, most=1_000)
 HALO_RATE_TOKEN = env.rate("HALO_RATE_TOKEN", "30/m")
 HALO_RATE_AUTHORIZE = env.rate("HALO_RATE_AUTHORIZE", "60/m")
 HALO_RATE_SIGNIN = env.rate("HALO_RATE_SIGNIN", "20/m")
 HALO_RATE_SDK = env.rate("HALO_RATE_SDK", "6000/m")
 HALO_RATE_HR_API = env.rate("HALO_RATE_HR_API", "600/m")
 HALO_RATE_IP = env.rate("HALO_RATE_IP", "1200/m")
-HALO_ACCESS_TOKEN_SECONDS = env.integer("HALO_ACCESS_TOKEN_SECONDS", 3600, least=1)
+HALO_ACCESS_TOKEN_SECONDS = env.integer("HALO_ACCESS_TOKEN_SECONDS", 3600, least=1, most=31_536_000)
 # A refresh token ends if it is not used for so long, its token family so long after the consent.
 HALO_REFRESH_IDLE_DAYS = env.integer("HALO_REFRESH_IDLE_DAYS", 90, least=1, most=3650)
 HALO_REFRESH_MAX_DAYS = env.integer("HALO_REFRESH_MAX_DAYS", 365, least=1, most=3650)
-# For clients that lose the response to a refresh; with 0, a replayed token always ends its family.
-HALO_REFRESH_REPLAY_SECONDS = env.integer("HALO_REFRESH_REPLAY_SECONDS", 0, most=60)
-HALO_CODE_SECONDS = env.integer("HALO_CODE_SECONDS", 300, least=1)
+# For clients that refresh twice at the same moment or lose the response to a refresh; with 0, a
+# replayed token always ends its family.
+HALO_REFRESH_REPLAY_SECONDS = env.integer("HALO_REFRESH_REPLAY_SECONDS", 20, most=60)
+HALO_CODE_SECONDS = env.integer("HALO_CODE_SECONDS", 300, least=1, most=3_600)
 # Consumed codes are kept this long so that a replay is recognised (RFC 6749 4.1.2).
-HALO_CODE_KEEP_SECONDS = env.integer("HALO_CODE_KEEP_SECONDS", 86_400, least=300)
-HALO_CONSENT_SECONDS = env.integer("HALO_CONSENT_SECONDS", 600, least=30)
+HALO_CODE_KEEP_SECONDS = env.integer("HALO_CODE_KEEP_SECONDS", 86_400, least=300, most=31_536_000)
+HALO_CONSENT_SECONDS = env.integer("HALO_CONSENT_SECONDS", 600, least=30, most=86_400)
 # How long “don't ask again” is valid; with 0 it is not offered, and earlier choices are ignored.
 HALO_REMEMBER_CONSENT_DAYS = env.integer("HALO_REMEMBER_CONSENT_DAYS", 30, most=365)
-HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1)
-HALO_AUDIT_INTERRUPTED_SECONDS = env.integer("HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60)
+HALO_UNUSED_CLIENT_DAYS = env.integer("HALO_UNUSED_CLIENT_DAYS", 30, least=1, most=env.MAX_DAYS)
+HALO_AUDIT_INTERRUPTED_SECONDS = env.integer(
+    "HALO_AUDIT_INTERRUPTED_SECONDS", 900, least=60, most=604_800
+)
 # How long a user may take to answer an elicitation.
 HALO_ASK_SECONDS = env.integer("HALO_ASK_SECONDS", 600, least=1, most=3600)
 # How long a billing request waits for an admin.
 HALO_BILLING_REQUEST_DAYS = env.integer("HALO_BILLING_REQUEST_DAYS", 7, least=1, most=90)
-HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024)
-HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024)
-HALO_MAX_RESULT_BYTES = env.integer("HALO_MAX_RESULT_BYTES", 1_048_576, least=1024)
+HALO_MAX_BODY_BYTES = env.integer("HALO_MAX_BODY_BYTES", 1_048_576, least=1024, most=env.MAX_BYTES)
+HALO_MAX_REGISTER_BYTES = env.integer("HALO_MAX_REGISTER_BYTES", 65_536, least=1024, most=1_048_576)
+HALO_MAX_RESULT_BYTES = env.integer(
+    "HALO_MAX_RESULT_BYTES", 1_048_576, least=1024, most=env.MAX_BYTES
+)
 HALO_DATA_SECONDS = env.integer("HALO_DATA_SECONDS", 5, least=1, most=600)
 HALO_KNOWLEDGE_DAILY_SECONDS = env.integer(
     "HALO_KNOWLEDGE_DAILY_SECONDS", 3_600, least=60, most=86_400
@@ -149,7 +171,7 @@ HALO_PAGE_SECONDS = env.integer("HALO_PAGE_SECONDS", 15, least=1, most=600)
 # private network and without https.
 HALO_VENDOR_URLS = env.base_urls("HALO_VENDOR_URLS")
 # Concurrent vendor calls in one process; an organization has at most a quarter of them.
-HALO_VENDOR_CALLS = env.integer("HALO_VENDOR_CALLS", 16, least=1)
+HALO_VENDOR_CALLS = env.integer("HALO_VENDOR_CALLS", 16, least=1, most=1_000)
 
 # --- The authorization server -------------------------------------------------------------------
 
@@ -169,7 +191,7 @@ HALO_CIMD_PRIVATE_HOSTS = env.private_hosts("HALO_CIMD_PRIVATE_HOSTS")
 
 HALO_DOCS_SOURCE = Path(env.text("HALO_DOCS_SOURCE", str(BASE_DIR / "docs"))).resolve()
 # Where browsers load the script of setup_get_install_snippet from: here, or a delivery network.
-HALO_WIDGET_SCRIPT_URL = env.text(
+HALO_WIDGET_SCRIPT_URL = env.address(
     "HALO_WIDGET_SCRIPT_URL", f"{HALO_PUBLIC_URL}/static/sdk/haloagents.umd.js"
 )
 
@@ -360,8 +382,17 @@ SPECTACULAR_SETTINGS = rest.contract(HALO_PUBLIC_URL)
 # --- Background work ----------------------------------------------------------------------------
 
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {}
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {
+        # After so many seconds, messages of a worker that was killed go to another one. Tasks that
+        # take longer are delivered twice, and claim rows or may run twice.
+        "visibility_timeout": 600,
+        # More than the second for which a worker that waits for messages has Redis hold its answer.
+        "socket_timeout": 5,
+        "socket_connect_timeout": 2,
+        "socket_keepalive": True,
+        "health_check_interval": 10,
+    }
     if REDIS_URL
     else {
         "data_folder_in": str(HALO_DATA_DIR / "broker"),
@@ -372,6 +403,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
+# A message for each thread: what waits is left to other workers.
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 LOGGING = logs.configuration(level=env.text("HALO_LOG_LEVEL", "INFO").upper())

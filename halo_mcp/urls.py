@@ -17,7 +17,7 @@ from console.gateway import policy, requests
 from console.gateway import tokens as project_tokens
 from console.gateway.paths import PATHS as PROJECT_PAGES
 from halo_mcp import surfaces
-from halo_mcp.server.health import health
+from halo_mcp.server.health import health, readiness
 from ingestion.contract import PREFIX as SDK
 from ingestion.routes import ROUTES
 from ingestion.views import openapi
@@ -63,6 +63,7 @@ urlpatterns = [
     path("api/mcp/oauth/consent", consent.consent, name="oauth_consent"),
     path("api/mcp/oauth/token", token_endpoint.token, name="oauth_token"),
     path("api/mcp/oauth/revoke", token_endpoint.revoke, name="oauth_revoke"),
+    path(metadata.SCOPES_PATH[1:], metadata.all_scopes, name="oauth_scopes"),
     path(f"{WELL_KNOWN}/oauth-authorization-server", metadata.authorization_server),
     path(f"{WELL_KNOWN}/oauth-authorization-server/api/mcp", metadata.authorization_server),
     path(f"{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
@@ -190,6 +191,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     # --- Operators ---
     path("health", health, name="health"),
+    path("readyz", readiness, name="readiness"),
 ]
 
 handler400 = errors.bad_request

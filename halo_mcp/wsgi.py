@@ -8,6 +8,8 @@ import django
 
 django.setup(set_prefix=False)
 
+from foundation.db import waits  # noqa: E402  apps first
 from halo_mcp.server.handler import Handler  # noqa: E402  apps first
 
+waits.begin(waits.web_limits())
 application = Handler()

@@ -5,12 +5,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import structlog
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from foundation import store_failures
 from foundation.limits import Verdict
+from foundation.store_failures import is_store_failure
 from workspace.identification.field_values import InvalidField, shown
 from workspace.tickets import NoSuchTicket
 
@@ -40,6 +42,10 @@ class ApiError(Exception):
         super().__init__(f"{field}: {reason}")
         self.field, self.reason = field, reason
         self.headers = headers or {}
+
+    def body(self) -> dict[str, str]:
+        field = {"field": self.field} if self.field else {}
+        return {"error": CODES[self.status], "reason": self.reason, **field}
 
 
 class Invalid(ApiError):
@@ -103,8 +109,8 @@ class Unavailable(ApiError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
     def __init__(self) -> None:
-        reason = "The request cannot be processed at the moment. Send it again."
-        super().__init__("", reason, {"Retry-After": "1"})
+        retry = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
+        super().__init__("", store_failures.MESSAGE, retry)
 
 
 class RateLimited(ApiError):
@@ -122,9 +128,7 @@ def response(problem: Exception, _context: Mapping[str, Any]) -> Response | None
     if found is None:
         return None
     set_rollback()
-    body = {"error": CODES[found.status], "reason": found.reason}
-    field = {"field": found.field} if found.field else {}
-    return Response(body | field, found.status, headers=dict(found.headers))
+    return Response(found.body(), found.status, headers=dict(found.headers))
 
 
 def _refusal(problem: Exception) -> ApiError | None:
@@ -132,12 +136,15 @@ def _refusal(problem: Exception) -> ApiError | None:
         return problem
     if isinstance(problem, exceptions.ValidationError):
         return Invalid(*_first(problem.detail, ""))
+    if is_store_failure(problem):
+        log.error("sdk_request_failed", error=repr(problem))
+        return Unavailable()
     translate = next((OTHERS[kind] for kind in OTHERS if isinstance(problem, kind)), None)
     return translate(problem) if translate else None
 
 
-def _of_database(problem: Exception) -> ApiError:
-    """Two requests changed the same rows, or the database does not answer."""
+def _of_conflict(problem: Exception) -> ApiError:
+    """Two requests changed the same rows."""
     log.error("sdk_request_failed", error=repr(problem))
     return Unavailable()
 
@@ -149,8 +156,7 @@ OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
     exceptions.UnsupportedMediaType: lambda _: UnsupportedMediaType(),
     exceptions.MethodNotAllowed: lambda _: MethodNotAllowed(),
     NoSuchTicket: lambda _: NotFound("ticket_id", "There is no such ticket."),
-    OperationalError: _of_database,
-    IntegrityError: _of_database,
+    IntegrityError: _of_conflict,
 }
 
 

@@ -1,21 +1,18 @@
 """Runs a request with an Idempotency-Key once, and repeats its response for a day."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
-from foundation import ids
+from foundation import idempotency
 from ingestion.errors import Conflict
 from ingestion.models import RepeatableRequest
 
 HEADER: Final = "Idempotency-Key"
-KEEP: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class CallerKey:
     @property
     def digest(self) -> str:
         """Returns what the key is stored by: no caller can write the parts of another one."""
-        return ids.sha256_hex(json.dumps([self.api, self.credential, self.identity, self.key]))
+        return idempotency.key_digest(self.api, self.credential, self.identity, self.key)
 
 
 @transaction.atomic
@@ -45,7 +42,7 @@ def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Map
     A concurrent request with the same key waits for the first one. Raises Conflict if the key was
     used for another request.
     """
-    fingerprint = ids.sha256_hex(json.dumps(sent, sort_keys=True, default=str))
+    fingerprint = idempotency.fingerprint(sent)
     rows = RepeatableRequest.objects.select_for_update()
     row, is_new = rows.get_or_create(
         organization_id=key.organization_id,
@@ -70,5 +67,5 @@ def stored(key: CallerKey) -> Mapping[str, Any] | None:
 
 def prune() -> int:
     """Deletes the keys that may be used again; returns how many."""
-    old = RepeatableRequest.objects.filter(created_at__lt=timezone.now() - KEEP)
+    old = RepeatableRequest.objects.filter(created_at__lt=timezone.now() - idempotency.KEPT)
     return old.delete()[0]

@@ -126,6 +126,20 @@ def failed_request(
     return ProtocolError(code, message, data=_details(field, reason) or None)
 
 
+def unavailable(message: str, code: str, retry_after: int) -> ProtocolError:
+    """Returns the error while the server cannot answer; nothing was done, and HTTP 503.
+
+    `data` repeats what HTTP has in a header, for WebSockets and streams: `retry_after` in seconds.
+    """
+    return ProtocolError(
+        INTERNAL_ERROR,
+        message,
+        data={"reason": code, "retry_after": retry_after},
+        http_status=503,
+        headers=[("Retry-After", str(retry_after))],
+    )
+
+
 def _details(field: str | None, reason: str | None) -> JsonObject:
     details = {"field": field, "reason": reason}
     return {key: value for key, value in details.items() if value is not None}

@@ -10,11 +10,12 @@ from oauth.scopes import Scope
 
 @dataclass(frozen=True, slots=True)
 class UnlockedTool:
-    """A tool as users see it."""
+    """A tool as users see it. `changes` names the system whose data it can change, if it can."""
 
     name: str
     title: str
     description: str
+    changes: str = ""
 
 
 class ScopeExplainer(Protocol):

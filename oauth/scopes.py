@@ -46,6 +46,11 @@ class Scope:
         """The project id of a `projects:<projectId>:...` scope; None for any other scope."""
         return self.parts[1] if self.parts[0] == "projects" else None
 
+    @property
+    def may_change(self) -> bool:
+        """Whether it can permit changes; of a single tool of a project, only the project knows."""
+        return self.parts[0] in {"actions", "projects"}
+
     def granted_by(self) -> frozenset["Scope"]:
         """Return every scope that grants this one, including itself.
 
@@ -208,11 +213,13 @@ def _recognise(token: str) -> Scope | None:
 # Scopes of OpenID Connect, which clients request out of habit: accepted and dropped.
 IDENTITY: Final = frozenset({"openid", "profile", "email", "offline_access"})
 
-SUPPORTED: Final = parse("docs:read setup:read data:read actions:*")
-"""The scopes that discovery advertises; those of single integrations depend on the workspace."""
+ADVERTISED: Final = parse("docs:read setup:read data:read")
+"""The scopes of the discovery documents. Clients request all of them, so none permits changes."""
+
+SUPPORTED: Final = ScopeSet((*ADVERTISED, ALL_ACTIONS))
+"""The scopes that exist in every deployment, whichever integrations it has."""
 
 FIXED: Final = frozenset(SUPPORTED)
-"""The scopes that exist in every deployment, whichever integrations it has."""
 
 
 class SmallestSet(NamedTuple):

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation.ids import uuid7
@@ -151,3 +152,28 @@ class SessionLevel(models.Model):
 
     def __str__(self) -> str:
         return self.level
+
+
+class RepeatableCall(models.Model):
+    """A call with an idempotency key, and its first outcome (`pipeline/idempotency.py`).
+
+    `key` is the digest of the key, its caller and the tool; `fingerprint` that of what was sent.
+    Without an outcome the call runs, or its process was killed.
+    """
+
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="+", db_index=False)
+    key = models.CharField(max_length=64)
+    fingerprint = models.CharField(max_length=64)
+    # Sealed: it may hold the result of a call.
+    sealed_outcome = models.BinaryField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=("organization", "key"), name="tools_one_call_for_each_key"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -2,6 +2,7 @@ from django.utils import timezone
 
 from foundation.background import task
 from tools_registry.models import PushedMessage, Question, SessionLevel, SpentState
+from tools_registry.pipeline import idempotency
 
 
 @task(name="tools_registry.prune_asking")
@@ -10,3 +11,9 @@ def prune_asking() -> int:
     now = timezone.now()
     kinds = (Question, SpentState, SessionLevel, PushedMessage)
     return sum(kind.objects.filter(expires_at__lt=now).delete()[0] for kind in kinds)
+
+
+@task(name="tools_registry.prune_repeatable_calls")
+def prune_repeatable_calls() -> int:
+    """Deletes idempotency keys that may be used again; returns how many."""
+    return idempotency.prune()

@@ -23,6 +23,7 @@ from workspace.administration.access import grantable_roles
 from workspace.administration.customers import CustomerAdmin
 from workspace.administration.imports import DataImportAdmin
 from workspace.administration.knowledge import KnowledgeSourceAdmin
+from workspace.administration.outgoing_mail import OutgoingMailAdmin
 from workspace.administration.publishing import PublishingAdmin
 from workspace.administration.records.companies import CompanyAdmin, LeadAdmin
 from workspace.administration.records.conversations import ConversationAdmin, FeedbackAdmin
@@ -43,6 +44,7 @@ from workspace.models import (
     Lead,
     Membership,
     Organization,
+    OutgoingMail,
     Role,
     Ticket,
     User,
@@ -319,4 +321,5 @@ admin.site.register(Feedback, FeedbackAdmin)
 admin.site.register(Event, EventAdmin)
 admin.site.register(DataImport, DataImportAdmin)
 admin.site.register(KnowledgeSource, KnowledgeSourceAdmin)
+admin.site.register(OutgoingMail, OutgoingMailAdmin)
 admin.site.index_title = _("Administration")

@@ -8,18 +8,19 @@ longest. The schedule sends what was lost.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 from uuid import UUID
 
 from foundation import queueing
+from workspace import document_claims
+from workspace.document_claims import STEPS, TASKS
 from workspace.imports import uploads
-from workspace.knowledge import indexing, sources
+from workspace.knowledge import indexing
 from workspace.models import DataImport, KnowledgeSource
-from workspace.models.knowledge import SourceStatus
 
-# Of the threads of the worker, of which `halo_mcp.celery` has more.
+# Of the threads of the long lane, of which `halo_mcp.celery` has more.
 MAX_RUNNING: Final = 2
 _lock: Final = threading.Lock()
 _running: Final[set[UUID]] = set()
@@ -36,10 +37,11 @@ def take_import_step(import_id: str) -> None:
     _run(DataImport, import_id, uploads.work)
 
 
-def send_left(task: str, keys: Sequence[str]) -> int:
+def send_left(model: type[KnowledgeSource] | type[DataImport]) -> int:
     """Queues jobs that were left, a message each; returns how many."""
+    keys = document_claims.find_left(model)
     for key in keys:
-        queueing.send(task, str(key))
+        queueing.send(TASKS[model], key)
     return len(keys)
 
 
@@ -77,6 +79,8 @@ def _send_next() -> None:
     """Queues a waiting job: a message and not a loop, so that the worker can stop in between."""
     with _lock:
         running = frozenset(_running)
+    # A message for an organization that another worker is at would be dropped, and sent again.
+    running |= document_claims.find_busy()
     waiting = {
         organization: (task, rows)
         for task, rows in _waiting(running)
@@ -92,7 +96,6 @@ def _send_next() -> None:
 
 
 def _waiting(running: Collection[UUID]) -> Iterator[tuple[str, Any]]:
-    pending = KnowledgeSource.objects.filter(status=SourceStatus.PENDING)
-    yield sources.INDEX_TASK, pending.exclude(organization__in=running)
-    steps = DataImport.objects.filter(status__in=uploads.STEPS.keys())
-    yield uploads.TASK, steps.exclude(organization__in=running)
+    for model, steps in STEPS.items():
+        waiting = model.objects.filter(status__in=steps.keys())
+        yield TASKS[model], waiting.exclude(organization__in=running)

@@ -76,7 +76,7 @@ def _reseal(organization: Organization, sealed: bytes) -> None:
 
 SEALED: Final = Column(
     name="identity secrets",
-    rows=lambda: Organization.objects.filter(identity_secret__isnull=False),
+    rows=lambda: Organization.objects.filter(identity_secret__isnull=False).only("identity_secret"),
     read=lambda organization: bytes(organization.identity_secret),
     write=_reseal,
     context=_place,

@@ -4,9 +4,10 @@ from uuid import UUID
 import structlog
 
 from foundation.background import task
-from workspace import companies, document_jobs, kpis
+from workspace import companies, document_jobs, kpis, outbox
 from workspace.imports import uploads
-from workspace.knowledge import indexing, sources
+from workspace.knowledge import indexing
+from workspace.models import DataImport, KnowledgeSource
 from workspace.privacy import erasure, retention
 from workspace.privacy.ports import TryLater
 
@@ -42,10 +43,14 @@ def index_knowledge(source_id: str) -> None:
 
 @task(name="workspace.pick_up_knowledge")
 def pick_up_knowledge() -> int:
-    """Sends the sources that were left, and computes missing vectors; returns how many."""
-    return (
-        document_jobs.send_left(sources.INDEX_TASK, indexing.pick_up()) + indexing.embed_missing()
-    )
+    """Sends the sources that were left; returns how many."""
+    return document_jobs.send_left(KnowledgeSource)
+
+
+@task(name="workspace.embed_missing")
+def embed_missing() -> int:
+    """Computes vectors of passages that have none; returns how many."""
+    return indexing.embed_missing()
 
 
 @task(name="workspace.run_import")
@@ -57,7 +62,7 @@ def run_import(import_id: str) -> None:
 @task(name="workspace.pick_up_imports")
 def pick_up_imports() -> int:
     """Sends the imports that were left, and deletes those that expired; returns how many."""
-    return document_jobs.send_left(uploads.TASK, uploads.pick_up()) + uploads.prune()
+    return document_jobs.send_left(DataImport) + uploads.prune()
 
 
 @task(name="workspace.finish_erasure")
@@ -83,4 +88,10 @@ def finish_erasures() -> int:
 @task(name="workspace.prune_data")
 def prune_data() -> int:
     """Deletes what is older than its retention period; safe to run at any time and twice."""
-    return sum(retention.prune().values())
+    return sum(retention.prune().values()) + outbox.prune()
+
+
+@task(name="workspace.send_mails")
+def send_mails() -> int:
+    """Sends the mails whose time has come; returns how many."""
+    return outbox.send_due()

@@ -19,10 +19,14 @@ from django.utils.translation import gettext_lazy as _
 
 from console.account import guesses, passkey_answers, second_factors
 from console.account.passkey_answers import BadAnswer
-from console.account.second_factors import SecondFactorAdapter, WrongCode
+from console.account.second_factors import SecondFactorAdapter, UnreadableFactor, WrongCode
 from foundation.sealing import SealBroken
 from workspace.models import User
 
+UNREADABLE: Final = _(
+    "This server cannot check codes of this account: a key is missing. Use a passkey, or ask an "
+    "administrator."
+)
 WRONG_CODE: Final = _("Incorrect or used code. Wait for the next one.")
 WRONG_PASSKEY: Final = _("Passkey not accepted. Try again or sign in another way.")
 NOT_ADDED: Final = _("Passkey not added. Reload the page and try again.")
@@ -138,6 +142,8 @@ def _judged(user: User, typed: str) -> Authenticator:
     tries = guesses.charge_code(context.request, user)
     try:
         accepted = second_factors.accept_code(context.request, user, typed)
+    except UnreadableFactor as unreadable:
+        raise ValidationError(UNREADABLE) from unreadable
     except WrongCode as wrong:
         raise ValidationError(WRONG_CODE) from wrong
     guesses.give_back(tries)

@@ -46,6 +46,10 @@ class WrongCode(Exception):
     """Neither a code of the app nor an unused recovery code."""
 
 
+class UnreadableFactor(WrongCode):
+    """No code can be right: the key that sealed the user's factor is missing on this server."""
+
+
 class SecondFactorAdapter(DefaultMFAAdapter):
     """allauth's hooks for storing and offering factors."""
 
@@ -111,13 +115,13 @@ def accept_code(request: HttpRequest, user: User, typed: str) -> Authenticator:
     digits = re.sub(r"[\s-]", "", typed)
     try:
         return _spend(user, digits)
-    except sealing.SealBroken:
-        # Sealed with a removed key: no code can be right.
+    except sealing.SealBroken as broken:
         log.exception("second_factor_unreadable", user_id=str(user.pk))
+        _report(request, user, "code")
+        raise UnreadableFactor from broken
     except WrongCode:
-        pass
-    _report(request, user, "code")
-    raise WrongCode
+        _report(request, user, "code")
+        raise
 
 
 def accept_passkey(request: HttpRequest, user: User, text: str) -> Authenticator:
@@ -247,7 +251,9 @@ def _reseal(row: Authenticator, sealed: bytes) -> None:
 
 SEALED: Final = Column(
     name="apps and recovery codes",
-    rows=lambda: Authenticator.objects.filter(type__in=[Kind.TOTP, Kind.RECOVERY_CODES]),
+    rows=lambda: Authenticator.objects.filter(type__in=[Kind.TOTP, Kind.RECOVERY_CODES]).only(
+        "type", "user_id", "data"
+    ),
     read=_sealed_in,
     write=_reseal,
     context=lambda row: _place(str(row.user_id)),

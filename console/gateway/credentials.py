@@ -38,6 +38,10 @@ class Place:
     is_supported: bool
     row: UpstreamCredential | None
 
+    @property
+    def is_readable(self) -> bool:
+        return self.row is not None and credentials.is_readable(self.row)
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @of_project

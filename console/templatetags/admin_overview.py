@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from approvals.models import ApprovalRequest, Status
 from audit import listing
 from audit.outcomes import Outcome
-from foundation import admin_urls
+from foundation import admin_urls, scheduled_tasks
 from tools_registry.admin.access import VIEW_SWITCHES
 from tools_registry.models import ConnectionState, IntegrationMode
 from workspace.administration.access import reach
@@ -97,6 +97,22 @@ def admin_today(request: HttpRequest) -> list[Figure]:
         )
         figures.append(Figure(_("Failing connections"), failing, page, is_bad=failing != "0"))
     return figures
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    """When a worker ran a task of the schedule last, if any did."""
+
+    last_ran: datetime | None
+    is_late: bool
+
+
+@register.simple_tag
+def admin_schedule(request: HttpRequest) -> ScheduleState | None:
+    """Returns the state of the background work, for platform staff."""
+    if not getattr(request.user, "is_staff", False):
+        return None
+    return ScheduleState(scheduled_tasks.schedule_last_ran(), scheduled_tasks.is_schedule_late())
 
 
 @register.simple_tag

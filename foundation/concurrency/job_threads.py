@@ -1,7 +1,8 @@
-"""Threads for what a page starts and what then waits for other servers.
+"""Threads for what people start and what then waits for other servers.
 
 A page answers at once and shows later what came of it. A job that finds no thread free is refused
-and never queued. The limits are those of this process, like its threads.
+and never queued here. The limits are those of this process, like its threads: of a web process for
+what its pages start, of the worker for the requests that it executes.
 """
 
 import threading
@@ -56,10 +57,14 @@ def reserve(person: Hashable, organization: Hashable) -> Iterator[JobThread]:
     """Reserves a thread for one job of a person. Raises NoJobThread without waiting."""
     with ExitStack() as held:
         _hold(held, _people, person, _("Something that you started is still running."))
-        of_organization = _("Others in your organization have started too much at the same time.")
-        _hold(held, _organizations, organization, of_organization)
-        _hold(held, _all, None, _("The server is busy."))
-        yield JobThread(held)
+        yield _reserve_thread(held, organization)
+
+
+@contextmanager
+def reserve_for_organization(organization: Hashable) -> Iterator[JobThread]:
+    """Reserves a thread for one job of an organization. Raises NoJobThread without waiting."""
+    with ExitStack() as held:
+        yield _reserve_thread(held, organization)
 
 
 def wait_until_idle(seconds: float) -> bool:
@@ -69,6 +74,13 @@ def wait_until_idle(seconds: float) -> bool:
     for thread in running:
         thread.join(max(0.0, until - time.monotonic()))
     return not any(thread.is_alive() for thread in running)
+
+
+def _reserve_thread(held: ExitStack, organization: Hashable) -> JobThread:
+    of_organization = _("Others in your organization have started too much at the same time.")
+    _hold(held, _organizations, organization, of_organization)
+    _hold(held, _all, None, _("The server is busy."))
+    return JobThread(held)
 
 
 def _hold(held: ExitStack, limit: ConcurrencyLimit, key: Hashable, reached: str) -> None:

@@ -6,19 +6,10 @@ value that the operator has set for the server, the database, the role or in DAT
 (PostgreSQL, Planner Cost Constants; pg_settings).
 """
 
-from typing import Any, Final
-
-from django.db.backends.base.base import BaseDatabaseWrapper
+from typing import Final
 
 # A statement instead of a startup option, which poolers of connections such as PgBouncer refuse.
 REPLACE_DEFAULT: Final = """
 SELECT set_config(name, '1.1', false) FROM pg_settings
  WHERE name = 'random_page_cost' AND source = 'default'
 """
-
-
-def plan_for_fast_storage(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Replaces the default on a new connection; receives the signal `connection_created`."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(REPLACE_DEFAULT)

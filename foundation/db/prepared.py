@@ -2,7 +2,7 @@
 
 The cursor is written in Python and costs twice as much as a statement that finds one row. This
 module uses the functions of libpq directly, and writes and reads the values as text (PostgreSQL 15,
-34.3.1, PQexecPrepared).
+34.4, PQsendQueryPrepared).
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from foundation import ids
+from foundation.db.postgresql.connection import LimitedConnection
 from foundation.db.rows import Row, Writers
 
 Read: TypeAlias = Callable[[bytes], object]
@@ -59,7 +60,7 @@ OUTDATED: Final = (
     psycopg.errors.DuplicatePreparedStatement,
 )
 
-_known: Final["WeakKeyDictionary[psycopg.Connection[Any], ReadersByName]"] = WeakKeyDictionary()
+_known: Final["WeakKeyDictionary[LimitedConnection, ReadersByName]"] = WeakKeyDictionary()
 
 
 class Prepared:
@@ -75,7 +76,7 @@ class Prepared:
         marks = (f"${number}{part}" for number, part in enumerate(others, start=1))
         self._numbered = "".join((first, *marks)).encode()
 
-    def run(self, raw: "psycopg.Connection[Any]", values: Sequence[Any]) -> list[Row]:
+    def run(self, raw: LimitedConnection, values: Sequence[Any]) -> list[Row]:
         """Runs the statement and returns its rows, if any. Raises psycopg.Error.
 
         In a transaction, and on connections that must not prepare statements, psycopg's cursor runs
@@ -86,27 +87,28 @@ class Prepared:
         wire, known = raw.pgconn, _known.setdefault(raw, {})
         written = _written(values)
         try:
-            result = self._executed(wire, known, written)
+            result = self._executed(raw, known, written)
         except OUTDATED:
             # The statement was not executed. The server may still know the name; the next run
             # prepares it again.
             known.pop(self._name, None)
-            wire.exec_(b"DEALLOCATE " + self._name)
-            result = _checked(wire, wire.exec_params(self._numbered, written))
+            raw.result_of(wire.send_query, b"DEALLOCATE " + self._name)
+            result = _checked(wire, raw.result_of(wire.send_query_params, self._numbered, written))
             return _rows(result, _readers_of(result))
         readers = known.get(self._name) or _readers_of(result)
         known[self._name] = readers
         return _rows(result, readers)
 
-    def _by_cursor(self, raw: "psycopg.Connection[Any]", values: Sequence[Any]) -> list[Row]:
+    def _by_cursor(self, raw: LimitedConnection, values: Sequence[Any]) -> list[Row]:
         with raw.cursor() as cursor:
             cursor.execute(self._sql, values)
             return cursor.fetchall() if cursor.description else []
 
-    def _executed(self, wire: PGconn, known: ReadersByName, written: Written) -> PGresult:
+    def _executed(self, raw: LimitedConnection, known: ReadersByName, written: Written) -> PGresult:
+        wire = raw.pgconn
         if self._name not in known:
-            _checked(wire, wire.prepare(self._name, self._numbered))
-        return _checked(wire, wire.exec_prepared(self._name, written))  # type: ignore[arg-type]  # its stub knows no NULL
+            _checked(wire, raw.result_of(wire.send_prepare, self._name, self._numbered))
+        return _checked(wire, raw.result_of(wire.send_query_prepared, self._name, written))
 
 
 def _written(values: Sequence[Any]) -> Written:

@@ -15,6 +15,8 @@ from typing import Any, Final
 import structlog
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
+from foundation.db import waits
+
 log = structlog.get_logger(__name__)
 # Without blocks the thread looks so often. A block with a shorter limit wakes it.
 IDLE_SECONDS: Final = 1.0
@@ -39,7 +41,9 @@ def time_limit(seconds: float) -> Iterator[None]:
     block = _Block(connections[DEFAULT_DB_ALIAS], time.monotonic() + seconds)
     _canceller.add(block)
     try:
-        yield
+        # PostgreSQL may be silent, and answer neither the statement nor its cancellation.
+        with waits.reply_limit(seconds + waits.REPLY_MARGIN_SECONDS):
+            yield
     except OperationalError as error:
         if _is_cancellation(error):
             raise TimeLimitExceeded from error

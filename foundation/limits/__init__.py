@@ -20,8 +20,8 @@ from foundation.limits.charging import (
     still_refused_a_part,
 )
 from foundation.limits.in_postgresql import prune_counters
-from foundation.limits.outage import Outage
 from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict
+from foundation.outage import Outage
 
 __all__ = [
     "ADDRESS",

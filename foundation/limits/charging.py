@@ -17,9 +17,18 @@ from django.conf import settings
 from foundation import peer
 from foundation.limits.in_memory import MemoryStore
 from foundation.limits.in_postgresql import PostgresqlStore
-from foundation.limits.outage import Outage
 from foundation.limits.refusals import Refusals
-from foundation.limits.window import Bucket, Limit, LimitStoreDown, Reading, Store, Verdict, refusal
+from foundation.limits.window import (
+    MAX_COST,
+    Bucket,
+    Limit,
+    LimitStoreDown,
+    Reading,
+    Store,
+    Verdict,
+    refusal,
+)
+from foundation.outage import Outage
 
 # What keys of buckets of addresses begin with.
 ADDRESS: Final = "ip"
@@ -98,8 +107,8 @@ def give_back(buckets: Sequence[Bucket]) -> None:
 
 def reading(bucket: Bucket) -> Verdict | None:
     """Returns the state of a bucket without charging it; None while the store does not answer."""
-    # No window has room for more than the whole limit, so nothing is charged.
-    probe = replace(bucket, cost=bucket.limit.count + 1)
+    # No window has room for it, so nothing is charged.
+    probe = replace(bucket, cost=MAX_COST)
     try:
         found = None if outage.is_known() else _store().take([probe])
     except LimitStoreDown:

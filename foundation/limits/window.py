@@ -33,6 +33,8 @@ LIMIT = re.compile(r"([1-9][0-9]{0,6})/([smhd])", re.ASCII)
 
 # Keeps count x milliseconds below 2^53, so that Lua's doubles count exactly as integers do.
 MAX_COUNT = 1_000_000
+# More than any limit has room for: a charge of it reads a bucket and counts nothing.
+MAX_COST = MAX_COUNT + 1
 MAX_SECONDS = 31 * UNITS["d"]
 
 
@@ -79,7 +81,7 @@ class Bucket:
     """A key that calls are counted under, its limit, and the cost of this call.
 
     `key` may be any text. Equal keys under different limits are different buckets. A cost above the
-    limit is always refused; one below 1 or above MAX_COUNT raises ValueError.
+    limit is always refused; one below 1 or above MAX_COST raises ValueError.
     """
 
     key: str
@@ -87,8 +89,8 @@ class Bucket:
     cost: int = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= self.cost <= MAX_COUNT:
-            raise ValueError(f"A call costs 1 to {MAX_COUNT}, not {self.cost}.")
+        if not 1 <= self.cost <= MAX_COST:
+            raise ValueError(f"A call costs 1 to {MAX_COST}, not {self.cost}.")
 
     @property
     def digest(self) -> str:

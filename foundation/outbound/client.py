@@ -10,6 +10,7 @@ import httpcore2
 import httpx2
 
 from foundation.concurrency import page_threads
+from foundation.db.waits import give_back_connection
 from foundation.headers import joined
 from foundation.outbound import lookup, request
 from foundation.outbound.content import collect
@@ -55,6 +56,8 @@ def fetch(
     TooLarge, TimedOut, Unwanted or Unreachable; and PageWaitsForOutside in the thread of a page.
     """
     page_threads.refuse()
+    # Others may use the connection to the database while this thread waits.
+    give_back_connection()
     target = Target.parse(url, policy)
     sent = request.checked(target.host, method, headers or NO_HEADERS, body, policy)
     deadline = Deadline(target.host, policy.deadline, unwanted)

@@ -20,6 +20,8 @@ class PostgresqlTransport:
 
     def receive(self, deliver: Callable[[str | None], None], stopping: threading.Event) -> None:
         with closing(connections.create_connection("default")) as own:
+            # One that listens must not be given to another thread.
+            own.uses_pool = False  # type: ignore[attr-defined]  # of our own backend
             own.connect()
             own.set_autocommit(True)
             own.connection.execute(f"LISTEN {CHANNEL}")

@@ -9,10 +9,10 @@ from django.middleware.common import CommonMiddleware
 
 from foundation import peer
 from foundation.concurrency import page_threads
+from halo_mcp.server import health
 from oauth import addresses
 
 FORWARDED_PROTO = "HTTP_X_FORWARDED_PROTO"
-HEALTH = "/health"
 # From the authorization endpoint to the redirect to the client: sign-in and its second step too,
 # and signing out, by which a person changes the account.
 AUTHORIZATION_PAGES: Final = re.compile(
@@ -96,10 +96,10 @@ def private_by_default(
 
 
 class KnownHost(CommonMiddleware):
-    """Django's check of `Host`, for all but /health.
+    """Django's check of `Host`, for all but /health and /readyz.
 
-    Load balancers send an IP address as host, and the response contains no host.
+    Load balancers send an IP address as host, and the responses contain no host.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
-        return None if request.path == HEALTH else super().process_request(request)
+        return None if request.path in health.PATHS else super().process_request(request)

@@ -1,6 +1,5 @@
 """Runs web processes and the background worker in the foreground, until a stop signal."""
 
-import multiprocessing
 import os
 import signal
 import socket
@@ -10,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any
 
@@ -22,13 +20,15 @@ from uvicorn.importer import import_from_string
 from uvicorn.supervisors import Multiprocess
 
 from halo_mcp import env
+from halo_mcp.parent_process import end_with_parent
 from halo_mcp.server.http_protocol import HttpProtocol
 from halo_mcp.server.websocket_protocol import WebSocketProtocol
 
 log = structlog.get_logger(__name__)
 
 APPLICATION = "halo_mcp.asgi:application"
-WORKER_GRACE_SECONDS = 10
+# What a server has beyond HALO_STOP_SECONDS: calls that were interrupted have three of them.
+SERVER_MARGIN_SECONDS = 5
 WORKER_RESTART_SECONDS = 5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
@@ -93,7 +93,8 @@ def serve(sock: socket.socket, processes: int, application: str = APPLICATION) -
         server_header=False,
         proxy_headers=False,  # foundation/peer.py decides which forwarded address to trust.
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=10,
+        # More than the application needs to end what runs (`endpoint.asgi.Timeouts`).
+        timeout_graceful_shutdown=settings.HALO_STOP_SECONDS + SERVER_MARGIN_SECONDS,
         # The supervisor kills a child that does not answer within this time. It includes the start,
         # which can take longer than uvicorn's 5 seconds on a busy machine.
         timeout_worker_healthcheck=30,
@@ -117,20 +118,13 @@ def loaded(application: str) -> Any:
 
     An orphan would keep the port, and continue with old settings and old code.
     """
-    starter = multiprocessing.parent_process()
-    if starter is not None:
-        threading.Thread(target=_end_after, args=(starter,), daemon=True).start()
+    end_with_parent()
     try:
         return import_from_string(application)
     except Exception:
         # The supervisor does not retry after this exit code.
         log.exception("application_not_loaded", application=application)
         sys.exit(STARTUP_FAILURE)
-
-
-def _end_after(starter: BaseProcess) -> None:
-    starter.join()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _one(config: uvicorn.Config, sock: socket.socket) -> Callable[[], None]:
@@ -205,7 +199,7 @@ def worker() -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        keeper.join(WORKER_GRACE_SECONDS + 1)
+        keeper.join(_worker_grace() + 1)
 
 
 def _keep_running(stopping: threading.Event) -> None:
@@ -230,11 +224,16 @@ def _start_worker() -> subprocess.Popen[bytes]:
     )
 
 
+def _worker_grace() -> int:
+    """How long the worker has for what it executes, in seconds."""
+    return settings.HALO_STOP_SECONDS + SERVER_MARGIN_SECONDS
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stops the worker, then its remaining children: a killed worker cannot end its scheduler."""
+    """Stops the worker, then its remaining children: a killed worker cannot end them."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
-        process.wait(WORKER_GRACE_SECONDS)
+        process.wait(_worker_grace())
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

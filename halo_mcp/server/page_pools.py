@@ -1,8 +1,8 @@
 """Which pages have threads of their own.
 
-Whoever signs in, exchanges a token, discovers the server or checks its health never waits for other
-pages. And pages that may wait for another server leave the threads of all others alone; what waits
-on any other page is a job (`foundation/concurrency/job_threads.py`).
+Whoever signs in, exchanges a token or discovers the server never waits for other pages. And pages
+that may wait for another server leave the threads of all others alone; what waits on any other page
+is a job (`foundation/concurrency/job_threads.py`).
 """
 
 import re
@@ -13,7 +13,7 @@ from django.conf import settings
 from halo_mcp.server.wsgi_bridge import OwnThreads
 
 SIGN_IN: Final = re.compile(
-    r"/health|/signin(?:/.*)?|/signout"
+    r"/signin(?:/.*)?|/signout"
     r"|(?:/api/mcp)?/oauth/(?:token|revoke)/?|(?:/api/mcp/oauth)?/register/?"
     r"|(?:/api/mcp|/w/[^/]+/api/mcp)?/\.well-known/.*"
 )

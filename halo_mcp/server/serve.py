@@ -13,7 +13,8 @@ from typing import Final
 
 from django.core.exceptions import ImproperlyConfigured
 
-from halo_mcp import env
+from foundation.version import PRODUCT
+from halo_mcp import data_folder, env
 from halo_mcp.server import launch
 
 INTERRUPTED: Final = 130  # 128 and the number of SIGINT, as shells have it
@@ -48,6 +49,7 @@ def _options() -> argparse.Namespace:
         metavar="N",
         help="number of web processes (default: HALO_PROCESSES, or 1)",
     )
+    parser.add_argument("--version", action="version", version=PRODUCT)
     parser.add_argument("--host", help="address to listen on (default: HOST, or 127.0.0.1)")
     parser.add_argument(
         "--port",
@@ -73,7 +75,7 @@ def _between(least: int, most: int | None = None) -> Callable[[str], int]:
 
 def _settle(options: argparse.Namespace) -> int:
     """Puts the options into the environment; returns the number of processes to start here."""
-    everywhere = env.integer("HALO_PROCESSES", 1, least=1)
+    everywhere = env.integer("HALO_PROCESSES", 1, least=1, most=1_000)
     processes: int = options.workers or everywhere
     given = {"HOST": options.host, "PORT": options.port}
     os.environ |= {name: str(value) for name, value in given.items() if value}
@@ -87,13 +89,15 @@ def _serve(processes: int, application: str) -> None:
     import django  # noqa: PLC0415  the environment first
 
     launch.obey_signals()
+    data_folder.restrict_new_files()
     django.setup()
     from django.conf import settings  # noqa: PLC0415  settings are read now
 
     _require_ready()
     with launch.listen(settings.HOST, settings.PORT) as sock:
         address = f"http://{env.bracketed(settings.HOST)}:{settings.PORT}"
-        _say(f"Listening on {address} with {processes} web process{'es' * (processes > 1)}.")
+        several = "es" * (processes > 1)
+        _say(f"{PRODUCT}, listening on {address} with {processes} web process{several}.")
         launch.serve(sock, processes, application)
     _say("Stopped.")
 
@@ -101,8 +105,10 @@ def _serve(processes: int, application: str) -> None:
 def _require_ready() -> None:
     from django.db import connections  # noqa: PLC0415  settings first
 
-    from halo_mcp import bootstrap, checks  # noqa: PLC0415  apps first
+    from halo_mcp import bootstrap, checks, sealing_keys  # noqa: PLC0415  apps first
 
+    for warning in checks.warnings():
+        sys.stderr.write(f"halo: {warning}\n")
     bootstrap.reach_what_settings_name()
     if problems := checks.problems():
         raise Unready("\n".join(problems))
@@ -112,6 +118,7 @@ def _require_ready() -> None:
             f"The database lacks {len(missing)} migrations of this version ({names}). "
             "Run ./run manage bootstrap first."
         )
+    sealing_keys.prove()
     # Serving threads open their own connections; this one would stay open unused.
     connections.close_all()
 

@@ -22,13 +22,13 @@ from typing import IO, Any, Final, TypeAlias
 from wsgiref.util import FileWrapper
 
 import structlog
-from django.http import parse_cookie
+from django.http import HttpResponse, parse_cookie
 
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.thread_pool import ThreadPool
 from foundation.headers import joined
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Disconnected
+from tools_registry.endpoint.bodies import Bodies, Body, Disconnected
 
 log = structlog.get_logger(__name__)
 
@@ -62,6 +62,7 @@ TOO_LARGE_JSON: Final = (
 TOO_MANY: Final = (429, b"Too many requests at the same time. Try again in a moment.\n")
 FAILED: Final = (500, b"Internal Server Error\n")
 OVERLOADED: Final = (503, b"The server is overloaded. Try again later.\n")
+OVERLOADED_SECONDS: Final = b"5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ class WsgiBridge:
 
     Paths of `apart` have threads of their own. Bodies have at most `max_body` bytes and arrive
     within `seconds`. `uploads` permits more bytes for the paths of uploads, of which `MAX_UPLOADS`
-    run at a time. Pages of every origin may read the refusals of paths that match `cross_origin`;
+    run at a time. `overloaded` makes the refusal of a path while too many requests wait, None for a
+    text. Pages of every origin may read the refusals of paths that match `cross_origin`;
     the application sets headers of its own.
     """
 
@@ -96,11 +98,13 @@ class WsgiBridge:
         max_queued: int = MAX_QUEUED,
         apart: Sequence[OwnThreads] = (),
         uploads: Mapping[str, int] = NO_UPLOADS,
+        overloaded: Callable[[str], HttpResponse | None] = lambda _path: None,
         cross_origin: re.Pattern[str] | None = None,
         session_cookie: str = "",
     ) -> None:
         self._application = application
         self._uploads = uploads
+        self._overloaded = overloaded
         self._cross_origin = cross_origin
         self._running_uploads = 0
         self._max_body = max_body
@@ -111,12 +115,13 @@ class WsgiBridge:
         self._session_cookie = session_cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = self._bodies.of_request(receive)
         try:
-            response = await self._response(scope, receive)
+            response = await self._response(scope, body, receive)
         except Disconnected:
             return
         with closing(response):
-            await _send(send, response, is_head=scope["method"] == "HEAD")
+            await _send(send, response, body, is_head=scope["method"] == "HEAD")
 
     def end(self) -> None:
         """Stop waiting for request bodies soon, because the server is about to stop."""
@@ -127,42 +132,48 @@ class WsgiBridge:
         for threads in (self._rest, *(threads for _paths, threads in self._apart)):
             threads.pool.close()
 
-    async def _response(self, scope: Scope, receive: Receive) -> "_Response":
+    async def _response(self, scope: Scope, body: Body, receive: Receive) -> "_Response":
         """The response to send, a refusal included. Raises Disconnected."""
         sessions = self._threads_of(scope["path"]).sessions
         session = self._session_of(scope) if sessions else ""
         if not sessions or not session:
-            return await self._response_within_uploads(scope, receive)
+            return await self._response_within_uploads(scope, body, receive)
         try:
             with sessions.hold(session):
-                return await self._response_within_uploads(scope, receive)
+                return await self._response_within_uploads(scope, body, receive)
         except ConcurrencyLimitReached:
             return self._refused(scope, *TOO_MANY)
 
-    async def _response_within_uploads(self, scope: Scope, receive: Receive) -> "_Response":
+    async def _response_within_uploads(
+        self, scope: Scope, body: Body, receive: Receive
+    ) -> "_Response":
         max_upload = self._uploads.get(scope["path"])
         if max_upload is None or _declared(scope) <= self._max_body:
-            return await self._response_within(self._max_body, scope, receive)
+            return await self._response_within(self._max_body, scope, body, receive)
         if self._running_uploads >= MAX_UPLOADS:
-            return self._refused(scope, *OVERLOADED)
+            return self._refused_as_overloaded(scope)
         self._running_uploads += 1
         try:
-            return await self._response_within(max_upload, scope, receive)
+            return await self._response_within(max_upload, scope, body, receive)
         finally:
             self._running_uploads -= 1
 
-    async def _response_within(self, max_body: int, scope: Scope, receive: Receive) -> "_Response":
+    async def _response_within(
+        self, max_body: int, scope: Scope, body: Body, receive: Receive
+    ) -> "_Response":
+        too_large = TOO_LARGE_JSON if scope["path"].startswith(PROGRAMS) else TOO_LARGE
+        if _declared(scope) > max_body:
+            return self._refused(scope, *too_large)
         try:
-            body = await self._body(scope, receive, max_body)
+            sent = await body.read(max_body + 1)
         except TimeoutError:
             return self._refused(scope, *TOO_SLOW)
-        if len(body) > max_body:
-            is_program = scope["path"].startswith(PROGRAMS)
-            return self._refused(scope, *(TOO_LARGE_JSON if is_program else TOO_LARGE))
+        if len(sent) > max_body:
+            return self._refused(scope, *too_large)
         threads = self._threads_of(scope["path"])
         if threads.unfinished >= threads.max_unfinished:
-            return self._refused(scope, *OVERLOADED)
-        return await self._run(threads, _environ(scope, body), receive)
+            return self._refused_as_overloaded(scope)
+        return await self._run(threads, _environ(scope, sent), receive)
 
     def _threads_of(self, path: str) -> "_Threads":
         return next((own for paths, own in self._apart if paths.fullmatch(path)), self._rest)
@@ -172,18 +183,23 @@ class WsgiBridge:
         cookies = [value for name, value in scope["headers"] if name == b"cookie"]
         return parse_cookie(b"; ".join(cookies).decode("latin-1")).get(self._session_cookie, "")
 
+    def _refused_as_overloaded(self, scope: Scope) -> "_Response":
+        form = self._overloaded(scope["path"])
+        if form is None:
+            response = self._refused(scope, *OVERLOADED)
+            response.headers.append((b"retry-after", OVERLOADED_SECONDS))
+            return response
+        media_type = form["Content-Type"].encode("latin-1")
+        response = self._refused(scope, form.status_code, form.content, media_type)
+        response.headers.append((b"retry-after", form["Retry-After"].encode("latin-1")))
+        return response
+
     def _refused(self, scope: Scope, *refusal: Any) -> "_Response":
         """A refusal before the application; without this header a browser hides it from a page."""
         response = _refusal(*refusal)
         if self._cross_origin and self._cross_origin.match(scope["path"]):
             response.headers.append((b"access-control-allow-origin", b"*"))
         return response
-
-    async def _body(self, scope: Scope, receive: Receive, max_body: int) -> bytes:
-        if _declared(scope) > max_body:
-            # Declared as too large: none of it is read.
-            return bytes(max_body + 1)
-        return await self._bodies.read(receive, max_body + 1)
 
     async def _run(self, threads: "_Threads", environ: Environ, receive: Receive) -> "_Response":
         """Run the application in a thread. Raises Disconnected if the client left before."""
@@ -228,6 +244,8 @@ class _Response:
         self.status = status
         self.headers: RawHeaders = headers or []
         self.length = 0
+        # Whether it was made ahead of the application, maybe before all of the request was read.
+        self.is_refusal = False
         self._body: IO[bytes] = tempfile.SpooledTemporaryFile(  # noqa: SIM115  `close` does it
             MAX_MEMORY_BYTES
         )
@@ -308,7 +326,7 @@ def _fill(response: _Response, application: WsgiApplication, environ: Environ) -
         raise AssertionError("The application did not call start_response.")
 
 
-async def _send(send: Send, response: _Response, *, is_head: bool) -> None:
+async def _send(send: Send, response: _Response, request: Body, *, is_head: bool) -> None:
     """Send a response; every send error means that the client has left.
 
     uvloop raises RuntimeError for a connection that is closed; ASGI allows OSError.
@@ -323,6 +341,8 @@ async def _send(send: Send, response: _Response, *, is_head: bool) -> None:
         if not is_head and response.status not in BODYLESS:
             for chunk in response.chunks():
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        if response.is_refusal:
+            await request.discard()
         await send({"type": "http.response.body", "body": b""})
     except (OSError, RuntimeError) as error:
         log.info("response_not_sent", error=str(error))
@@ -344,6 +364,7 @@ def _refusal(
         (b"connection", b"close"),
     ]
     response = _Response(status, headers)
+    response.is_refusal = True
     response.write(text)
     return response
 

@@ -8,7 +8,7 @@ HALO_AGENTS_PATH = env.path("HALO_AGENTS_PATH", "/aap")
 # Whether the agents are listed for anyone.
 HALO_AGENTS_PUBLIC_META = env.flag("HALO_AGENTS_PUBLIC_META", default=False)
 # Threads for what turns do with the database and with tools; a turn that waits has none.
-HALO_AGENT_THREADS = env.integer("HALO_AGENT_THREADS", 4, least=1)
+HALO_AGENT_THREADS = env.integer("HALO_AGENT_THREADS", 4, least=1, most=256)
 # The origins of pages that may read the answers; "*" for all. Only a key lets anyone in.
 HALO_AGENTS_ORIGINS = (
     ["*"] if env.text("HALO_AGENTS_ORIGINS") == "*" else env.origins("HALO_AGENTS_ORIGINS")

@@ -12,8 +12,15 @@ HALO_RERANKER = env.choice("HALO_RERANKER", "offline", ("offline", "voyage", "no
 HALO_RERANKER_URL = env.base_url("HALO_RERANKER_URL")
 HALO_RERANKER_MODEL = env.text("HALO_RERANKER_MODEL")
 HALO_RERANKER_KEY = env.text("HALO_RERANKER_KEY")
+for _kind, _provider, _url, _key in (
+    ("EMBEDDER", HALO_EMBEDDER, HALO_EMBEDDER_URL, HALO_EMBEDDER_KEY),
+    ("RERANKER", HALO_RERANKER, HALO_RERANKER_URL, HALO_RERANKER_KEY),
+):
+    # A server of one's own may want none.
+    if _provider not in {"offline", "none"} and not _url and not _key:
+        raise env.refuse(f"HALO_{_kind}_KEY", f"is needed for HALO_{_kind}={_provider}")
 # Megabytes of vectors that each process keeps in memory.
-HALO_VECTOR_MEMORY = env.integer("HALO_VECTOR_MEMORY", 256, least=1)
+HALO_VECTOR_MEMORY = env.integer("HALO_VECTOR_MEMORY", 256, least=1, most=1_048_576)
 # Web pages that one sitemap source may have.
 HALO_SITEMAP_PAGES = env.integer("HALO_SITEMAP_PAGES", 200, least=1, most=5_000)
 # Hosts in a private network that knowledge may be fetched from: host, or host:port if not 443.

@@ -4,11 +4,11 @@ Until the redirect URI is known to belong to the client, errors are shown to the
 this server; after that they are sent to the client by redirect (RFC 6749 section 4.1.2.1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
-from oauth import addresses
+from oauth import addresses, scopes
 from oauth.clients import cimd, clients, redirects
 from oauth.consent import grantable
 from oauth.endpoints.forms import Query
@@ -59,6 +59,8 @@ class AuthorizationParameters:
     resource: str
     code_challenge: str
     prompt: frozenset[str]
+    # What the client asked for by name, here or at its registration.
+    named: ScopeSet = field(default_factory=ScopeSet)
     # None of the requested scopes is known: the default is offered, and the page says so.
     is_scope_replaced: bool = False
 
@@ -107,13 +109,23 @@ def read(query: Query, back: ReturnAddress) -> AuthorizationParameters:
     prompt = _prompt(query)
     resource = _resource(query)
     project_id = addresses.project_of(resource)
-    default = grantable.for_resource(_default_scope(back.client, project_id), project_id)
     requested = _requested_scope(query, project_id)
-    scope = default if requested is None else requested or default
+    scope = requested or default_scope(back.client, project_id)
     if not scope:
         raise InvalidScope("None of the requested scopes is known to this server.")
     is_replaced = requested is not None and not requested
-    return AuthorizationParameters(back, scope, resource, challenge, prompt, is_replaced)
+    text = query.verbatim("scope")
+    named = scopes.parse(back.client.scope if text is None else text)
+    return AuthorizationParameters(back, scope, resource, challenge, prompt, named, is_replaced)
+
+
+def default_scope(client: Client, project_id: str | None) -> ScopeSet:
+    """Returns what a request without a known scope is for: what the client registered, if any."""
+    if project_id is None:
+        return grantable.for_resource(client.scope or settings.HALO_DEFAULT_SCOPE, None)
+    # A client that registered for the workspace may use a project, too.
+    registered = str(grantable.for_resource(client.scope, project_id))
+    return grantable.for_resource(registered, project_id)
 
 
 def _client(query: Query, asker: str, address: str) -> Client:
@@ -169,13 +181,6 @@ def _requested_scope(query: Query, project_id: str | None) -> ScopeSet | None:
     """
     text = query.verbatim("scope")
     return None if text is None else grantable.for_resource(text, project_id)
-
-
-def _default_scope(client: Client, project_id: str | None) -> str:
-    if project_id is None:
-        return client.scope or settings.HALO_DEFAULT_SCOPE
-    # A client that registered for the workspace may use a project, too.
-    return str(grantable.for_resource(client.scope, project_id))
 
 
 def _resource(query: Query) -> str:

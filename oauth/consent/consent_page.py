@@ -1,6 +1,6 @@
 """The consent page: its content, and the values that its form submits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -19,6 +19,7 @@ from oauth import addresses, durations
 from oauth.clients import redirects
 from oauth.clients.redirects import RedirectDescription
 from oauth.consent import offered, remembered, scope_choices
+from oauth.consent.authorization_request import default_scope
 from oauth.consent.scope_choices import ScopeChoice, ScopeGroup
 from oauth.endpoints import pages, replies
 from oauth.grants import authorizations
@@ -92,15 +93,17 @@ class ConsentPage:
         return " ".join(choice.value for choice in choices if choice.held_by)
 
 
-def show(request: HttpRequest, asked: AuthorizationRequest, *, notice: str = "") -> HttpResponse:
-    """Shows the page with all requested scopes selected."""
+def show(
+    request: HttpRequest, asked: AuthorizationRequest, named: ScopeSet, *, notice: str = ""
+) -> HttpResponse:
+    """Shows the page with the scopes selected that read, and those that the client named."""
     memberships = open_memberships(asked)
     if not memberships:
         if addresses.project_of(asked.resource) is None:
             return pages.no_organization(request)
         return pages.no_project(request)
-    everything = frozenset(map(str, offered.of(asked)))
-    page = _page(asked, memberships, Answer(memberships[0], everything, remember=False))
+    selected = offered.selected_first(asked, named)
+    page = _page(asked, memberships, Answer(memberships[0], selected, remember=False))
     return _rendered(request, asked, replace(page, notice=notice))
 
 
@@ -161,7 +164,7 @@ def _page(
         user_email=asked.user.email,
         organizations=_organizations(memberships, answer.place),
         earlier=_earlier(asked.client, answer.place),
-        scope_groups=_as_left(groups, held(asked, answer.ticked), answer.ticked),
+        scope_groups=_as_left(asked, groups, answer.ticked),
         access_lifetime=_lifetime(),
         time_to_answer=_time_to_answer(),
         remember=_remember_choice(asked, answer),
@@ -173,16 +176,20 @@ def _page(
 
 
 def _same_request(asked: AuthorizationRequest) -> str:
-    """Returns the same request, for use after signing in with another account."""
+    """Returns the same request, for use after signing in with another account.
+
+    It names no default scope: what the client did not ask for by name must not be selected.
+    """
+    default = default_scope(asked.client, addresses.project_of(asked.resource))
     parameters = {
         "response_type": "code",
         "client_id": asked.client.client_id,
         "redirect_uri": asked.redirect_uri,
-        "scope": asked.scope,
         "resource": asked.resource,
         "code_challenge": asked.code_challenge,
         "code_challenge_method": "S256",
         "prompt": "consent",  # the page must be shown, whatever is remembered
+        **({} if asked.scope == str(default) else {"scope": asked.scope}),
         **({} if asked.state is None else {"state": asked.state}),
     }
     return f"{reverse('oauth_authorize')}?{urlencode(parameters)}"
@@ -201,13 +208,18 @@ def held(asked: AuthorizationRequest, ticked: frozenset[str]) -> dict[str, str]:
 
 
 def _as_left(
-    groups: Sequence[ScopeGroup], held: Mapping[str, str], ticked: frozenset[str]
+    asked: AuthorizationRequest, groups: Sequence[ScopeGroup], ticked: frozenset[str]
 ) -> tuple[ScopeGroup, ...]:
     titles = {choice.value: choice.title for group in groups for choice in group.choices}
+    included, added = held(asked, ticked), set(map(str, offered.additions(asked)))
 
     def left(choice: ScopeChoice) -> ScopeChoice:
-        wider = titles.get(held.get(choice.value, ""), "")
-        return replace(choice, checked=choice.value in ticked, held_by=wider)
+        return replace(
+            choice,
+            checked=choice.value in ticked,
+            is_added=choice.value in added,
+            held_by=titles.get(included.get(choice.value, ""), ""),
+        )
 
     return tuple(
         replace(group, choices=tuple(left(choice) for choice in group.choices)) for group in groups

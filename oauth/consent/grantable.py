@@ -36,6 +36,18 @@ def for_resource(text: str, project_id: str | None) -> ScopeSet:
     return ScopeSet(tuple(scope for scope in requested if scope.project == project_id))
 
 
+def everything() -> ScopeSet:
+    """Returns every scope that may be granted for the workspace, the wide ones first."""
+    explainer = ports.scope_explainer()
+    single = [
+        scope
+        for integration in sorted(explainer.integration_names())
+        for action in ("*", *sorted(explainer.grantable_actions(integration) or ()))
+        for scope in scopes.parse(f"actions:{integration}:{action}")
+    ]
+    return ScopeSet((*scopes.SUPPORTED, *single))
+
+
 def only_project(text: str) -> str | None:
     """Returns the project that all scopes of a request belong to, or None."""
     named = {scope.project for scope in scopes.parse(text)}

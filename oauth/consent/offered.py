@@ -1,5 +1,8 @@
 """What the consent page of a request offers, and what a selection of it grants.
 
+A request for the workspace that names nothing that permits changes is offered `actions:*` as well,
+not selected: the user may grant it without a second sign-in.
+
 A request for all tools of a project is offered tool by tool. If all are left selected, the grant is
 for all tools, else for those that were.
 """
@@ -8,7 +11,7 @@ from typing import Final
 
 from oauth import addresses, ports, scopes
 from oauth.models import AuthorizationRequest
-from oauth.ports import Project
+from oauth.ports import Project, ProjectTool
 from oauth.scopes import Scope, ScopeSet
 
 # The text of as many scopes of the longest kind is within `scopes.MAX_TEXT`. A larger project is
@@ -17,16 +20,39 @@ MAX_SINGLE_TOOLS: Final = 80
 
 
 def of(asked: AuthorizationRequest) -> ScopeSet:
-    """Returns the scopes that the page offers: those that were requested and exist."""
+    """Returns the scopes that the page offers: the requested ones that exist, and `additions`."""
     requested = scopes.parse(asked.scope)
     project = project_of(asked)
     if project is None:
-        return requested
+        return ScopeSet((*requested, *additions(asked)))
     tools = ScopeSet(tuple(scopes.for_project(project.id, tool.name) for tool in project.tools))
     everything = scopes.for_project(project.id)
     if everything not in requested.members:
         return ScopeSet(tuple(scope for scope in requested if scope in tools.members))
     return tools if _is_split(project) else ScopeSet((everything,))
+
+
+def additions(asked: AuthorizationRequest) -> ScopeSet:
+    """Returns the scopes that the page offers although they were not requested.
+
+    A server may grant more than was requested if the resource owner instructs it to, and the
+    response with the token names what was granted (RFC 6749 section 3.3).
+    """
+    is_for_workspace = addresses.project_of(asked.resource) is None
+    if not is_for_workspace or any(scope.may_change for scope in scopes.parse(asked.scope)):
+        return ScopeSet()
+    return ScopeSet((scopes.ALL_ACTIONS,))
+
+
+def selected_first(asked: AuthorizationRequest, named: ScopeSet) -> frozenset[str]:
+    """Returns the scopes that are selected when the page opens: those that read, and the named."""
+    project = project_of(asked)
+    reading = {scopes.for_project(project.id, t.name) for t in _reads(project)} if project else ()
+    return frozenset(
+        str(scope)
+        for scope in of(asked)
+        if not scope.may_change or scope in reading or named.covers(scope)
+    )
 
 
 def granted(asked: AuthorizationRequest, ticked: frozenset[str]) -> ScopeSet:
@@ -56,6 +82,10 @@ def _everything(asked: AuthorizationRequest) -> Scope | None:
         return None
     everything = scopes.for_project(project_id)
     return everything if everything in scopes.parse(asked.scope).members else None
+
+
+def _reads(project: Project) -> list[ProjectTool]:
+    return [tool for tool in project.tools if tool.is_read]
 
 
 def _is_split(project: Project) -> bool:

@@ -24,10 +24,24 @@ class ScopeChoice:
     empty_reason: str
     checked: bool
     held_by: str = ""  # the title of a selected scope that includes this one, which is not selected
+    is_added: bool = False  # offered, though the client did not request it
 
     @property
     def is_empty(self) -> bool:
         return bool(self.empty_reason) and not self.tools
+
+    @property
+    def changing_tools(self) -> tuple[UnlockedTool, ...]:
+        return tuple(tool for tool in self.tools if tool.changes)
+
+    @property
+    def changes_nothing_now(self) -> bool:
+        return self.kind == "act" and bool(self.tools) and not self.changing_tools
+
+    @property
+    def changed_systems(self) -> str:
+        """The names of the systems whose data the tools can change now, in alphabetical order."""
+        return ", ".join(sorted({tool.changes for tool in self.changing_tools}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ def _choice(scope: Scope, tools: Sequence[UnlockedTool], named: Mapping[str, str
         title=words.title,
         sentence=words.sentence,
         kind=words.kind,
-        tools=tuple(tools),
+        tools=_changing_first(tools),
         empty_reason=_("No tools available yet: no integration is turned on."),
         checked=True,
     )
@@ -93,12 +107,13 @@ def _of_project(scope: Scope, project: Project | None, named: Mapping[str, str])
     if name in tools:
         return _single(scope, tools[name])
     words = scopes.describe(scope, named)
+    shown = project.tools if project and name == "*" else ()
     return ScopeChoice(
         value=str(scope),
         title=words.title,
         sentence=words.sentence,
         kind=words.kind,
-        tools=tuple(map(_as_unlocked, tools.values())) if name == "*" else (),
+        tools=_changing_first(_as_unlocked(tool, project) for tool in shown),
         empty_reason=_("No tools available now."),
         checked=True,
     )
@@ -116,5 +131,10 @@ def _single(scope: Scope, tool: ProjectTool) -> ScopeChoice:
     )
 
 
-def _as_unlocked(tool: ProjectTool) -> UnlockedTool:
-    return UnlockedTool(tool.name, tool.title or tool.name, tool.description)
+def _as_unlocked(tool: ProjectTool, project: Project | None) -> UnlockedTool:
+    changes = "" if tool.is_read or project is None else project.name
+    return UnlockedTool(tool.name, tool.title or tool.name, tool.description, changes)
+
+
+def _changing_first(tools: Iterable[UnlockedTool]) -> tuple[UnlockedTool, ...]:
+    return tuple(sorted(tools, key=lambda tool: not tool.changes))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
 
+import structlog
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +20,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from audit import record
+from foundation import store_failures
 from foundation.concurrency import page_threads
+from foundation.store_failures import is_store_failure
 from oauth.consent import authorization_request, consent_page, remembered
 from oauth.consent.authorization_request import (
     AuthorizationParameters,
@@ -38,6 +41,8 @@ from oauth.errors import (
 from oauth.grants import authorizations, codes
 from oauth.models import Authorization, AuthorizationRequest
 from workspace.models import User
+
+log = structlog.get_logger(__name__)
 
 MAX_BODY_BYTES: Final = 16_384  # bytes of a request sent by POST
 
@@ -60,11 +65,18 @@ def authorize(request: HttpRequest) -> HttpResponse:
         return _unsafe(request, problem)
     try:
         requested = authorization_request.read(query, back)
+        if isinstance(request.user, User):
+            return _answer(request, requested, request.user)
+        return _needs_a_page(request, requested) or _to_signin(request, parameters)
     except OAuthError as problem:
         return send_back(request, back, problem)
-    if isinstance(request.user, User):
-        return _answer(request, requested, request.user)
-    return _needs_a_page(request, requested) or _to_signin(request, parameters)
+    except Exception as error:
+        if not is_store_failure(error):
+            raise
+        # Not counted, which would take the store that is missing.
+        log.exception("authorize_unavailable")
+        busy = ServerBusy(store_failures.MESSAGE)
+        return replies.redirect(back.location(list(busy.body().items())))
 
 
 def send_back(request: HttpRequest, back: ReturnAddress, problem: OAuthError) -> HttpResponse:
@@ -131,9 +143,8 @@ def _answer(request: HttpRequest, requested: AuthorizationParameters, user: User
         return refusal
     wanted.save(force_insert=True)
     replaced = _("None of the scopes that the client requested exists here. These are the default.")
-    return consent_page.show(
-        request, wanted, notice=replaced if requested.is_scope_replaced else ""
-    )
+    notice = replaced if requested.is_scope_replaced else ""
+    return consent_page.show(request, wanted, requested.named, notice=notice)
 
 
 def _needs_a_page(request: HttpRequest, requested: AuthorizationParameters) -> HttpResponse | None:

@@ -1,17 +1,24 @@
-"""The discovery documents (RFC 8414, RFC 9728): public, cached for five minutes."""
+"""The discovery documents (RFC 8414, RFC 9728) and the list of scopes: public, cached.
+
+Clients request every scope that a discovery document advertises. So these advertise the scopes that
+read (MCP 2025-11-25, basic/authorization, Scope Selection Strategy), and all are in a list of our
+own.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses, scopes
+from oauth.consent import grantable
 from oauth.endpoints import replies
 from oauth.models import AuthMethod
-from oauth.scopes import SUPPORTED
+from oauth.scopes import ADVERTISED, Scope
 
-CACHED = {"Cache-Control": "public, max-age=300"}
+SCOPES_PATH: Final = "/api/mcp/oauth/scopes"
+CACHED: Final = {"Cache-Control": "public, max-age=300"}
 
 
 @replies.accepts("GET", "HEAD")
@@ -39,6 +46,27 @@ def project_resource(request: HttpRequest, project_id: str) -> HttpResponse:
     return JsonResponse(document, headers={**CACHED, "Vary": "Host"})
 
 
+@replies.accepts("GET", "HEAD")
+def all_scopes(_request: HttpRequest) -> HttpResponse:
+    """Returns every scope of this server that a client may request, but those of projects."""
+    document = {
+        "scopes": [_described(scope) for scope in grantable.everything()],
+        "documentation": addresses.url("/docs/scopes"),
+    }
+    return JsonResponse(document, headers=CACHED)
+
+
+def _described(scope: Scope) -> dict[str, Any]:
+    words = scopes.describe(scope)
+    return {
+        "scope": str(scope),
+        "title": words.title,
+        "description": words.sentence,
+        "may_change": scope.may_change,
+        "advertised": scope in ADVERTISED.members,
+    }
+
+
 def authorization_server_document() -> dict[str, Any]:
     """Returns the metadata of RFC 8414 section 2, limited to what this server supports."""
     return {
@@ -47,7 +75,9 @@ def authorization_server_document() -> dict[str, Any]:
         "token_endpoint": addresses.url("/api/mcp/oauth/token"),
         "registration_endpoint": addresses.url("/api/mcp/oauth/register"),
         "revocation_endpoint": addresses.url("/api/mcp/oauth/revoke"),
-        "scopes_supported": [str(scope) for scope in SUPPORTED],
+        # RFC 8414 section 2: a server may choose not to advertise some of its scopes.
+        "scopes_supported": [str(scope) for scope in ADVERTISED],
+        "scopes_uri": addresses.url(SCOPES_PATH),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -62,7 +92,7 @@ def authorization_server_document() -> dict[str, Any]:
 
 
 def protected_resource_document(
-    resource: str, supported: Sequence[str] = tuple(map(str, SUPPORTED)), name: str = "Halo MCP"
+    resource: str, supported: Sequence[str] = tuple(map(str, ADVERTISED)), name: str = "Halo MCP"
 ) -> dict[str, Any]:
     """Returns the metadata of RFC 9728 section 2; by default that of the workspace."""
     return {

@@ -1,6 +1,7 @@
 """The error pages of the authorization server."""
 
-from typing import NamedTuple
+from http import HTTPStatus
+from typing import Final, NamedTuple
 
 import structlog
 from django.conf import settings
@@ -9,11 +10,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from foundation import ids
+from foundation import ids, store_failures
 from oauth import durations
 from oauth.endpoints import replies
 
 log = structlog.get_logger(__name__)
+
+
+# How long a host that gave no answer is not tried again (oauth/clients/cimd/resolving.py).
+UNREACHABLE_SECONDS: Final = "60"
 
 
 class Link(NamedTuple):
@@ -33,8 +38,8 @@ def explain(
     link: Link | None = None,
 ) -> HttpResponse:
     """Returns a page that says what happened and how to recover; never a redirect."""
-    reference = ids.uuid7().hex
-    # Users quote the reference, so it must be in the log.
+    # Users quote the reference, so it must be in the log. What passes by itself has none.
+    reference = "" if status == HTTPStatus.SERVICE_UNAVAILABLE else ids.uuid7().hex
     log.info("page_explained", reference=reference, title=title, status=status)
     context = {
         "title": title,
@@ -110,7 +115,7 @@ def unacceptable_client(request: HttpRequest, why: str) -> HttpResponse:
 
 def unreachable_client(request: HttpRequest, host: str) -> HttpResponse:
     """For a client whose metadata document was not fetched, since its host gave no answer."""
-    return explain(
+    response = explain(
         request,
         title=_("This server could not reach %(host)s") % {"host": host},
         explanation=_(
@@ -124,8 +129,10 @@ def unreachable_client(request: HttpRequest, host: str) -> HttpResponse:
                 "access to the internet. The server log says what to change."
             ),
         ],
-        status=400,
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
     )
+    response["Retry-After"] = UNREACHABLE_SECONDS
+    return response
 
 
 def no_organization(request: HttpRequest) -> HttpResponse:
@@ -248,7 +255,7 @@ def busy(request: HttpRequest) -> HttpResponse:
         title=_("Try again in a moment"),
         explanation=_("This page is temporarily unavailable. Nothing was lost."),
         steps=[_("Wait a few seconds and reload this page.")],
-        status=503,
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
     )
-    response["Retry-After"] = "5"
+    response["Retry-After"] = str(store_failures.PAGE_RETRY_AFTER_SECONDS)
     return response

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from audit import record
-from foundation import limits, peer
+from foundation import limits, peer, store_failures
 from foundation.limits import Bucket, LimitStoreDown, Verdict
 from oauth.errors import (
     BodyTooLarge,
@@ -52,7 +52,7 @@ def error(problem: OAuthError) -> HttpResponse:
     if isinstance(problem, InvalidClient):
         response["WWW-Authenticate"] = 'Basic realm="halo-mcp"'
     if isinstance(problem, ServerBusy):
-        response["Retry-After"] = "1"
+        response["Retry-After"] = str(store_failures.RETRY_AFTER_SECONDS)
     if isinstance(problem, Limited):
         for name, value in problem.headers.items():
             response[name] = value

@@ -6,11 +6,11 @@ Two concurrent runs share the work: each batch selects the rows that are left.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from audit import record
@@ -22,11 +22,14 @@ from oauth.models import (
     AuthorizationRequest,
     Client,
     Grant,
+    McpToken,
     RefreshToken,
     RememberedConsent,
+    ServerKey,
 )
 
 Rows: TypeAlias = Sequence[Any]
+Row = TypeVar("Row", bound=Model)
 
 BATCH: Final = 500
 KEEP_ENDED_DAYS: Final = 30  # as long as the Connections page shows that it has ended
@@ -44,11 +47,13 @@ class Chore:
 
 
 def prune_unused_clients() -> int:
-    """Deletes dynamic clients without a token after the time limit; returns how many.
+    """Deletes dynamic clients that nobody uses; returns how many.
 
-    Source: the scopes document, "Auto-cleanup". Clients that ever got a token are kept.
+    Source: the scopes document, "Auto-cleanup": those without a token after the time limit. One
+    that got a token is kept as long as an authorization for it is
+    (docs/decisions/0080-ended-rows-are-deleted.md).
     """
-    return sum(prune(UNUSED_CLIENTS))
+    return sum(deleted for chore in UNUSED_CLIENTS for deleted in prune(chore))
 
 
 def prune_spent_credentials() -> int:
@@ -136,6 +141,29 @@ def _unused_clients(now: datetime) -> QuerySet[Client]:
     )
 
 
+def _forgotten_clients(now: datetime) -> QuerySet[Client]:
+    """Returns clients of which every authorization has ended and was deleted, long after."""
+    deciding = AuthorizationRequest.objects.filter(client=OuterRef("pk"), expires_at__gt=now)
+    return _due_after_retention(
+        Client.objects.filter(
+            ~Exists(deciding),
+            ~Exists(Authorization.objects.filter(client=OuterRef("pk"))),
+            Q(registration_source=Client.RegistrationSource.DCR) | _stale_document(now),
+            first_token_at__isnull=False,
+        ),
+        lambda moment: Q(created__lt=moment),
+        now,
+    )
+
+
+def _due_after_retention(
+    rows: QuerySet[Row], older: Callable[[datetime], Q], now: datetime
+) -> QuerySet[Row]:
+    """Returns those of the rows that are older than HALO_RETENTION_CREDENTIALS_DAYS."""
+    days = settings.HALO_RETENTION_CREDENTIALS_DAYS
+    return rows.filter(older(now - timedelta(days=days))) if days else rows.none()
+
+
 def _stale_document(now: datetime) -> Q:
     # Without its row, a disabled client could register again as enabled; and a row that is still
     # fresh may be in use by an authorization request at this moment.
@@ -176,9 +204,34 @@ def _revoke_expired(rows: QuerySet[Authorization]) -> None:
 
 
 def _used_tokens_of_ended_families(now: datetime) -> QuerySet[RefreshToken]:
-    # The newest token was never used and stays with its authorization, whose history admins read.
+    # The newest token was never used; it is deleted with its authorization.
     ended = now - timedelta(days=KEEP_ENDED_DAYS)
     return RefreshToken.objects.filter(used_at__isnull=False, authorization__revoked_at__lt=ended)
+
+
+def _ended_authorizations(now: datetime) -> QuerySet[Authorization]:
+    """Returns authorizations whose history nobody reads any more; their tokens go with them."""
+    return _due_after_retention(
+        Authorization.objects.all(), lambda moment: Q(revoked_at__lt=moment), now
+    )
+
+
+def _has_ended_before(moment: datetime) -> Q:
+    return Q(revoked_at__lt=moment) | Q(expires_at__lt=moment)
+
+
+def _ended_mcp_tokens(now: datetime) -> QuerySet[McpToken]:
+    def older(moment: datetime) -> Q:
+        # A token of a user who has left never works again, and does not say since when.
+        is_unused = Q(last_used_at=None) | Q(last_used_at__lt=moment)
+        of_nobody = Q(is_unused, membership=None, created_at__lt=moment)
+        return _has_ended_before(moment) | of_nobody
+
+    return _due_after_retention(McpToken.objects.all(), older, now)
+
+
+def _ended_keys(now: datetime) -> QuerySet[ServerKey]:
+    return _due_after_retention(ServerKey.objects.all(), _has_ended_before, now)
 
 
 def _old_replies(now: datetime) -> QuerySet[RefreshToken]:
@@ -203,7 +256,10 @@ def _empty_code(requests: QuerySet[AuthorizationRequest]) -> None:
     requests.update(sealed_code=None)
 
 
-UNUSED_CLIENTS: Final = Chore("unused clients", _unused_clients, _pruned)
+UNUSED_CLIENTS: Final = (
+    Chore("unused clients", _unused_clients, _pruned),
+    Chore("clients whose authorizations ended long ago", _forgotten_clients, _pruned),
+)
 OLD_REPLIES: Final = Chore(
     "replies kept for the replay window", _old_replies, _unrecorded, _forget_reply
 )
@@ -218,7 +274,10 @@ SPENT_CREDENTIALS: Final = (
     Chore(
         "used refresh tokens of ended authorizations", _used_tokens_of_ended_families, _unrecorded
     ),
+    Chore("authorizations that ended long ago", _ended_authorizations, _unrecorded),
+    Chore("MCP tokens that ended long ago", _ended_mcp_tokens, _unrecorded),
+    Chore("keys that ended long ago", _ended_keys, _unrecorded),
     OLD_REPLIES,
     OLD_CODES,
 )
-CHORES: Final = (UNUSED_CLIENTS, *SPENT_CREDENTIALS)
+CHORES: Final = (*UNUSED_CLIENTS, *SPENT_CREDENTIALS)

@@ -1,9 +1,10 @@
 """The replay window: a repeated refresh gets the pair that was issued first.
 
-Off unless HALO_REFRESH_REPLAY_SECONDS is set (`docs/decisions/0011-replay-window.md`). The new
-pair is stored with the spent token, encrypted under a key that is derived from that token, so only
-a request with the token itself can decrypt it. In bytes: a random nonce of 12, then AES-256-GCM of
-three words (access token, refresh token, scope) with its tag of 16.
+It lasts HALO_REFRESH_REPLAY_SECONDS; with 0 there is none
+(`docs/decisions/0011-replay-window.md`). The new pair is stored with the spent token, encrypted
+under a key that is derived from that token, so only a request with the token itself can decrypt it.
+In bytes: a random nonce of 12, then AES-256-GCM of three words (access token, refresh token, scope)
+with its tag of 16.
 """
 
 import secrets

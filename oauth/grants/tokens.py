@@ -1,7 +1,8 @@
 """Access and refresh tokens: issued in pairs, rotated at each refresh, with replay detection.
 
-No row is locked. The request that wins the UPDATE ... WHERE used_at IS NULL gets a new pair; all
-others have presented a used token, and the token family is revoked (RFC 9700 section 4.14.2).
+No row is locked. The request that wins the UPDATE ... WHERE used_at IS NULL gets a new pair. All
+others have presented a used token: within the replay window they get the same pair, and otherwise
+the token family is revoked (RFC 9700 section 4.14.2).
 """
 
 from dataclasses import replace
@@ -169,7 +170,8 @@ def _asks_the_same(
     """Returns whether the request is the same; a request with another error is still a replay."""
     try:
         authorizations.require_resource(token.authorization, resource)
-        return _narrowed(token, scope) == pair.scope
+        # In any order: of two that race, one may name what the other leaves out.
+        return set(_narrowed(token, scope)) == set(pair.scope)
     except OAuthError:
         return False
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError
 from rest_framework import exceptions
 
+from foundation import store_failures
 from foundation.limits import Verdict
+from foundation.store_failures import is_store_failure
 from ingestion import errors as ingestion
 from people import changes
 from people.access import NotFound
@@ -73,6 +75,12 @@ def rate_limited(verdict: Verdict) -> ApiError:
     return ApiError("rate_limited", "Too many requests. Try again later.", headers=headers)
 
 
+def unavailable() -> ApiError:
+    """Returns the error for a request that can be sent again as it is."""
+    headers = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
+    return ApiError("unavailable", store_failures.MESSAGE, headers=headers)
+
+
 def invalid(name: str, issue: str) -> ApiError:
     return ApiError("invalid_request", issue, [Detail(name, issue)])
 
@@ -81,6 +89,9 @@ def of(problem: Exception, request_id: str) -> ApiError:
     """Returns the refusal for an exception; an unexpected one is logged."""
     if isinstance(problem, ApiError):
         return problem
+    if is_store_failure(problem):
+        log.error("hr_request_failed", request_id=request_id, error=repr(problem))
+        return unavailable()
     for kind, translate in OTHERS.items():
         if isinstance(problem, kind):
             return translate(problem)
@@ -108,11 +119,10 @@ def _of_ingestion(problem: ingestion.ApiError) -> ApiError:
     )
 
 
-def _of_database(problem: Exception) -> ApiError:
-    """Two requests changed the same rows, or the database does not answer."""
+def _of_conflict(problem: Exception) -> ApiError:
+    """Two requests changed the same rows."""
     log.error("hr_request_failed", error=repr(problem))
-    message = "The request cannot be processed at the moment. Send it again."
-    return ApiError("unavailable", message, headers={"Retry-After": "1"})
+    return unavailable()
 
 
 # The exceptions of other modules, each with the refusal that is sent for it.
@@ -128,8 +138,7 @@ OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
         "method_not_allowed", "This address does not accept the method."
     ),
     ingestion.ApiError: _of_ingestion,
-    OperationalError: _of_database,
-    IntegrityError: _of_database,
+    IntegrityError: _of_conflict,
 }
 
 

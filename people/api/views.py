@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
+import structlog
 from django.http import HttpRequest, HttpResponse
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -15,12 +16,15 @@ from audit import record
 from audit.outcomes import ActorKind, Outcome
 from audit.record import Actor, Execution
 from foundation import ids, limits
+from foundation.store_failures import is_store_failure
 from ingestion.parsing import JsonOnly, StrictJson
 from oauth.endpoints import replies
 from people.api import callers, errors, requests
 from people.api.callers import ApiCaller
 from people.api.errors import ApiError
 from people.api.operation import Operation
+
+log = structlog.get_logger(__name__)
 
 # What declares an operation in the contract; a view knows nothing of the document.
 Decorate: TypeAlias = Callable[[Operation], Callable[[Callable[..., Response]], Any]]
@@ -76,7 +80,12 @@ class HrView(APIView):
         path = {name: text for name, text in self.kwargs.items() if name != "workspace"}
         if self.caller is not None and operation is not None:
             outcome = OUTCOMES.get(problem.status, Outcome.REFUSED)
-            self._record(self.caller, operation, path, outcome, problem=problem)
+            try:
+                self._record(self.caller, operation, path, outcome, problem=problem)
+            except Exception as failure:
+                if not is_store_failure(failure):
+                    raise
+                problem = errors.of(failure, self.request_id)
         body = problem.body(self.request_id)
         response = Response(body, problem.status, headers=dict(problem.headers))
         response.exception = True
@@ -89,7 +98,11 @@ class HrView(APIView):
         found["X-Request-ID"] = self.request_id
         found["Cache-Control"] = "private, no-store"
         if self.caller is not None or found.status_code == OVER_LIMIT:
-            _put_limits(found, self.secret)
+            try:
+                _put_limits(found, self.secret)
+            except Exception:
+                # What was requested is done: the answer goes out without these headers.
+                log.exception("limit_headers_missing", request_id=self.request_id)
         return found
 
     def _record(

@@ -1,6 +1,7 @@
 """Calls of an agent that wait for an admin's approval, whatever the application trusts."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -19,6 +20,7 @@ from tests.agents.test_turns import PLACE, SAMPLE, SEARCH, WEATHER, start
 from tests.drivers.fixture_tools import LAB
 from tools_registry import registry
 from workspace.models import Membership, Role
+from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 TRUSTED = {"setup_get_jwt_sample": True}
@@ -112,6 +114,34 @@ def test_a_result_can_be_fetched_weeks_later_and_the_call_is_not_made_again(
     ApprovalRequest.objects.update(ended_at=ago, expires_at=ago)
     assert app.turn(waiting.session_id, permission("c2")).stop_reason == "end_turn"
     assert (executed(), ApprovalRequest.objects.count()) == (1, 1)
+
+
+def test_the_outcome_of_a_call_is_kept_as_long_as_the_session_that_waits_for_it(
+    app: Application, browser: Client, script: Script, waiting: Answer, settings: Any
+) -> None:
+    settings.HALO_RETENTION_AGENT_SESSIONS_DAYS = 0
+    decide(browser, "approve")
+    ApprovalRequest.objects.update(ended_at=timezone.now() - timedelta(days=401))
+    assert prune_data() == 0
+    assert app.turn(waiting.session_id, permission("c2")).stop_reason == "end_turn"
+    assert "jwt" in script.requests[-1].history[-1]["content"].lower()
+    assert (executed(), ApprovalRequest.objects.count()) == (1, 1)
+    assert app.send("DELETE", f"/session/{waiting.session_id}").status == 204
+    assert prune_data() == 1
+
+
+def test_the_calls_of_a_session_that_is_deleted_after_its_period_are_withdrawn(
+    app: Application, script: Script, waiting: Answer
+) -> None:
+    script.responses = [calls(SAMPLE)]
+    other = start(app, server_tools=TRUSTED)
+    ago = timezone.now() - timedelta(days=91)
+    old = Session.objects.filter(pk=waiting.session_id)
+    old.update(updated_at=ago)
+    assert prune_data() == 1
+    withdrawn, kept = ApprovalRequest.objects.order_by("pk")
+    assert (withdrawn.status, kept.status) == (Status.DECLINED, Status.PENDING)
+    assert statuses(app, other.session_id) == [("c2", "pending")]
 
 
 def test_a_denial_of_the_application_withdraws_the_request(

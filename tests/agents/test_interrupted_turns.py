@@ -10,12 +10,12 @@ from agents import sessions
 from agents.models import Session, SessionMessage, SessionTurn
 from agents.models_port import Complete, Usage
 from agents.protocol.events import Stopped, StopReason
-from agents.tasks import prune_sessions
 from audit.models import ActionExecution
 from foundation.ids import uuid7
 from tests.agents.application import Application, permission, result, says, tool_rows
 from tests.agents.scripted import Script, calls, text
 from tests.agents.test_turns import MIXED, PLACE, SAMPLE, SEARCH, start
+from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 UNKNOWN = "The result is unknown: the call was interrupted."
@@ -135,8 +135,8 @@ def test_sessions_are_deleted_after_their_retention_period(
     old, new = start(app).session_id, start(app).session_id
     assert script.requests
     Session.objects.filter(pk=old).update(updated_at=timezone.now() - timedelta(days=31))
-    assert prune_sessions() == 0
+    assert prune_data() == 0
     settings.HALO_RETENTION_AGENT_SESSIONS_DAYS = 30
-    assert prune_sessions() == 1
+    assert prune_data() == 1
     assert [*Session.objects.values_list("pk", flat=True)] == [new]
     assert not SessionMessage.objects.filter(session=old).exists()

@@ -9,6 +9,7 @@ from django.test import Client
 from agents import language_models
 from agents.models import LanguageModel
 from audit.models import SecurityEvent
+from foundation import sealing
 from foundation.admin_urls import row_url
 from tests.agents import provider_server
 from tests.agents.application import Application
@@ -145,3 +146,17 @@ def test_a_deletion_is_recorded(browser: Client, app: Application) -> None:
     details = SecurityEvent.objects.values_list("detail", flat=True)
     assert "claude-test: deleted" in details
     assert not LanguageModel.objects.exists()
+
+
+def test_a_key_that_cannot_be_decrypted_has_to_be_entered_again(
+    browser: Client, app: Application, settings: Any
+) -> None:
+    row = add(browser, app)
+    page = row_url(row)
+    assert "to keep the stored key" in browser.get(page).content.decode()
+    settings.HALO_SEALING_KEYS = [sealing.new_key()]
+    shown = browser.get(page).content.decode()
+    assert "The stored key cannot be decrypted" in shown
+    assert "to keep the stored key" not in shown
+    refused = save(browser, page, form(app, key=""))
+    assert "Enter the key of the provider." in str(errors(refused))

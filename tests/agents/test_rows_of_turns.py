@@ -13,7 +13,6 @@ from agents import sessions
 from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
 from agents.models_port import Usage
 from agents.protocol.events import Stopped, StopReason
-from agents.tasks import prune_sessions
 from audit.models import ActionExecution
 from tests.agents import provider_server
 from tests.agents.application import Application, says
@@ -24,6 +23,7 @@ from tests.agents.test_interrupted_turns import as_killed
 from tests.agents.test_turns import SEARCH, start
 from workspace import organizations
 from workspace.models import User
+from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 
@@ -163,8 +163,8 @@ def test_turns_of_deleted_sessions_are_deleted_after_the_retention_period(
     start(app)
     kept = start(app).session_id
     Session.objects.exclude(pk=kept).update(updated_at=ago)
-    assert prune_sessions() == 1
+    assert prune_data() == 1
     assert SessionTurn.objects.count() == 2
     SessionTurn.objects.filter(session=None).update(started_at=ago)
-    assert prune_sessions() == 0
+    assert prune_data() == 1
     assert [turn.session_id for turn in SessionTurn.objects.all()] == [kept]

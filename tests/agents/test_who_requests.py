@@ -10,6 +10,7 @@ from oauth.models import ServerKey
 from tests.agents.application import Application
 from tests.agents.scripted import Script, calls, text
 from tests.agents.test_turns import SAMPLE, start
+from workspace import organizations
 from workspace.models import Membership, Role, User
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +32,9 @@ def test_n04_who_creates_a_key_does_not_approve_what_it_requests(
     app: Application, browser: Client, request_of_own_key: ApprovalRequest
 ) -> None:
     row = request_of_own_key
+    # Platform staff may approve it, and are members of another organization.
+    staff = User.objects.create_superuser("staff@example.com")
+    organizations.found("Platform", owner=staff)
     assert "nobody else in the organization may approve it" in shown(browser, row)
     assert browser.post(row_url(row, "approve")).status_code == 403
     assert SecurityEvent.objects.get(kind="self_approval").subject == str(row.pk)

@@ -88,9 +88,10 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@functools.cache
+def texts() -> tuple[tuple[str, str], ...]:
     """Every file that is text, by path from the root."""
-    for path in files():
-        data = path.read_bytes()
-        if b"\0" not in data:
-            yield str(path.relative_to(ROOT)), data.decode()
+    contents = ((path, path.read_bytes()) for path in files())
+    return tuple(
+        (str(path.relative_to(ROOT)), data.decode()) for path, data in contents if b"\0" not in data
+    )

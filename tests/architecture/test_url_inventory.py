@@ -18,6 +18,7 @@ PATHS = {
     "api/mcp/oauth/consent",
     "api/mcp/oauth/token",
     "api/mcp/oauth/revoke",
+    "api/mcp/oauth/scopes",
     "api/mcp/.well-known/oauth-protected-resource",
     ".well-known/oauth-authorization-server",
     ".well-known/oauth-authorization-server/api/mcp",
@@ -27,6 +28,7 @@ PATHS = {
     # Projects of the gateway
     "<project:project_id>",
     "api/mcp/<project:project_id>",
+    "readyz",
     "register",
     "oauth/authorize",
     "oauth/token",

@@ -294,33 +294,33 @@ COMBINED = [
 
 
 @pytest.mark.usefixtures("many")
-@pytest.mark.parametrize("query", [*SINGLE, *COMBINED])
-def test_every_filter_and_search_walks_indexes_only(root: Client, query: str) -> None:
-    with asked() as received:
-        assert root.get(f"{LIST}?{query}").status_code == 200
+def test_every_filter_and_search_walks_indexes_only(root: Client) -> None:
+    for query in (*SINGLE, *COMBINED):
+        with asked() as received:
+            assert root.get(f"{LIST}?{query}").status_code == 200, query
 
-    ours = [one for one in received if "FROM action_executions WHERE" in one.sql]
-    # The ends of the time, the values to filter by, how far to look, and the rows of the page.
-    assert 3 <= len(ours) <= 4
-    assert len(received) <= 10
-    assert {one.sql: _walked_whole(one) for one in ours if _walked_whole(one)} == {}
+        ours = [one for one in received if "FROM action_executions WHERE" in one.sql]
+        # The ends of the time, the values to filter by, how far to look, and the rows of the page.
+        assert 3 <= len(ours) <= 4, query
+        assert len(received) <= 10, query
+        assert {one.sql: whole for one in ours if (whole := _walked_whole(one))} == {}, query
 
 
 @pytest.mark.usefixtures("many")
-@pytest.mark.parametrize("query", ["", "outcome=refused", "tool=absent", "q=client-1"])
-def test_a_list_of_some_organizations_walks_indexes_only(query: str) -> None:
+def test_a_list_of_some_organizations_walks_indexes_only() -> None:
     scoped = ActionExecution.objects.filter(organization_id__in=[MINE, THEIRS])
-    rows = scoped
-    for name, value in QueryDict(query).items():
-        rows = rows.filter(**{"client_id" if name == "q" else name: value})
-    with asked() as received:
-        found = listing.newest(rows, 50)
-        listing.recent_values(scoped, list_filters.RECENT, 100)
-        listing.span(scoped)
+    for query in ("", "outcome=refused", "tool=absent", "q=client-1"):
+        rows = scoped
+        for name, value in QueryDict(query).items():
+            rows = rows.filter(**{"client_id" if name == "q" else name: value})
+        with asked() as received:
+            found = listing.newest(rows, 50)
+            listing.recent_values(scoped, list_filters.RECENT, 100)
+            listing.span(scoped)
 
-    expected = list(rows.order_by("-pk").values_list("pk", flat=True)[:50])
-    assert list(found.keys) == expected[: len(found.keys)]
-    assert {one.sql: _walked_whole(one) for one in received if _walked_whole(one)} == {}
+        expected = list(rows.order_by("-pk").values_list("pk", flat=True)[:50])
+        assert list(found.keys) == expected[: len(found.keys)], query
+        assert {one.sql: whole for one in received if (whole := _walked_whole(one))} == {}, query
 
 
 def _walked_whole(statement: Statement) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,29 @@ OF_ANY_WEIGHT = OF_WEIGHT | {"minor", "moderate"}
 # What axe-core preloads are styles, by a style element of its own, which the content security
 # policy stops; none of its rules that are on needs them.
 ALL_RULES: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
+LINKS_IN_TEXT = {**ALL_RULES, "runOnly": ["link-in-text-block"]}
 OF_COLOUR = ["color-contrast", "link-in-text-block"]
-COLOUR = {**ALL_RULES, "runOnly": OF_COLOUR}
 ALL_BUT_COLOUR = {**ALL_RULES, "rules": {rule: {"enabled": False} for rule in OF_COLOUR}}
-# Nothing but colours differs at night, and nothing but the layout on a phone, where colours are
-# measured all the same (`hard_to_use`). Rules of colour take axe-core most of its time.
-VIEWS = [
-    (chromium.PHONE, "light", ALL_BUT_COLOUR),
-    (chromium.DESKTOP, "dark", COLOUR),
+# The width, the colours and the rules of a view.
+View = tuple[Mapping[str, int], str, Mapping[str, Any]]
+# Nothing but colours differs at night, and nothing but the layout on a phone. Contrast takes
+# axe-core most of its time; it is measured in every view all the same (`contrast`).
+ON_A_PHONE: View = (chromium.PHONE, "light", ALL_BUT_COLOUR)
+VIEWS: Sequence[View] = (
+    ON_A_PHONE,
+    (chromium.DESKTOP, "dark", LINKS_IN_TEXT),
     (chromium.DESKTOP, "light", ALL_RULES),
-]
+)
 # Colours on their way from day to night are nobody's to judge.
 SETTLE = "document.getAnimations().forEach(animation => animation.finish())"
 UNFOLD = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 
 
-def findings(visitor: Visitor, weights: frozenset[str] = OF_ANY_WEIGHT) -> list[str]:
+def findings(
+    visitor: Visitor,
+    weights: frozenset[str] = OF_ANY_WEIGHT,
+    views: Sequence[View] = VIEWS,
+) -> list[str]:
     """What is wrong on a desktop and on a phone, by day and by night.
 
     The page is looked at as it opens. Then its details are open, for axe-core.
@@ -42,8 +49,9 @@ def findings(visitor: Visitor, weights: frozenset[str] = OF_ANY_WEIGHT) -> list[
     found = hard_to_use(visitor)
     visitor.page.evaluate(AXE)  # once a page: it is half a megabyte to be read and compiled
     visitor.page.evaluate(UNFOLD)
-    for size, scheme, options in VIEWS:
+    for size, scheme, options in views:
         _show(visitor.page, size, scheme)
+        found += [f"unfolded, {scheme} {text}" for text in contrast.hard_to_read(visitor.page)]
         found += _of_axe(visitor.page, options, weights)
     return found
 

@@ -11,26 +11,36 @@ MEASURE = """() => {
     // Colours on their way from day to night are nobody's to judge.
     document.getAnimations().forEach(animation => animation.finish())
     const canvas = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true})
+    const CLEAR = 'rgba(0, 0, 0, 0)', painted = new Map(), layers = new Map()
     const over = (colors) => {
         // Any CSS colour, painted one over the other: what is seen in the end.
-        canvas.clearRect(0, 0, 1, 1)
-        for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1) }
-        return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)]
+        const key = colors.join()
+        if (!painted.has(key)) {
+            canvas.clearRect(0, 0, 1, 1)
+            for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1) }
+            painted.set(key, [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)])
+        }
+        return painted.get(key)
     }
     const backgrounds = (element) => {
-        const found = []
-        for (let at = element; at; at = at.parentElement)
-            found.unshift(getComputedStyle(at).backgroundColor)
-        return ['Canvas', ...found]
+        if (!element) return ['Canvas']
+        if (!layers.has(element)) {
+            const own = getComputedStyle(element).backgroundColor
+            const below = backgrounds(element.parentElement)
+            layers.set(element, own === CLEAR ? below : [...below, own])
+        }
+        return layers.get(element)
     }
+    const FIELDS = 'input:not([type=checkbox], [type=radio], [type=hidden]), select, textarea'
     const texts = [...document.body.querySelectorAll('*')].filter(element =>
         element.checkVisibility({opacityProperty: true, visibilityProperty: true})
         && !element.matches(':disabled, [aria-hidden=true]')
-        && [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+        && (element.matches(FIELDS)
+            || [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())))
     return texts.map(element => {
         const style = getComputedStyle(element), behind = backgrounds(element)
         return {
-            text: element.textContent.trim().slice(0, 40),
+            text: (element.value || element.textContent).toString().trim().slice(0, 40),
             size: parseFloat(style.fontSize) * (style.fontWeight >= 700 ? 24 / 18.66 : 1),
             front: over([...behind, style.color]),
             behind: over(behind),
@@ -60,7 +70,7 @@ class Text:
 
 
 def texts_on(page: Page) -> list[Text]:
-    """Every piece of text that is shown."""
+    """Every piece of text that is shown, and every field that takes some."""
     return [Text(**measured) for measured in page.evaluate(MEASURE)]
 
 

@@ -24,7 +24,7 @@ from tests.drivers.server import Server
 from tests.drivers.websocket_client import WebSocketClient, address
 from tests.gateway.test_demo_api import started
 
-pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.sqlite]
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,7 @@ def first(socket: WebSocketClient, wanted: Callable[[Any], bool]) -> Any:
     return next(filter(wanted, iter(socket.receive, None)))
 
 
+@pytest.mark.sqlite
 def test_a_retry_of_the_call_returns_the_result(
     browser: Browser, server: Server, project: Project, pictures: Path
 ) -> None:

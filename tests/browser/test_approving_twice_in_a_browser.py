@@ -13,7 +13,7 @@ from tests.browser.chromium import Visitor
 from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
 
-pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.sqlite]
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 BETWEEN_CLICKS = 120  # milliseconds, as measured in the review
 LATENCY = 150  # milliseconds
@@ -74,6 +74,7 @@ def code_in(address: str) -> str:
     return parse_qs(urlsplit(address).query)["code"][0]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("latency", [0, LATENCY])
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_double_click_on_approve_connects_the_client(
@@ -169,6 +170,7 @@ def test_a_reload_after_approving_asks_again_and_never_says_that_nothing_was_sha
     assert client.redeem(first)["token_type"] == "Bearer"
 
 
+@pytest.mark.sqlite
 def test_two_tabs_with_the_same_request_each_get_a_code_that_works(
     visitor: Visitor, server: Server, program: Callback
 ) -> None:
@@ -181,6 +183,7 @@ def test_two_tabs_with_the_same_request_each_get_a_code_that_works(
         assert client.redeem(program.arrival())["token_type"] == "Bearer"
 
 
+@pytest.mark.sqlite
 def test_a_form_that_was_sent_in_another_tab_leads_to_the_same_place(
     visitor: Visitor, server: Server, program: Callback
 ) -> None:

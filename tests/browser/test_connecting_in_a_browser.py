@@ -68,7 +68,7 @@ def test_unticking_everything_asks_again(
     client = BareClient(server, redirect_uri=program.url, scope="docs:read")
     asked_for_consent(visitor, client)
 
-    visitor.page.get_by_role("checkbox").uncheck()
+    visitor.page.get_by_role("checkbox", name="docs:read").uncheck()
     visitor.page.get_by_role("button", name="Approve").click()
 
     expect(visitor.page.get_by_text("Select at least one permission")).to_be_visible()

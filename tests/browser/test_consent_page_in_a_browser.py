@@ -4,9 +4,10 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.browser import chromium
+from tests.browser.callback import Callback
 from tests.browser.chromium import Visitor
 from tests.drivers.server import Server
-from tests.end_to_end.bare_client import BareClient
+from tests.end_to_end.bare_client import CALLBACK, BareClient
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
@@ -14,10 +15,14 @@ LONG_NAME = "The Extremely Helpful Assistant for Customer Support and Operations
 EVERYTHING = "docs:read setup:read data:read actions:*"
 
 
-def ask(visitor: Visitor, server: Server) -> None:
-    visitor.open(BareClient(server, name=LONG_NAME, scope=EVERYTHING).authorize_url)
+def ask(
+    visitor: Visitor, server: Server, scope: str = EVERYTHING, redirect_uri: str = CALLBACK
+) -> BareClient:
+    client = BareClient(server, LONG_NAME, redirect_uri, scope)
+    visitor.open(client.authorize_url)
     visitor.sign_in()
     expect(visitor.page.get_by_role("button", name="Approve")).to_be_visible()
+    return client
 
 
 @pytest.mark.parametrize("size", [chromium.DESKTOP, chromium.PHONE], ids=["desktop", "phone"])
@@ -68,3 +73,20 @@ def test_a_box_that_gets_the_focus_is_not_behind_the_bar(browser: Browser, serve
                 }"""
             )
             assert hit, name
+
+
+def test_what_changes_data_is_allowed_by_a_click_of_the_person(
+    browser: Browser, server: Server, program: Callback
+) -> None:
+    with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
+        client = ask(visitor, server, "docs:read", program.url)
+        page = visitor.page
+        apart = page.get_by_role("group", name="Act on your behalf")
+        box = apart.get_by_role("checkbox", name="actions:*")
+        expect(page.get_by_role("checkbox", name="docs:read")).to_be_checked()
+        expect(box).not_to_be_checked()
+        expect(apart).to_contain_text("These can change data.")
+        expect(apart).to_contain_text("The client did not request this.")
+        box.check()
+        page.get_by_role("button", name="Approve").click()
+        assert client.redeem(program.arrival())["scope"] == "docs:read actions:*"

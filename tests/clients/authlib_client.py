@@ -143,6 +143,8 @@ def ended(client: Traveller, first: str, newest: str) -> str:
     """End the family; returns the error code with which one more refresh is refused."""
     if client.journey.ending == "revoke":
         client.revoke(newest)
+    else:
+        client.refresh(newest)  # or the first one would be a repeated request, and no replay
     spent = newest if client.journey.ending == "revoke" else first
     try:
         client.refresh(spent)

@@ -134,6 +134,8 @@ async function revoke(server, client, token) {
 // Ends the family; returns the error code with which one more refresh is refused.
 async function end(server, client, first, newest) {
   if (ending === 'revoke') await revoke(server, client, newest)
+  // Or the first one would be a repeated request, and no replay.
+  else await refresh(server, client, newest)
   try {
     await refresh(server, client, ending === 'revoke' ? newest : first)
   } catch (error) {

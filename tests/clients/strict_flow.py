@@ -16,7 +16,7 @@ class Journey:
 
     `browser` opens an authorize address and returns the address it is sent back to. `ending` is
     "revoke" (the last refresh token is revoked, then spent) or "replay" (the first one is spent
-    again).
+    again after the last one).
     """
 
     mcp_url: str

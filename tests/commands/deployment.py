@@ -97,9 +97,9 @@ class Deployment:
         return {pid: words for pid, words in carrying.items() if "resource_tracker" not in words}
 
     def workers(self) -> list[int]:
-        """The worker and then the beat that it forked; empty until both are there."""
+        """The worker and then the processes of its lanes; empty until all are there."""
         found = [pid for pid, words in self.processes().items() if "\0worker\0" in words]
-        if len(found) != 2:
+        if len(found) != 3:
             return []
         # Process ids wrap around, so the younger one may be smaller.
         return sorted(found, key=lambda pid: checkout.parent_of(pid) in found)

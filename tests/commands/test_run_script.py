@@ -108,8 +108,9 @@ def test_a_first_run_installs_the_runtime_lock_with_hashes_and_then_starts(
     done = clone.run()
 
     assert done.returncode == 0
-    *_, installed, checked, started = clone.calls
+    *_, installed, compiled, checked, started = clone.calls
     assert installs(installed, "runtime")
+    assert compiled.startswith("-m compileall ")
     assert checked.endswith(" check")
     assert started == "manage.py up"
 
@@ -256,14 +257,30 @@ def with_npm(clone: Checkout) -> Checkout:
 def test_the_clients_are_run_from_their_own_packages(with_npm: Checkout) -> None:
     assert with_npm.run("clients", "-x").returncode == 0
 
-    *_, python_packages, _checked, node_packages, reached = with_npm.calls
-    assert installs(python_packages, "dev")
+    *_, node_packages, reached = with_npm.calls
+    assert any(installs(call, "dev") for call in with_npm.calls)
     assert node_packages == f"{NPM_CI} clients"
     assert reached == (
         "-m pytest -n 0 -v -p tests.drivers.no_skips"
         " tests/clients tests/end_to_end/test_strict_clients.py"
         " tests/end_to_end/test_real_clients.py tests/end_to_end/test_official_client.py -x"
     )
+
+
+def test_the_packages_of_python_and_npm_are_installed_by_one_command(with_npm: Checkout) -> None:
+    assert with_npm.run("packages").returncode == 0
+    assert any(installs(call, "dev") for call in with_npm.calls)
+    assert {f"{NPM_CI} clients", f"{NPM_CI} conformance"} <= {*with_npm.calls}
+    with_npm.run("packages")
+    assert with_npm.calls == []
+
+
+def test_packages_of_python_are_installed_on_a_machine_without_npm(clone: Checkout) -> None:
+    clone.program("python3", checkout.NEW_PYTHON)
+    done = clone.run("packages")
+    assert done.returncode == 1
+    assert "run: npm is required" in done.stderr
+    assert any(installs(call, "dev") for call in clone.calls)
 
 
 def test_the_page_of_clients_is_written_on_demand(with_npm: Checkout) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from foundation.version import PRODUCT
 from tests.commands import checkout
 from tests.commands.deployment import TIMEOUT, Deployment, until
 
@@ -30,6 +31,11 @@ def test_a_second_start_changes_no_data(deployment: Deployment) -> None:
             first, message = deployment.tables(), deployment.log.read_text()
 
     assert "Password" in message
+    assert PRODUCT in message
+    data = deployment.folder / "data"
+    readable = [path for path in [data, *data.rglob("*")] if path.stat().st_mode & 0o077]
+    assert readable == []
+    assert not [*data.glob("*.before-migration")]
     assert "Password" not in deployment.log.read_text()
     assert deployment.tables() == first
     assert len(first["workspace_user"]) == 1

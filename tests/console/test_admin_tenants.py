@@ -41,6 +41,8 @@ WITHOUT_A_LIST = {
     "people.document",
     "people.customfieldvalue",
 }
+# Both roles have the same rights in the admin, but for the roles that they give.
+ROLES = [Role.ADMIN, pytest.param(Role.SUPER_ADMIN, marks=pytest.mark.daily)]
 MODELS = [model for model in admin.site._registry if model._meta.label != "oauth.IDToken"]
 
 
@@ -112,22 +114,24 @@ def test_every_page_of_the_admin_is_limited_to_organizations() -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.parametrize("role", [Role.ADMIN, Role.SUPER_ADMIN])
+@pytest.mark.parametrize("role", ROLES)
 def test_no_address_of_the_admin_shows_or_changes_another_organization(role: Role) -> None:
     ours, theirs = tenant("ourorg", role=role), tenant(MARK)
     browser, before = ours.browser(), state()
-    forms: list[dict[str, str]] = [{}, {"post": "yes", "act": "disconnect", "note": "no"}]
+    # What confirms a deletion, an action or a decision; without it, a page says what it would do.
+    form = {"post": "yes", "act": "disconnect", "note": "no"}
+    addresses = set[str]()
     for model in set(MODELS) & set(theirs.rows):
-        addresses = admin_addresses(theirs, model)
-        assert len(addresses) >= 4
-        for address in sorted(addresses):
-            shown = browser.get(address)
-            assert shown.status_code < 500, address
-            assert shown.status_code != 200 or MARK not in b"".join(shown).decode(), address
-            for form in forms:
-                answer = browser.post(address, form)
-                assert answer.status_code < 500, address
-                assert MARK not in b"".join(answer).decode(), address
+        own = admin_addresses(theirs, model)
+        assert len(own) >= 4
+        addresses |= own
+    for address in sorted(addresses):
+        shown = browser.get(address)
+        assert shown.status_code < 500, address
+        assert shown.status_code != 200 or MARK not in b"".join(shown).decode(), address
+        answer = browser.post(address, form)
+        assert answer.status_code < 500, address
+        assert MARK not in b"".join(answer).decode(), address
     assert state() == before
 
 
@@ -157,7 +161,7 @@ def missing(row: models.Model) -> str:
 
 @pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.parametrize("role", [Role.ADMIN, Role.SUPER_ADMIN])
+@pytest.mark.parametrize("role", ROLES)
 def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
     ours, theirs = tenant("ourorg", role=role), tenant(MARK)
     browser = ours.browser()

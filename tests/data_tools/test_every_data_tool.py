@@ -90,8 +90,14 @@ def test_l02_no_row_of_another_organization_is_in_a_result(
 
 
 def facts(mcp: McpClient, tool: Tool, arguments: dict[str, Any], meta: Any = None) -> Any:
-    """What a tool answers, without the time of the answer."""
-    return {**answer(mcp, tool.name, meta, **arguments), "as_of": None}
+    """What a tool answers, without the time of the answer.
+
+    A period that is not over is compared with an earlier one up to the same time of day.
+    """
+    result = {**answer(mcp, tool.name, meta, **arguments), "as_of": None}
+    if earlier := result.get("previous_period"):
+        result["previous_period"] = {**earlier, "to": None}
+    return result
 
 
 def assert_fed(mcp: McpClient, tool: Tool, records: Records, before: Any) -> None:

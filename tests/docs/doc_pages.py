@@ -1,11 +1,13 @@
 """The pages of the documentation, their tables and code blocks."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 PARSER = MarkdownIt("js-default")
@@ -60,8 +62,14 @@ def words(cells: list[str]) -> list[str]:
     return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
 
 
+@cache
+def tokens(file: Path) -> Sequence[Token]:
+    """What the parser finds on a page; the pages are parsed once in a process."""
+    return PARSER.parse(file.read_text(encoding="utf-8"))
+
+
 def blocks(file: Path, language: str) -> Iterator[Block]:
-    for token in PARSER.parse(file.read_text(encoding="utf-8")):
+    for token in tokens(file):
         if token.type == "fence" and token.info.strip() == language:
             yield Block(file, language, token.content)
 

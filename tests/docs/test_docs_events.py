@@ -7,8 +7,10 @@ and hands it on, or a text that such a function calls its `kind`.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
-from tests.docs.doc_pages import ROOT, table, words
+from tests.architecture import sources
+from tests.docs.doc_pages import table, words
 
 APPS = (
     "halo_mcp",
@@ -25,22 +27,31 @@ APPS = (
 )
 KIND = re.compile(r"[a-z]+_[a-z_]+")
 
-FILES = [file for app in APPS for file in sorted((ROOT / app).rglob("*.py"))]
-TREES = [ast.parse(file.read_text(encoding="utf-8")) for file in FILES]
-FUNCTIONS = [node for tree in TREES for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-TAKE_A_KIND = {
-    function.name for function in FUNCTIONS if "kind" in {one.arg for one in function.args.args}
-}
+
+@cache
+def _functions() -> list[ast.FunctionDef]:
+    return [
+        node
+        for path, tree in sources.modules().items()
+        if path.partition("/")[0] in APPS
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    ]
+
+
+@cache
+def _takers_of_a_kind() -> set[str]:
+    return {one.name for one in _functions() if "kind" in {each.arg for each in one.args.args}}
 
 
 def _kinds() -> Iterator[str]:
-    for function in FUNCTIONS:
+    for function in _functions():
         for node in ast.walk(function):
             yield from filter(KIND.fullmatch, _named_by(node))
 
 
 def _named_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Call) and _name(node.func) in TAKE_A_KIND:
+    if isinstance(node, ast.Call) and _name(node.func) in _takers_of_a_kind():
         yield from map(_text, node.args)
     if isinstance(node, ast.Assign) and _name(node.targets[0]) == "kind":
         yield from map(_text, ast.walk(node.value))
@@ -57,6 +68,6 @@ def _text(node: ast.AST) -> str:
 def test_the_page_lists_every_kind_that_is_written_and_no_other() -> None:
     written = set(_kinds())
     listed = words([row[0] for row in table("security-events", "Kinds")])
-    assert "security_event" in TAKE_A_KIND
+    assert "security_event" in _takers_of_a_kind()
     assert len(written) > 10
     assert sorted(listed) == sorted(written)

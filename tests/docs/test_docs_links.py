@@ -10,7 +10,7 @@ import pytest
 
 from console.documentation import ENTRY
 from documentation.markdown import SLUG, render_html
-from tests.docs.doc_pages import CONTENTS, DECISIONS, EVERY_PAGE, PAGES, PARSER, ROOT, STAFF_PAGES
+from tests.docs.doc_pages import CONTENTS, DECISIONS, EVERY_PAGE, PAGES, ROOT, STAFF_PAGES, tokens
 
 SERVED = [*PAGES, *STAFF_PAGES]
 HERE = re.compile(r"#[a-z0-9_-]+")
@@ -26,7 +26,7 @@ class Link(NamedTuple):
 
 def _links() -> Iterator[Link]:
     for file in EVERY_PAGE:
-        for token in PARSER.parse(file.read_text(encoding="utf-8")):
+        for token in tokens(file):
             for child in token.children or ():
                 if child.type == "link_open":
                     yield Link(file, str(child.attrs["href"]))
@@ -34,7 +34,7 @@ def _links() -> Iterator[Link]:
 
 def _images() -> Iterator[tuple[Link, str]]:
     for file in EVERY_PAGE:
-        for token in PARSER.parse(file.read_text(encoding="utf-8")):
+        for token in tokens(file):
             for child in token.children or ():
                 if child.type == "image":
                     yield Link(file, str(child.attrs["src"])), child.content
@@ -78,7 +78,7 @@ def test_a_served_page_links_only_to_pages_that_its_readers_may_open(link: Link)
 
 @pytest.mark.parametrize("file", SERVED, ids=lambda file: file.stem)
 def test_a_page_has_a_name_for_addresses_and_one_title(file: Path) -> None:
-    titles = [token.tag for token in PARSER.parse(file.read_text()) if token.type == "heading_open"]
+    titles = [token.tag for token in tokens(file) if token.type == "heading_open"]
     assert SLUG.fullmatch(file.stem)
     assert titles.count("h1") == 1
     assert titles[0] == "h1"

@@ -52,6 +52,7 @@ QUESTIONS = [
     ("create an MCP token for a project", "gateway"),
     ("read people and time off over the HR API", "hr-api"),
     ("create a session with an agent and stream a turn", "agents"),
+    ("503 Retry-After temporarily unavailable", "outages"),
     ("whoami and search_people of the HR endpoint", "hr-endpoint"),
 ]
 

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 from tests.drivers import schema_validation
 from tests.drivers.mcp import Reply, Transport
-from tools_registry.endpoint.asgi import DEFAULT_TIMEOUTS, McpApplication, Timeouts
+from tools_registry.endpoint.asgi import McpApplication, Timeouts
 
 VERSION = b"mcp-protocol-version"
 RawHeaders: TypeAlias = Iterable[tuple[str, str]]
 
 
 @contextmanager
-def application(timeouts: Timeouts = DEFAULT_TIMEOUTS) -> Iterator[McpApplication]:
+def application(timeouts: Timeouts | None = None) -> Iterator[McpApplication]:
     """The endpoint's application for one test, which waits for what it has begun."""
     app = McpApplication(timeouts)
     try:

@@ -4,17 +4,18 @@
 
 A place is a function of the product that runs SQL of its own, locks rows, looks into JSON, searches
 in full text, orders by text or by what may be null, or asks which database it is. Each test that is
-not skipped appends a line to the file: its id and its places, as JSON. The plugin `needs_database`
-selects the tests for PostgreSQL by them.
+not skipped appends a line to the file: its id, its places, and how many statements it ran, as JSON.
+The plugin `needs_database` selects the tests for PostgreSQL by them.
 """
 
 import functools
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -24,6 +25,7 @@ ROOT = str(Path(__file__).resolve().parents[2]) + os.sep
 FORWARDING = tuple(f"{ROOT}{path}" for path in ("foundation/db/", "tests/", "bench/", ".venv/"))
 EXPRESSIONS = ("tools_registry.data.filters", "workspace.words", "workspace.kpis.buckets")
 _places: set[str] = set()
+_statements = Counter[str]()
 _skipped = pytest.StashKey[bool]()
 
 
@@ -39,9 +41,10 @@ def pytest_sessionstart() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _places.clear()
+    _statements.clear()
     result = yield
     if FILE in os.environ and not item.stash.get(_skipped, False):
-        line = json.dumps([item.nodeid, sorted(_places)]) + "\n"
+        line = json.dumps([item.nodeid, sorted(_places), _statements.total()]) + "\n"
         # One write, so that the lines of several processes do not mix.
         file = os.open(os.environ[FILE], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(file, line.encode())
@@ -57,9 +60,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-def read(path: str) -> dict[str, list[str]]:
-    """The places of each recorded test."""
-    return dict(json.loads(line) for line in Path(path).read_text().splitlines())
+class Recorded(NamedTuple):
+    """The places that a test has reached, and how many statements it ran."""
+
+    places: Sequence[str]
+    statements: int = 0
+
+
+def read(path: str) -> dict[str, Recorded]:
+    """What is recorded of each test."""
+    lines = map(json.loads, Path(path).read_text().splitlines())
+    return {test: Recorded(*recorded) for test, *recorded in lines}
 
 
 def _record(kind: str) -> None:
@@ -102,6 +113,7 @@ def _watch_statements() -> None:
         method = getattr(CursorWrapper, name)
 
         def execute(*args: Any, _method: Any = method, **options: Any) -> Any:
+            _statements["ran"] += 1
             # Called by the ORM's compiler otherwise.
             if _is_of_the_product(sys._getframe(1).f_code.co_filename):
                 _record("SQL")

@@ -107,19 +107,16 @@ def main() -> None:
     from tests.drivers.fake_vendors import help_desk  # noqa: PLC0415
     from tests.drivers.websocket_client import PROJECT  # noqa: PLC0415
     from tools_registry import registry  # noqa: PLC0415
-    from tools_registry.endpoint.asgi import (  # noqa: PLC0415
-        DEFAULT_TIMEOUTS,
-        McpApplication,
-        Timeouts,
-    )
+    from tools_registry.endpoint.asgi import McpApplication, Timeouts  # noqa: PLC0415
     from tools_registry.endpoint.surface import WORKSPACE_SURFACE  # noqa: PLC0415
     from tools_registry.pipeline import surface  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     timeouts = Timeouts(
-        body=float(os.environ.get(BODY_NAME, DEFAULT_TIMEOUTS.body)),
+        body=float(os.environ.get(BODY_NAME, Timeouts().body)),
         keep_alive=KEEP_ALIVE_SECONDS,
         ending=ENDING_SECONDS,
+        changing=ENDING_SECONDS,
         leaving=LEAVING_SECONDS,
     )
     for name, attribute in ((HEAD_NAME, "head_seconds"), (WRITE_NAME, "write_seconds")):

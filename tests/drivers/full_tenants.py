@@ -47,6 +47,7 @@ from workspace.models import (
     Lead,
     Membership,
     Organization,
+    OutgoingMail,
     Role,
     User,
 )
@@ -132,6 +133,9 @@ def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
         FeatureFlag.objects.create(organization=place, name=f"{name}_flag", enabled=True),
         agent,
         DataImport.objects.create(organization=place, kind="customers", file_name=f"{name}.csv"),
+        OutgoingMail.objects.create(
+            organization=place, recipient=f"clerk@{name}.example", expires_at=timezone.now()
+        ),
         *agent_rows(name, place),
         *gateway_rows(name, consent),
         *people_rows(name, place),

@@ -33,6 +33,14 @@ def sqlite_steps(statement: Statement) -> list[str]:
     return [str(row[-1]) for row in rows]
 
 
+def index_conditions(statement: Statement) -> list[str]:
+    """By what the statement searches the indexes that it uses, as the database writes it."""
+    if connection.vendor == "sqlite":
+        return [step for step in sqlite_steps(statement) if step.startswith("SEARCH")]
+    steps = _walk(_for_these_values(statement))
+    return [step["Index Cond"] for step in steps if "Index Cond" in step]
+
+
 def start_empty(model: type[Model]) -> None:
     """Give a table files of its own for the transaction of this test.
 

@@ -98,12 +98,12 @@ LABORATORIES: Final[Mapping[str, Kind]] = {
             "REDIS_URL": "",
         }
     ),
-    # Many threads, few sockets, a window for replays, and a log of all that it can.
+    # Many threads, few sockets, no window for replays, and a log of all that it can.
     "wide_laboratory": Kind(
         {
             "HALO_CORE_THREADS": str(WIDE_THREADS),
             "HALO_GATEWAY_SOCKETS_PER_CREDENTIAL": str(SOCKETS_PER_CREDENTIAL),
-            "HALO_REFRESH_REPLAY_SECONDS": "30",
+            "HALO_REFRESH_REPLAY_SECONDS": "0",
             "HALO_LOG_LEVEL": "DEBUG",
         }
     ),

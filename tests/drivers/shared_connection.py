@@ -19,6 +19,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import Client
 
+from foundation import queueing
 from foundation.concurrency import job_threads
 
 HANDLER: Final[Any] = connections  # where it keeps connections has no public name
@@ -69,6 +70,7 @@ class SharedConnection:
             patches.enter_context(patch.object(transaction.Atomic, "__exit__", self._leaving()))
             patches.enter_context(patch.object(Client, "request", self._requesting()))
             patches.enter_context(patch.object(job_threads, "_run", self._running()))
+            patches.enter_context(patch.object(queueing, "send", _sending()))
             yield
         connection.dec_thread_sharing()
 
@@ -147,6 +149,21 @@ class SharedConnection:
             run(*job)
 
         return running
+
+
+def _sending() -> Callable[..., None]:
+    """What pages queue for the worker that people wait for is begun at once, in this process."""
+    send = queueing.send
+
+    def sending(task: str, *arguments: str) -> None:
+        from approvals import execution, tasks  # noqa: PLC0415  apps first
+
+        if task == execution.TASK:
+            tasks.execute(*arguments)
+        else:
+            send(task, *arguments)
+
+    return sending
 
 
 def wait_for_jobs() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.drivers import dialect, needs_database
+from tests.drivers.dialect import Recorded
 from tests.drivers.test_no_skips import outcome
 
 KINDS = """
@@ -78,16 +79,29 @@ def test_a_test_that_adds_nothing_to_those_that_run_again_is_left_out(
 
 
 def test_each_place_is_reached_by_enough_tests_from_many_files() -> None:
-    files = needs_database.TESTS_OF_A_PLACE - 10
+    files = needs_database.TESTS_OF_A_PLACE - 5
     tests = [f"tests/test_{file:02}.py::test_{n}" for file in range(files) for n in range(5)]
-    places = {test: ["SQL in audit/record.py:finish"] for test in tests}
-    places["tests/test_00.py::test_z"] = ["locking in approvals/decisions.py:approve"]
+    recorded = {test: Recorded(["SQL in audit/record.py:finish"]) for test in tests}
+    recorded["tests/test_00.py::test_z"] = Recorded(["locking in approvals/decisions.py:approve"])
 
-    chosen = list(needs_database.choose(places))
+    chosen = list(needs_database.choose(recorded))
 
     assert "tests/test_00.py::test_z" in chosen
     assert {test.partition("::")[0] for test in chosen} == {t.partition("::")[0] for t in tests}
     assert len(chosen) == files * needs_database.TESTS_OF_A_FILE + 1
+
+
+def test_tests_of_many_statements_run_again_where_no_others_reach_a_place() -> None:
+    many = needs_database.MANY_STATEMENTS
+    recorded = {f"tests/test_a.py::test_{number}": Recorded(["SQL"], 1) for number in range(20)}
+    recorded["tests/test_a.py::test_00"] = Recorded(["SQL"], many)
+    recorded["tests/test_a.py::test_01"] = Recorded(["SQL", "locking"], many)
+
+    chosen = list(needs_database.choose(recorded))
+
+    assert "tests/test_a.py::test_00" not in chosen
+    assert chosen[-1] == "tests/test_a.py::test_01"
+    assert len(chosen) == needs_database.TESTS_OF_A_PLACE + 1
 
 
 @pytest.mark.slow
@@ -107,8 +121,9 @@ def test_places_where_the_database_matters_are_recorded(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stdout
-    ((name, places),) = dialect.read(str(record)).items()
+    ((name, (places, statements)),) = dialect.read(str(record)).items()
     assert name == test
+    assert statements > 50
     kinds = {place.partition(" in ")[0] for place in places}
     assert {"SQL", "JSON", "locking", "ordering"} <= kinds
     assert "SQL in audit/record.py:execution" in places
@@ -179,7 +194,9 @@ def test_the_seconds_of_each_test_are_appended_to_a_file(
     durations = tmp_path / "durations"
     monkeypatch.setenv("HALO_TEST_DURATIONS", str(durations))
     for _run in range(2):
-        outcome(tmp_path, "-n", "2", "-p", "tests.drivers.run_report", source=FAILING)
+        outcome(
+            tmp_path, "-p", "xdist", "-n", "2", "-p", "tests.drivers.run_report", source=FAILING
+        )
 
     tests = [line.rpartition("::")[2] for line in durations.read_text().splitlines()]
     assert sorted(tests) == ["test_that_is_wrong"] * 2 + ["test_whose_fixture_fails"] * 2

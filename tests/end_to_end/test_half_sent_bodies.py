@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from tests.drivers.accounts import open_account
 from tests.drivers.server import Server
 
 pytestmark = pytest.mark.process
@@ -47,6 +48,23 @@ def test_a_form_sent_in_chunks_is_read_whole(server: Server) -> None:
         timeout=60,
     )
     assert answer.json()["error"] == "invalid_client"
+
+
+@pytest.mark.parametrize("path", ["/api/mcp/oauth/token", "/signin", "/api/mcp", "/aap/session"])
+def test_a_client_that_writes_all_before_it_reads_sees_that_it_was_too_much(
+    server: Server, path: str
+) -> None:
+    # More than the kernel keeps for both ends of a connection.
+    body = bytes(10_000_000)
+    token = open_account(server.env).token if path == "/api/mcp" else "none"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    place = urlsplit(server.url)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as line:
+        line.sendall(head.encode() + body)
+        assert line.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 def test_a_form_that_says_it_is_huge_is_refused_unread(server: Server) -> None:

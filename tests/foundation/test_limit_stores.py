@@ -2,6 +2,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier, Thread
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from foundation.limits import in_postgresql as postgresql_store
 from foundation.limits.in_memory import MemoryStore
 from foundation.limits.in_postgresql import PostgresqlStore, prune_counters
 from foundation.limits.in_redis import KEY_PREFIX, RedisStore
-from foundation.limits.window import refusal
+from foundation.limits.window import MAX_COST, refusal
 from tests.drivers.limits import counted
 
 THREADS = 24
@@ -34,6 +35,18 @@ class RedisCounters(Protocol):
 
 def passed(store: Store, bucket: Bucket, calls: int) -> int:
     return sum(store.take([bucket]) is None for _ in range(calls))
+
+
+def test_a_bucket_of_the_largest_limit_can_be_read_without_charging_it(
+    counters: Counters, bucket: MakeBucket
+) -> None:
+    largest = bucket(limit="1000000/d")
+    probe = replace(largest, cost=MAX_COST)
+    assert counters.store.take([largest]) is None
+    for _ in range(2):
+        reading = counters.store.take([probe])
+        assert reading is not None
+        assert refusal(reading.states([largest])[0]).remaining == 999_999
 
 
 def test_exactly_the_limit_passes_from_a_fresh_bucket(

@@ -93,7 +93,9 @@ def test_the_addresses_of_the_document_connect_a_client_to_a_project(
     text = page.content.decode()
 
     assert page.status_code == 200
-    assert ticked(page) == [one, f"projects:{project.pk}:delete_user"]
+    # What changes data is selected only for a client that asks for it by name.
+    assert ticked(page) == [one]
+    assert f'value="projects:{project.pk}:delete_user"' in text
     assert "Directory" in text
     assert text.index("List all users") < text.index("Act on your behalf")
     assert text.index("Act on your behalf") < text.index("Delete one user")
@@ -128,9 +130,10 @@ def test_a_request_without_a_cleared_tool_grants_later_tools_too(
     oauth_client: OAuthClient, browser: Browser, project: Project, acme: Organization, ada: User
 ) -> None:
     alias = f"{ORIGIN}/api/mcp/{project.pk}/"
-    tokens = oauth_client.connect(browser, resource=alias, scope=None)
+    everything = f"projects:{project.pk}:*"
+    tokens = oauth_client.connect(browser, resource=alias, scope=everything)
 
-    assert tokens.scope == f"projects:{project.pk}:*"
+    assert tokens.scope == everything
     other = project_rows.project(acme, ada, name="Other")
     ProjectTool.objects.filter(project=other, name="list_users").update(
         project=project, name="list_later", key="GET /later"
@@ -159,11 +162,13 @@ def test_scopes_of_another_resource_are_dropped(
     # Without a resource, scopes of one project name it.
     asked = oauth_client.authorize_address(scope=f"openid projects:{project.pk}:*")
     assert len(ticked(browser.open(asked))) == 2
-    # Nothing of it is about the project: all of its tools are offered, and the page says so.
+    # Nothing of it is about the project: all of its tools are offered, those that read are
+    # selected, and the page says so.
     unknown = browser.open(
         oauth_client.authorize_address(resource=resource(project), scope="docs:read")
     )
-    assert len(ticked(unknown)) == 2
+    assert ticked(unknown) == [f"projects:{project.pk}:list_users"]
+    assert f"projects:{project.pk}:delete_user" in unknown.content.decode()
     assert "None of the scopes that the client requested exists here." in unknown.content.decode()
     # A tool that does not exist cannot be granted.
     missing = oauth_client.authorize_address(scope=f"projects:{project.pk}:no_such")
@@ -243,7 +248,8 @@ def test_only_a_member_decides_and_only_about_what_was_offered(
 def test_a_token_family_keeps_its_resource(
     oauth_client: OAuthClient, browser: Browser, project: Project
 ) -> None:
-    code = oauth_client.code(browser, resource=resource(project), scope=None)
+    everything = f"projects:{project.pk}:*"
+    code = oauth_client.code(browser, resource=resource(project), scope=everything)
 
     workspace = oauth_client.exchange(code, resource=f"{ORIGIN}/api/mcp")
     assert refused(workspace) == (400, "invalid_target")
@@ -253,7 +259,7 @@ def test_a_token_family_keeps_its_resource(
     foreign = oauth_client.refresh(tokens.refresh, resource=f"{ORIGIN}/api/mcp")
     assert refused(foreign) == (400, "invalid_target")
     again = oauth_client.refresh(tokens.refresh, resource=f"{ORIGIN}/api/mcp/{project.pk}")
-    assert tokens_of(again).scope == f"projects:{project.pk}:*"
+    assert tokens_of(again).scope == everything
 
 
 def test_a_large_project_is_offered_as_a_whole(
@@ -264,12 +270,31 @@ def test_a_large_project_is_offered_as_a_whole(
 ) -> None:
     monkeypatch.setattr(offered, "MAX_SINGLE_TOOLS", 1)
 
+    everything = f"projects:{project.pk}:*"
     page = browser.open(oauth_client.authorize_address(resource=resource(project), scope=None))
-
-    assert ticked(page) == [f"projects:{project.pk}:*"]
+    assert ticked(page) == []
     assert "Show all 2 tools" in page.content.decode()
+    assert "Can change data in: Directory." in page.content.decode()
+    asked = oauth_client.authorize_address(resource=resource(project), scope=everything)
+    page = browser.open(asked)
+    assert ticked(page) == [everything]
     code = answer(browser.decide(page))["code"]
-    assert tokens_of(oauth_client.exchange(code)).scope == f"projects:{project.pk}:*"
+    assert tokens_of(oauth_client.exchange(code)).scope == everything
+
+
+def test_a_client_that_refreshes_twice_for_a_project_stays_signed_in(
+    oauth_client: OAuthClient, browser: Browser, project: Project
+) -> None:
+    tokens = oauth_client.connect(
+        browser, resource=resource(project), scope=f"projects:{project.pk}:*"
+    )
+    for _ in range(3):
+        refresh = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
+        first = tokens_of(oauth_client.send("/oauth/token", refresh))
+        named = refresh | {"resource": resource(project)}
+        tokens = tokens_of(oauth_client.send("/oauth/token", named))
+        assert tokens == first
+        assert ping(f"/{project.pk}", tokens.access) == 200
 
 
 def test_the_connection_of_a_project_is_listed_and_narrowed(

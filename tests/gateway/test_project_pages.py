@@ -1,6 +1,7 @@
 """The pages of projects in the console, through Django's client."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Http
 
 from audit.models import SecurityEvent
+from foundation import sealing
+from foundation.admin_urls import row_url
 from gateway import credentials, projects
 from gateway.models import Effect, ImportDraft, Plan, Project, ProjectTool, UpstreamCredential
 from tests.drivers import grants
@@ -17,10 +20,12 @@ from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import save
 from tests.gateway import shop
-from workspace.models import Membership, PageJob, User
+from workspace.models import Membership, PageJob, Role, User
 
 NEW = "/projects/new"
 SECRET = "s3cret-of-a-person"
+WORKS = re.compile(r"\bWorks\b")
+FILTERS = re.compile(r'(?s)<nav id="changelist-filter".*?</nav>')
 BEARER = {"type": "http", "scheme": "bearer"}
 
 
@@ -210,6 +215,28 @@ def test_credentials_are_entered_tested_and_removed_and_never_shown(
     ]
 
 
+def test_no_page_says_that_a_credential_works_which_cannot_be_decrypted(
+    admin: Http, grant: Grant, site: Site, settings: Any
+) -> None:
+    project = shop.created(grant, site, shop.secured(BEARER))
+    scheme = credentials.schemes_of(project)[0]
+    row = credentials.store(project, grant.user, scheme, SECRET)
+    UpstreamCredential.objects.update(state=UpstreamCredential.State.WORKS)
+    pages = [
+        f"/projects/{project.pk}/credentials",
+        "/admin/gateway/upstreamcredential/",
+        row_url(row),
+    ]
+    for page in pages:
+        assert WORKS.search(text_of(admin.get(page))), page
+    settings.HALO_SEALING_KEYS = [sealing.new_key()]
+    for page in pages:
+        # A list can be filtered by the state that is stored.
+        shown = FILTERS.sub("", text_of(admin.get(page)))
+        assert "Cannot be decrypted" in shown, page
+        assert not WORKS.search(shown), page
+
+
 def test_members_use_projects_and_only_admins_change_them(
     admin: Http, member: Http, grant: Grant, site: Site
 ) -> None:
@@ -252,6 +279,21 @@ def test_strangers_get_the_same_answer_for_a_project_as_for_none(
     assert foreign.status_code == 400
     assert "Shop" not in text_of(stranger.get("/projects"))
     assert Http().get(f"/projects/{project.pk}")["Location"].startswith("/signin")
+
+
+def test_an_import_is_no_longer_open_to_who_is_no_admin_any_more(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    draft = started(admin, grant, shop.document(servers=[{"url": f"{site.url}/v1"}]))
+    form = {"name": "Shop", "target_url": f"{site.url}/v1", "authentication": "none"}
+    form |= {"policy": "default"}
+    rows = Membership.objects.filter(pk=grant.membership.pk)
+    rows.update(role=Role.MEMBER)
+    assert (admin.get(draft).status_code, admin.post(draft, form).status_code) == (404, 404)
+    rows.update(role=Role.ADMIN)
+    assert "createItem" in text_of(admin.get(draft))
+    assert admin.post(draft, form, follow=True).status_code == 200
+    assert Project.objects.count() == 1
 
 
 def test_settings_change_and_a_project_is_deleted(admin: Http, grant: Grant, site: Site) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
+from structlog.testing import capture_logs
 
 from halo_mcp import bootstrap
 from tests.drivers import grants
@@ -165,3 +167,19 @@ def test_a_documentation_folder_that_is_missing_ends_the_start_by_name(
 
     with pytest.raises(ImproperlyConfigured, match=r"^HALO_DOCS_SOURCE: "):
         bootstrap.bootstrap()
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(django_settings.ON_SQLITE, reason="a file accepts any number")
+@pytest.mark.parametrize(("processes", "is_warned"), [(1, False), (1_000, True)])
+def test_more_connections_than_postgresql_accepts_are_a_warning_with_both_numbers(
+    settings: Any, processes: int, *, is_warned: bool
+) -> None:
+    settings.HALO_PROCESSES = processes
+    settings.HALO_DATABASE_CONNECTIONS = 10
+    with capture_logs() as logs:
+        bootstrap.warn_of_few_connections()
+
+    warned = [line for line in logs if line["event"] == "few_database_connections"]
+    assert bool(warned) is is_warned
+    assert all(line["wanted"] > line["accepted"] > 0 for line in warned)

@@ -45,7 +45,7 @@ def test_every_view_that_may_wait_has_threads_of_its_own_behind_asgi() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("/health", "/signin", "/signin/code", "/signin/passkey", "/signout"),
+        *("/signin", "/signin/code", "/signin/passkey", "/signout"),
         *("/oauth/token", "/api/mcp/oauth/token", "/api/mcp/oauth/token/", "/oauth/revoke"),
         *("/register", "/api/mcp/oauth/register"),
         "/.well-known/oauth-authorization-server",
@@ -53,7 +53,7 @@ def test_every_view_that_may_wait_has_threads_of_its_own_behind_asgi() -> None:
         "/w/acme/api/mcp/.well-known/oauth-protected-resource",
     ],
 )
-def test_sign_in_tokens_discovery_and_health_have_threads_of_their_own(path: str) -> None:
+def test_sign_in_tokens_and_discovery_have_threads_of_their_own(path: str) -> None:
     assert [pool.name for pool in POOLS if pool.paths.fullmatch(path)] == ["sign_in"]
 
 

@@ -32,6 +32,11 @@ print(json.dumps(sorted({*MigrationLoader(connection).disk_migrations} - {*recor
 call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
 """
 # The beginning of one row of each of several applications.
+# None are created next to a database that is in use.
+KEYS = {
+    "HALO_SECRET_KEY": "an-example-of-sixty-letters-and-digits-0123456789-abcdefghijklmnop",
+    "HALO_SEALING_KEYS": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+}
 ROWS = {
     "workspace_user": "email = 'ada@example.com'",
     "workspace_customer": "name = 'Charles Babbage'",
@@ -52,7 +57,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     """The environment of a database with the released schema."""
     with environment(tmp_path_factory.mktemp("released")) as env:
         restore(env)
-        yield env
+        yield env | KEYS
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,7 @@ def unreleased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, s
         restore(env)
         with connected(env) as connection:
             connection.execute("DELETE FROM django_migrations WHERE name = '0015_counting_indexes'")
-        yield env
+        yield env | KEYS
 
 
 @contextmanager

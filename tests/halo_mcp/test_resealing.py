@@ -1,6 +1,7 @@
 """`manage.py reseal`: after it, the first sealing key opens everything that is kept."""
 
 import base64
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -9,18 +10,20 @@ from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db.models import BinaryField
+from django.utils import timezone
 
 from agents import language_models, sessions
 from agents.models import LanguageModel, Session
 from console.account.second_factors import SecondFactorAdapter
 from foundation import resealing, sealing
 from foundation.ids import uuid7
-from halo_mcp.management.commands.reseal import COLUMNS
+from halo_mcp.sealed_columns import COLUMNS
 from tests.drivers.grants import Grant
-from tools_registry.models import Credential, IntegrationMode
+from tools_registry.models import Credential, IntegrationMode, RepeatableCall
+from tools_registry.pipeline import idempotency
 from tools_registry.vendors import credentials
-from workspace import organizations
-from workspace.models import Organization, User
+from workspace import organizations, outbox
+from workspace.models import MailKind, Organization, OutgoingMail, User
 
 SECRET = "a credential of some length"
 # Sealed for minutes, or under a key that is not in HALO_SEALING_KEYS.
@@ -36,6 +39,8 @@ RESEALED = {
     "gateway.UpstreamCredential.sealed",
     "agents.LanguageModel.sealed",
     "agents.Session.sealed_options",
+    "tools_registry.RepeatableCall.sealed_outcome",
+    "workspace.OutgoingMail.content",
 }
 
 
@@ -72,6 +77,13 @@ def kept(grant: Grant) -> list[Authenticator]:
     context = f"agents.session:{session.pk}".encode()
     session.sealed_options = sealing.seal(b'{"key": "%b"}' % SECRET.encode(), context=context)
     session.save()
+    call = RepeatableCall(organization=grant.organization, key="a" * 64, fingerprint="b" * 64)
+    context = idempotency.SEALED.context(call)
+    call.sealed_outcome = sealing.seal(SECRET.encode(), context=context)
+    call.save()
+    expires_at = timezone.now() + timedelta(hours=1)
+    mail = outbox.Draft("ada@example.com", "Subject", SECRET, expires_at)
+    outbox.add(grant.organization.pk, MailKind.APPROVAL, [mail])
     return [
         keep_a_factor(grant.user, Authenticator.Type.TOTP, "secret", "JBSWY3DP"),
         keep_a_factor(grant.user, Authenticator.Type.RECOVERY_CODES, "seed", "5eed"),
@@ -84,13 +96,17 @@ def test_everything_opens_once_the_old_key_is_gone(
     secret = organizations.identity_secret(grant.organization)
     old, new = settings.HALO_SEALING_KEYS[0], sealing.new_key()
     settings.HALO_SEALING_KEYS = [new, old]
-    assert reseal() == as_counted((1, 0), (2, 0), (1, 0), (0, 0), (1, 0), (1, 0))
+    assert reseal() == as_counted(*((1, 0), (2, 0), (1, 0), (0, 0)), *((1, 0),) * 4)
     settings.HALO_SEALING_KEYS = [new]
     organization = Organization.objects.get(pk=grant.organization.pk)
     assert organizations.identity_secret(organization) == secret
     assert credentials.opened(Credential.objects.get()) == SECRET
     assert language_models.key_of(LanguageModel.objects.get()) == SECRET
     assert sessions.secrets_of(Session.objects.get()) == {"key": SECRET}
+    call = RepeatableCall.objects.get()
+    context = idempotency.SEALED.context(call)
+    assert sealing.unseal(bytes(call.sealed_outcome), context=context).decode() == SECRET
+    assert outbox.read_content(OutgoingMail.objects.get()) == ("Subject", SECRET)
     app, codes = (Authenticator.objects.get(pk=row.pk) for row in kept)
     assert SecondFactorAdapter().decrypt(app.data["secret"]) == "JBSWY3DP"
     assert SecondFactorAdapter().decrypt(codes.data["seed"]) == "5eed"
@@ -102,7 +118,7 @@ def test_running_it_again_changes_nothing(settings: Any) -> None:
     settings.HALO_SEALING_KEYS = [sealing.new_key(), *settings.HALO_SEALING_KEYS]
     reseal()
     sealed = bytes(Credential.objects.get().sealed)
-    assert reseal() == as_counted((0, 1), (0, 2), (0, 1), (0, 0), (0, 1), (0, 1))
+    assert reseal() == as_counted(*((0, 1), (0, 2), (0, 1), (0, 0)), *((0, 1),) * 4)
     assert bytes(Credential.objects.get().sealed) == sealed
 
 
@@ -123,7 +139,7 @@ def test_passkeys_hold_nothing_sealed_and_are_left_alone(grant: Grant) -> None:
     key = Authenticator.objects.create(
         user=grant.user, type=Authenticator.Type.WEBAUTHN, data={"name": "x"}
     )
-    assert reseal() == as_counted((0, 1), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0))
+    assert reseal() == as_counted((0, 1), *((0, 0),) * 7)
     key.refresh_from_db()
     assert key.data == {"name": "x"}
 
@@ -138,7 +154,7 @@ def test_it_goes_through_more_rows_than_a_batch(
         )
         credentials.store(mode, SECRET)
     settings.HALO_SEALING_KEYS = [sealing.new_key(), *settings.HALO_SEALING_KEYS]
-    assert reseal() == as_counted((1, 0), (0, 0), (5, 0), (0, 0), (0, 0), (0, 0))
+    assert reseal() == as_counted((1, 0), (0, 0), (5, 0), *((0, 0),) * 5)
 
 
 # Binary columns that hold no secret.
@@ -147,6 +163,8 @@ UNSEALED = {
     "workspace.KnowledgeChunk.embedding",
     "workspace.KnowledgeSource.original",
 }
+# One for each key that sealed something.
+PROOFS = {"foundation.SealingProof.sealed"}
 
 
 def test_every_sealed_column_is_known_to_it() -> None:
@@ -158,4 +176,4 @@ def test_every_sealed_column_is_known_to_it() -> None:
         for field in model._meta.concrete_fields
         if isinstance(field, BinaryField)
     }
-    assert columns == RESEALED | SHORT_LIVED | UNSEALED
+    assert columns == RESEALED | SHORT_LIVED | UNSEALED | PROOFS

@@ -1,13 +1,12 @@
 """Every periodic task, when it runs, and that nothing is missing on either side."""
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from celery.schedules import crontab
 
-from halo_mcp.celery import app
-from halo_mcp.schedule import BEAT
+from halo_mcp.celery import LONG_TASKS, app
+from halo_mcp.schedule import SCHEDULE, Entry, every
 from tests.architecture import sources
 
 EVERY_DAY_AT = {
@@ -20,24 +19,31 @@ EVERY_DAY_AT = {
     "people.prune_data_use": "03:50",
     "console.prune_sessions": "03:55",
     "audit.prune": "04:10",
-    "agents.prune_sessions": "04:20",
+    "gateway.prune_documents": "04:20",
     "workspace.prune_data": "04:30",
 }
 EVERY = {
+    "approvals.execute_queued": timedelta(seconds=30),
     "approvals.settle": timedelta(minutes=5),
     "oauth.forget_replies": timedelta(minutes=5),
     "audit.finish_interrupted": timedelta(minutes=5),
+    "foundation.note_schedule": timedelta(minutes=1),
     "foundation.prune_rate_counters": timedelta(hours=1),
+    "foundation.replay_journal": timedelta(minutes=1),
     "gateway.mail_waiting": timedelta(minutes=1),
     "ingestion.prune_repeatable_requests": timedelta(hours=1),
+    "tools_registry.prune_repeatable_calls": timedelta(hours=1),
+    "workspace.send_mails": timedelta(seconds=20),
     "workspace.count_teams": timedelta(hours=1),
     "workspace.finish_erasures": timedelta(minutes=5),
     "workspace.refresh_kpis": timedelta(hours=1),
-    "workspace.pick_up_imports": timedelta(minutes=2),
-    "workspace.pick_up_knowledge": timedelta(minutes=2),
+    "workspace.embed_missing": timedelta(minutes=2),
+    "workspace.pick_up_imports": timedelta(minutes=1),
+    "workspace.pick_up_knowledge": timedelta(minutes=1),
 }
 # Tasks that are sent when there is work.
 ON_REQUEST = {
+    "approvals.execute",
     "gateway.mail_approvers",
     "workspace.finish_erasure",
     "workspace.index_knowledge",
@@ -45,8 +51,8 @@ ON_REQUEST = {
 }
 
 
-def when(entry: Mapping[str, Any]) -> Any:
-    schedule = entry["schedule"]
+def when(entry: Entry) -> Any:
+    schedule = entry.when
     if not isinstance(schedule, crontab):
         return schedule
     # Daily: an entry for one weekday, day or month would be another schedule.
@@ -56,22 +62,23 @@ def when(entry: Mapping[str, Any]) -> Any:
 
 
 def test_each_task_runs_when_this_table_says() -> None:
-    assert {entry["task"]: when(entry) for entry in BEAT.values()} == {**EVERY_DAY_AT, **EVERY}
-    assert len(BEAT) == len(EVERY_DAY_AT) + len(EVERY)
+    intervals = {task: every(interval) for task, interval in EVERY.items()}
+    assert {entry.task: when(entry) for entry in SCHEDULE.values()} == {**EVERY_DAY_AT, **intervals}
+    assert len(SCHEDULE) == len(EVERY_DAY_AT) + len(EVERY)
 
 
-def test_times_are_utc_and_the_worker_has_this_schedule() -> None:
+def test_times_are_utc() -> None:
     assert (app.conf.timezone, app.conf.enable_utc) == ("UTC", True)
-    assert app.conf.beat_schedule == BEAT
 
 
 def test_every_task_of_the_code_is_scheduled_and_every_scheduled_task_exists() -> None:
     app.loader.import_default_modules()
     declared = {name for name in app.tasks if not name.startswith("celery.")}
-    assert declared - ON_REQUEST == {entry["task"] for entry in BEAT.values()}
+    assert declared - ON_REQUEST == {entry.task for entry in SCHEDULE.values()}
+    assert declared >= LONG_TASKS
 
 
 def test_every_module_of_tasks_is_found_by_the_worker() -> None:
     modules = {path.partition("/")[0] for path in sources.modules() if path.endswith("/tasks.py")}
-    tasks = {entry["task"] for entry in BEAT.values()} | ON_REQUEST
+    tasks = {entry.task for entry in SCHEDULE.values()} | ON_REQUEST
     assert modules == {task.partition(".")[0] for task in tasks}

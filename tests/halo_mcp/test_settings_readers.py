@@ -1,6 +1,5 @@
 """Reading the environment: a typed value, or a refusal that names the variable."""
 
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,43 +150,3 @@ def test_a_database_file_may_live_in_a_folder_of_any_name(
     path = Path("/data") / folder / "halo.sqlite3"
 
     assert env.database(NAME, env.sqlite_url(path))["NAME"] == str(path)
-
-
-def test_a_development_key_is_made_once_and_is_its_owner_s_alone(tmp_path: Path) -> None:
-    path = tmp_path / "var" / "secret-key"
-
-    made = env.kept_secret(path)
-
-    assert len(made) >= 40
-    assert env.kept_secret(path) == made
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [file.name for file in path.parent.iterdir()] == ["secret-key"]
-
-
-def test_two_deployments_get_different_development_keys(tmp_path: Path) -> None:
-    assert env.kept_secret(tmp_path / "one") != env.kept_secret(tmp_path / "two")
-
-
-def test_of_two_processes_that_make_the_key_at_once_both_use_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "secret-key"
-    read_text = Path.read_text
-
-    def another_process_is_faster(self: Path) -> str:
-        if self == path and not path.exists():
-            path.write_text("made by the other process\n")
-            raise FileNotFoundError
-        return read_text(self)
-
-    monkeypatch.setattr(Path, "read_text", another_process_is_faster)
-
-    assert env.kept_secret(path) == "made by the other process"
-
-
-@pytest.mark.parametrize("place", ["key/under/a/file", "key"])
-def test_a_folder_that_cannot_hold_the_key_is_refused_by_name(tmp_path: Path, place: str) -> None:
-    (tmp_path / "key").mkdir() if place == "key" else (tmp_path / "key").touch()
-
-    with pytest.raises(ImproperlyConfigured, match=r"^HALO_DATA_DIR: cannot "):
-        env.kept_secret(tmp_path / place)

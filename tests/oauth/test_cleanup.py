@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import time_machine
 
 from audit.models import SecurityEvent
-from oauth import tasks
+from oauth import mcp_tokens, server_keys, tasks
 from oauth.grants import cleanup
 from oauth.models import (
     AccessToken,
@@ -15,10 +16,12 @@ from oauth.models import (
     AuthorizationRequest,
     Client,
     Grant,
+    McpToken,
     RefreshToken,
+    ServerKey,
 )
 from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, answer, refused, tokens_of
-from workspace.models import User
+from workspace.models import Membership, Organization, User
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -56,10 +59,93 @@ def test_a_client_has_thirty_days_to_get_its_first_token(
 
 @pytest.mark.usefixtures("tokens")
 @pytest.mark.parametrize("years", [pytest.param(10, id="A22-used")])
-def test_a_client_that_ever_got_a_token_stays(years: int, clock: time_machine.Traveller) -> None:
+def test_a_client_that_ever_got_a_token_stays_while_an_authorization_for_it_is_kept(
+    years: int, clock: time_machine.Traveller
+) -> None:
     clock.shift(timedelta(days=365 * years))
     cleanup.prune_spent_credentials()
     assert cleanup.prune_unused_clients() == 0
+
+
+@pytest.mark.parametrize(
+    ("days", "left"), [pytest.param(400, True, id="kept"), pytest.param(401, False, id="over")]
+)
+def test_an_authorization_that_ended_long_ago_goes_with_its_tokens_and_then_its_client(
+    days: int,
+    *,
+    left: bool,
+    tokens: Tokens,
+    oauth_client: OAuthClient,
+    clock: time_machine.Traveller,
+) -> None:
+    oauth_client.revoke(tokens.refresh)
+    clock.shift(timedelta(days=days))
+    cleanup.prune_spent_credentials()
+    assert (Authorization.objects.exists(), RefreshToken.objects.exists()) == (left, left)
+    assert cleanup.prune_unused_clients() == (not left)
+    assert Client.objects.exists() == left
+    # Its rows of the audit log and its security events have texts, and stay.
+    assert SecurityEvent.objects.filter(kind="client_pruned").exists() != left
+    assert SecurityEvent.objects.exclude(kind="client_pruned").exists()
+
+
+def test_a_client_with_one_authorization_in_force_stays(
+    tokens: Tokens, oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
+) -> None:
+    oauth_client.revoke(tokens.refresh)
+    clock.shift(timedelta(days=401))
+    oauth_client.connect(signed_in(ada))
+    cleanup.prune_spent_credentials()
+    assert cleanup.prune_unused_clients() == 0
+    assert Authorization.objects.count() == 1
+
+
+def test_without_a_period_what_has_ended_is_kept(
+    tokens: Tokens, oauth_client: OAuthClient, clock: time_machine.Traveller, settings: Any
+) -> None:
+    settings.HALO_RETENTION_CREDENTIALS_DAYS = 0
+    oauth_client.revoke(tokens.refresh)
+    clock.shift(timedelta(days=9_000))
+    cleanup.prune_spent_credentials()
+    assert cleanup.prune_unused_clients() == 0
+    assert (Authorization.objects.count(), RefreshToken.objects.count()) == (1, 1)
+
+
+KEPT, OVER = timedelta(days=400), timedelta(days=401)
+
+
+@pytest.mark.parametrize(
+    ("ended", "age", "left"),
+    [
+        ("expires_at", KEPT, 1),
+        ("expires_at", OVER, 0),
+        ("revoked_at", KEPT, 1),
+        ("revoked_at", OVER, 0),
+        ("created_at", OVER, 1),  # it has no end
+    ],
+)
+def test_keys_and_mcp_tokens_go_long_after_their_end(
+    ended: str, age: timedelta, left: int, ada: User, acme: Organization
+) -> None:
+    mcp_tokens.issue(ada, acme, "/prj_x", name="Laptop", days=0, address="")
+    key = server_keys.unsaved(acme, "Backend", server_keys.SDK_SCOPES, 0)
+    server_keys.issue(key, user=ada, address="")
+    for model in (McpToken, ServerKey):
+        model.objects.update(**{ended: NOON - age})
+    cleanup.prune_spent_credentials()
+    assert (McpToken.objects.count(), ServerKey.objects.count()) == (left, left)
+
+
+@pytest.mark.parametrize(("used", "left"), [(KEPT, 1), (OVER, 0), (None, 0)])
+def test_a_token_of_somebody_who_has_left_goes_long_after_its_last_use(
+    used: timedelta | None, left: int, ada: User, acme: Organization
+) -> None:
+    mcp_tokens.issue(ada, acme, "/prj_x", name="Laptop", days=0, address="")
+    Membership.objects.filter(user=ada, organization=acme).delete()
+    last_used_at = NOON - used if used else None
+    McpToken.objects.update(created_at=NOON - OVER, last_used_at=last_used_at)
+    cleanup.prune_spent_credentials()
+    assert McpToken.objects.count() == left
 
 
 @pytest.mark.usefixtures("oauth_client")

@@ -139,7 +139,8 @@ def test_fields_that_the_form_never_had_change_nothing(
 @pytest.mark.parametrize(
     "scope",
     [
-        pytest.param(["docs:read", "actions:*"], id="C20-wider"),
+        pytest.param(["docs:read", "data:read"], id="C20-wider"),
+        pytest.param(["docs:read", "actions:crm:*"], id="C20-other-action"),
         pytest.param(["docs:read setup:read"], id="C20-joined"),
         pytest.param(["docs:read", "DOCS:READ"], id="C20-case"),
         pytest.param(["docs:read", ""], id="C20-empty"),

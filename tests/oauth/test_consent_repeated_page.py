@@ -68,7 +68,7 @@ def test_switching_shows_what_is_unlocked_there_and_keeps_every_tick(
     assert shown.status_code == 200
     assert not unlocks(shown)
     assert chosen(shown) == [str(quiet.pk)]
-    assert boxes(shown) == {"docs:read": False, "setup:read": True, "yes": True}
+    assert boxes(shown) == {"docs:read": False, "setup:read": True, "actions:*": False, "yes": True}
     assert message(shown) == "The tools shown are now those of Quiet."
 
 
@@ -125,7 +125,7 @@ def test_cancelling_needs_no_second_look(
 @pytest.mark.parametrize(
     ("changes", "status"),
     [
-        pytest.param({"scope": ["docs:read", "actions:*"]}, 400, id="C20"),
+        pytest.param({"scope": ["docs:read", "data:read"]}, 400, id="C20"),
         pytest.param({"organization": "globex"}, 403, id="C26"),
     ],
 )
@@ -147,7 +147,12 @@ def test_with_nothing_ticked_the_other_organization_is_shown_all_the_same(
     again = browser.decide(page, scope=[], organization=str(quiet.pk), remember="yes")
     assert again.status_code == 400
     assert (unlocks(again), chosen(again)) == (False, [str(quiet.pk)])
-    assert boxes(again) == {"docs:read": False, "setup:read": False, "yes": True}
+    assert boxes(again) == {
+        "docs:read": False,
+        "setup:read": False,
+        "actions:*": False,
+        "yes": True,
+    }
 
 
 @pytest.mark.parametrize("state", [None, "a b&c=d%+/?#\u00e9"])

@@ -48,12 +48,24 @@ def test_a_call_in_flight_keeps_its_access_token(tokens: Tokens, oauth_client: O
     assert oauth_client.ping(tokens.access) == 200
 
 
+@pytest.fixture
+def strict(settings: Any) -> None:
+    """Every second use of a refresh token is a replay."""
+    settings.HALO_REFRESH_REPLAY_SECONDS = 0
+
+
 @pytest.mark.parametrize(
-    "generations", [pytest.param(1, id="E02"), pytest.param(5, id="E02-any-generation")]
+    ("generations", "seconds"),
+    [
+        pytest.param(1, 0, id="E02"),
+        pytest.param(5, 0, id="E02-any-generation"),
+        pytest.param(5, 20, id="E02-with-a-window"),
+    ],
 )
 def test_replaying_a_spent_refresh_token_ends_its_family(
-    generations: int, tokens: Tokens, oauth_client: OAuthClient
+    generations: int, seconds: int, tokens: Tokens, oauth_client: OAuthClient, settings: Any
 ) -> None:
+    settings.HALO_REFRESH_REPLAY_SECONDS = seconds
     pairs = [tokens]
     for _ in range(generations):
         pairs.append(tokens_of(oauth_client.refresh(pairs[-1].refresh)))
@@ -96,6 +108,7 @@ def test_a_mistake_next_to_it_does_not_excuse_a_replay(
     assert oauth_client.ping(pair.access) == 401
 
 
+@pytest.mark.usefixtures("strict")
 def test_a_replay_ends_one_family_and_no_other(
     tokens: Tokens, oauth_client: OAuthClient, browser: Browser
 ) -> None:
@@ -278,7 +291,7 @@ class Family:
             assert refused(response) == INVALID_GRANT
 
 
-@pytest.mark.usefixtures("plenty")
+@pytest.mark.usefixtures("plenty", "strict")
 @settings(
     max_examples=30,
     deadline=None,

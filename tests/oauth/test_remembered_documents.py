@@ -55,7 +55,7 @@ def test_a_document_that_is_gone_gets_no_silent_answer(
     site.answers.clear()
     Client.objects.update(cimd_expires_at=timezone.now())
     response = browser.open(editor.authorize_address())
-    assert (response.status_code, response.has_header("Location")) == (400, False)
+    assert (response.status_code, response.has_header("Location")) == (503, False)
 
 
 def test_a_program_on_this_computer_is_asked_about_every_time(

@@ -1,4 +1,4 @@
-"""The replay window: the reply to a refresh got lost, and its client asks for it once more."""
+"""The replay window: a client refreshes twice at a time, or asks once more for a lost reply."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from audit.models import SecurityEvent
-from halo_mcp.celery import app
+from halo_mcp.schedule import SCHEDULE, every
 from oauth import tasks
 from oauth.grants import cleanup
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
@@ -72,7 +72,7 @@ def test_the_window_shuts(
     assert ended()
 
 
-def test_the_window_is_shut_unless_it_is_asked_for(
+def test_with_zero_seconds_there_is_no_window(
     settings: Any, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     settings.HALO_REFRESH_REPLAY_SECONDS = 0
@@ -165,8 +165,8 @@ def test_another_client_hears_nothing(
 def test_what_is_kept_goes_within_minutes_after_the_window_and_nothing_before(
     tokens: Tokens, oauth_client: OAuthClient, clock: time_machine.Traveller
 ) -> None:
-    schedule = {entry["task"]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
-    assert schedule[tasks.forget_replies.name] == timedelta(minutes=5)
+    schedule = {entry.task: entry.when for entry in SCHEDULE.values()}
+    assert schedule[tasks.forget_replies.name] == every(timedelta(minutes=5))
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
     clock.shift(timedelta(seconds=SECONDS))
     assert tasks.forget_replies() == 0

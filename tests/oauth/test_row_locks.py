@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from oauth.models import AccessToken, Grant, RefreshToken
-from tests.drivers.oauth_client import Browser, OAuthClient, refused
+from tests.drivers.oauth_client import Browser, OAuthClient, refused, tokens_of
 
 # Not pg_stat_activity, of which a transaction sees one state until it ends.
 WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid"
@@ -70,6 +70,19 @@ def test_a_refresh_token_that_another_has_just_spent_is_spent(
     answer = while_another_spends(spend, lambda: oauth_client.refresh(tokens.refresh))
     assert refused(answer) == (400, "invalid_grant")
     assert AccessToken.objects.count() == 1
+
+
+def test_a_refresh_that_waited_for_another_gets_the_pair_of_that_one(
+    oauth_client: OAuthClient, browser: Browser
+) -> None:
+    tokens = oauth_client.connect(browser)
+    first: list[Any] = []
+
+    def spend() -> None:
+        first.append(oauth_client.refresh(tokens.refresh))
+
+    answer = while_another_spends(spend, lambda: oauth_client.refresh(tokens.refresh))
+    assert tokens_of(answer) == tokens_of(first[0])
 
 
 def test_a_code_that_another_has_just_exchanged_is_spent(

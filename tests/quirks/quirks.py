@@ -42,6 +42,8 @@ HELD_BY: Final[Mapping[str, str]] = {
     "test_a_code_is_exchanged_for_a_pair",
     "scope-in-every-401": "tests/tools_registry/test_endpoint_bearer.py::"
     "test_h01_who_shows_no_bearer_is_shown_where_to_sign_in",
+    "metadata-is-requested-whole": "tests/oauth/test_least_scopes.py::"
+    "test_no_document_that_clients_read_first_advertises_a_scope_that_changes_data",
     "offline-access-is-dropped": SCOPES
     + "test_a_word_outside_the_grammar_is_dropped_without_an_error",
     "step-up-says-where-to-reconnect": "tests/tools_registry/test_gate_layers.py::"
@@ -62,8 +64,8 @@ HELD_BY: Final[Mapping[str, str]] = {
     + "test_a_request_without_a_safe_way_back_is_answered_by_a_page",
     "unknown-client-is-invalid-client": "tests/oauth/test_cleanup.py::"
     "test_a_pruned_client_is_on_record_and_looks_unknown",
-    "racing-refreshes": "tests/oauth/test_replay_window_process.py::"
-    "test_while_the_replay_window_is_open_all_of_them_get_the_one_pair",
+    "racing-refreshes": "tests/oauth/test_racing_refreshes.py::"
+    "test_a_client_that_refreshes_twice_at_a_time_stays_signed_in",
     # Transport
     "options-needs-no-token": HTTP
     + "test_options_asks_for_no_token_and_tells_an_allowed_page_what_it_may_send",
@@ -72,6 +74,8 @@ HELD_BY: Final[Mapping[str, str]] = {
     "get-for-the-descriptor": "tests/tools_registry/test_endpoint_transport_document.py::"
     "test_g08_a_bare_get_returns_the_descriptor",
     "head-like-get": HTTP + "test_i22_head_tells_the_length_that_get_would_send",
+    "head-looks-for-the-challenge": HTTP
+    + "test_head_without_a_token_is_challenged_and_get_is_the_descriptor",
     "delete-is-405": SESSIONS + "test_a_session_is_not_ended_by_its_client",
     "sessions-are-never-404": SESSIONS + "test_garbage_is_passed_over",
     "no-revision-in-a-session": SESSIONS

@@ -8,6 +8,8 @@ from django.db import connections
 
 from tools_registry.endpoint import asgi
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mock]:

@@ -92,7 +92,7 @@ class Shutdown:
     log: str
     seconds: float
     streamed: Mapping[str, Any]
-    statuses: Mapping[str, int]
+    replies: Mapping[str, Reply]
     bodies: Mapping[str, bytes]
     subscriptions: list[Open]
     socket_codes: tuple[int | None, int | None]
@@ -120,7 +120,9 @@ def stop(where: Laboratory, clients: Clients) -> Shutdown:
         for revision in STREAMED
     }
     streams["in time"] = clients.stream("in time", NEWEST_HANDSHAKE, "write_slowly")
-    clients.stream("disobedient stream", NEWEST_HANDSHAKE, "persist")
+    streams["disobedient stream"] = clients.stream(
+        "disobedient stream", NEWEST_HANDSHAKE, "persist"
+    )
     calls = {
         "in one piece": clients.ask_for_json("in one piece", "write_slowly"),
         "disobedient": clients.ask_for_json("disobedient", "persist"),
@@ -142,7 +144,7 @@ def stop(where: Laboratory, clients: Clients) -> Shutdown:
     codes = idle_code, busy.close_code()
     bodies = {path: line.read_to_the_end() for path, line in halves.items()}
     answered = {name: line.read_to_the_end() for name, line in streams.items()}
-    statuses = {name: call.result(BOUND).status for name, call in calls.items()}
+    replies = {name: call.result(BOUND) for name, call in calls.items()}
     exit_code = where.server.process.wait(BOUND)
     seconds = time.monotonic() - begun
 
@@ -154,7 +156,7 @@ def stop(where: Laboratory, clients: Clients) -> Shutdown:
         log,
         seconds,
         events,
-        statuses,
+        replies,
         bodies,
         subscriptions,
         codes,
@@ -186,12 +188,20 @@ def test_a_call_that_streams_is_interrupted_with_a_message_and_recorded(
 
 
 def test_a_call_that_is_answered_in_one_piece_is_interrupted_too(shutdown: Shutdown) -> None:
-    assert shutdown.statuses["in one piece"] == 503
+    reply = shutdown.replies["in one piece"]
+    # No status that clients repeat a change for.
+    assert (reply.status, reply.json["id"]) == (200, 1)
+    assert reply.error["message"].startswith("The server stopped before the call finished.")
     assert shutdown.row("in one piece", "write_slowly") == "interrupted interrupted"
 
 
 def test_tools_that_do_not_obey_do_not_hold_the_end(shutdown: Shutdown) -> None:
-    assert shutdown.statuses["disobedient"] == 503
+    reply = shutdown.replies["disobedient"]
+    assert (reply.status, reply.json["id"]) == (200, 1)
+    stream = shutdown.streamed["disobedient stream"]
+    assert stream["id"] == 9
+    for error in (reply.error, stream["error"]):
+        assert error["message"].startswith("The outcome is unknown")
     # The sweeper's to name.
     for name in ("disobedient", "disobedient stream"):
         assert shutdown.row(name, "persist") == "started"

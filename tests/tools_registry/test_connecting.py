@@ -384,6 +384,10 @@ def test_a_credential_that_no_key_opens_shows_as_failing(
 ) -> None:
     settings.HALO_SEALING_KEYS = [sealing.new_key()]
     message = "The stored credential cannot be decrypted."
+    shown = page.read()
+    assert "Credential cannot be decrypted" in shown
+    assert "A credential is saved" not in shown
+    assert "Connected" not in shown
     assert mcp.call(READ).error["message"] == message
     assert standing_of(page) == ("failing", message)
     page.connect()

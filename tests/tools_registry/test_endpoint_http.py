@@ -6,6 +6,9 @@ import pytest
 from django.db import InterfaceError, OperationalError
 
 from audit.models import ActionExecution, SecurityEvent
+from foundation.db.time_limit import TimeLimitExceeded
+from foundation.limits import LimitStoreDown
+from foundation.store_failures import MESSAGE
 from oauth import credentials
 from tests.drivers.asgi import application, exchange, scope_of
 from tests.drivers.mcp import HOST, McpClient
@@ -34,10 +37,26 @@ def test_g08_a_client_that_wants_a_stream_from_get_may_not_have_one(mcp: McpClie
     assert (anonymous.status, anonymous.code) == (401, -32001)
 
 
-def test_i22_head_tells_the_length_that_get_would_send() -> None:
-    head, get = McpClient().http("HEAD"), McpClient().http("GET")
+def test_i22_head_tells_the_length_that_get_would_send(mcp: McpClient) -> None:
+    head, get = mcp.http("HEAD"), mcp.http("GET")
     assert (head.status, head.body) == (200, b"")
     assert head.headers["content-length"] == get.headers["content-length"] == str(len(get.body))
+
+
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/event-stream"])
+def test_head_without_a_token_is_challenged_and_get_is_the_descriptor(
+    mcp: McpClient, accept: str | None
+) -> None:
+    sent = {} if accept is None else {"Accept": accept}
+    for token in (None, "halo_at_x"):
+        head = mcp.holding(token).http("HEAD", headers=sent)
+        assert (head.status, head.body) == (401, b"")
+        challenge = head.headers["www-authenticate"]
+        assert 'resource_metadata="http://127.0.0.1:8000/.well-known/' in challenge
+        assert 'scope="docs:read setup:read data:read"' in challenge
+    if accept != "text/event-stream":
+        assert mcp.http("HEAD", headers=sent).status == 200
+        assert mcp.holding(None).http("GET", headers=sent).status == 200
 
 
 def test_an_answer_without_content_has_no_length() -> None:
@@ -148,26 +167,40 @@ def test_a_request_id_of_the_client_is_not_taken_over(mcp: McpClient, header: st
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "retry"),
+    "failure",
     [
-        (OperationalError("could not connect to 10.0.0.5"), 503, "1"),
-        (InterfaceError("connection already closed"), 503, "1"),
-        (RuntimeError("10.0.0.5"), 500, None),
+        OperationalError("could not connect to 10.0.0.5"),
+        InterfaceError("connection already closed"),
+        LimitStoreDown("10.0.0.5"),
+        TimeLimitExceeded(),
     ],
-    ids=["database-down", "connection-lost", "defect"],
+    ids=["database-down", "connection-lost", "limit-store-down", "database-slow"],
 )
-def test_a_failure_of_ours_is_reported_as_a_number_to_quote(
-    monkeypatch: pytest.MonkeyPatch, failure: Exception, status: int, retry: str | None
+def test_an_outage_of_a_store_is_reported_as_one(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     def fail(*_given: object) -> None:
         raise failure
 
     monkeypatch.setattr(credentials, "authenticate", fail)
+    reply = McpClient("halo_at_x").request("ping", request_id="mine")
+    assert (reply.status, reply.code) == (503, -32603)
+    assert (reply.json["id"], reply.error["message"]) == ("mine", MESSAGE)
+    assert reply.headers["retry-after"] == "1"
+
+
+def test_a_failure_of_ours_is_reported_as_a_number_to_quote(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_given: object) -> None:
+        raise RuntimeError("10.0.0.5")
+
+    monkeypatch.setattr(credentials, "authenticate", fail)
     reply = McpClient("halo_at_x").request("ping")
-    assert (reply.status, reply.code) == (status, -32603)
+    assert (reply.status, reply.code) == (500, -32603)
     number = reply.headers["x-request-id"]
     assert reply.error["message"] == f"Internal error. Quote {number} to your admin."
-    assert reply.headers.get("retry-after") == retry
+    assert "retry-after" not in reply.headers
 
 
 EVENTS = "text/event-stream"

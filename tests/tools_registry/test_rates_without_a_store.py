@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.models import ActionExecution, SecurityEvent
 from foundation import ids, limits
-from foundation.limits import Limit, in_redis, outage
+from foundation.limits import Limit, charging, in_redis
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.oauth_client import OAuthClient
@@ -80,7 +80,7 @@ def test_an_outage_is_on_record_once_a_minute_and_names_no_address(
 def test_t07_strangers_are_still_counted_and_refused_before_the_look_up(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outage, "RETRY_AFTER", 60.0)
+    monkeypatch.setattr(charging.outage, "retry_after", 60.0)
     settings.HALO_RATE_IP = Limit(8, 60)
     stranger = McpClient(ids.opaque("halo_at_"))
     assert statuses(stranger, 3) == [401, 401, 429]
@@ -141,7 +141,7 @@ def a_redis(tmp_path: Path) -> Iterator[Redis]:
 def test_calls_survive_a_redis_that_is_killed_and_count_there_again_once_it_is_back(
     mcp: McpClient, a_redis: Redis, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outage, "RETRY_AFTER", 0.0)
+    monkeypatch.setattr(charging.outage, "retry_after", 0.0)
     # A Redis that a busy machine keeps waiting is not down.
     monkeypatch.setattr(in_redis, "SOCKET_SECONDS", 20)
     settings.HALO_LIMIT_STORE, settings.HALO_PROCESSES = a_redis.url, 2

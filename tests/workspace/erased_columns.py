@@ -29,6 +29,7 @@ NOT_SEARCHED = {
     },
     "sealed keys of vendors, models and APIs": {
         *("tools_registry.Credential", "gateway.UpstreamCredential", "agents.LanguageModel"),
+        "foundation.SealingProof",
     },
     "names of tools and metrics": {
         *("tools_registry.ActionToggle", "workspace.KpiSnapshot", "workspace.DemoSeed"),
@@ -41,7 +42,10 @@ NOT_SEARCHED = {
     },
     "the record that it happened: the internal id, once it is finished": {"workspace.Erasure"},
     "rows of which an erasure empties those that it changes": {"admin.LogEntry"},
-    "answers of changes that may be repeated, for a day": {"ingestion.RepeatableRequest"},
+    "answers of changes that may be repeated, for a day": {
+        *("ingestion.RepeatableRequest", "tools_registry.RepeatableCall"),
+    },
+    "deleted by an erasure that finds the customer in its content": {"workspace.OutgoingMail"},
     "deleted with the session": {"agents.Session", "agents.SessionMessage"},
 }
 # Columns of tables that are searched otherwise.

@@ -82,7 +82,7 @@ def test_an_organization_has_one_job_at_a_time_and_all_together_leave_threads_fr
     waits, ready = SourceStatus.PENDING, SourceStatus.READY
     assert seen == [waits, waits, ready]
     assert [status_of(one) for one in sources] == [ready, waits, ready, waits]
-    assert celery.THREADS - document_jobs.MAX_RUNNING >= 2
+    assert celery.LONG.threads - document_jobs.MAX_RUNNING >= 2
 
 
 def test_the_end_of_a_job_sends_the_organization_that_has_waited_longest(

@@ -63,7 +63,8 @@ NOT_TRIED = {
         *("connections/<uuid:connection_id>", "connections/<uuid:connection_id>/ask-again"),
         *("connections/<uuid:connection_id>/revoke", "connections/revoke", "docs/"),
         *("docs/<slug:folder>/<slug:slug>", "docs/<slug:slug>", "docs/images/<slug:name>.png"),
-        *("health", "jobs/<uuid:job_id>", "requests", "requests/<uuid:request_id>", "usage"),
+        *("api/mcp/oauth/scopes", "health", "readyz", "jobs/<uuid:job_id>", "requests", "usage"),
+        "requests/<uuid:request_id>",
         *("requests/<uuid:request_id>/approve", "w/<slug:workspace>/auth.md"),
         "^admin/tools_registry/billingrequest/(?P<rest>.*)$",
         *(path for path in PATHS if ".well-known" in path),
@@ -97,6 +98,7 @@ COMMANDS = {
         *("agents", "create_client", "createapplication", "demo_api", "gateway"),
     },
     "facts about the organization's own people": {"bootstrap", "people", "seed_people"},
+    "copies of the database, which are erased again after a restore": {"backup", "restore"},
     "none": {
         *("clearcimdapplications", "cleartokens", "customer", "identity_secret", "index_docs"),
         *("prune_audit", "prune_data"),

@@ -33,6 +33,7 @@ def test_an_export_has_everything_about_the_customer(life: Life) -> None:
         "feedback": 1,
         "conversations": 1,
         "tickets": 2,
+        "outgoing_mails": 0,
         "approval_requests": 1,
         "agent_sessions": 0,
         "calls": 5,

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -22,7 +23,7 @@ from tests.workspace.customer_pages import (
     upload,
     words,
 )
-from workspace import tasks
+from workspace import document_claims, tasks
 from workspace.administration.imports import DataImportAdmin
 from workspace.imports import passes, uploads
 from workspace.models import (
@@ -306,9 +307,9 @@ def test_an_import_whose_message_or_worker_was_lost_is_continued(
     upload(admin, grant.organization, EMAILS + "1,a@example.com\n")
     tasks.pick_up_imports()
     assert newest().status == ImportStatus.UPLOADED
-    for status, minutes in ((ImportStatus.UPLOADED, 3), (ImportStatus.CHECKING, 21)):
-        then = timezone.now() - timedelta(minutes=minutes)
-        DataImport.objects.update(status=status, updated_at=then)
+    for status in (ImportStatus.UPLOADED, ImportStatus.CHECKING):
+        then = timezone.now() - timedelta(minutes=3)
+        DataImport.objects.update(status=status, updated_at=then, leased_until=then)
         run_with_sent(tasks.pick_up_imports)
         assert newest().status == ImportStatus.READY
 
@@ -322,14 +323,14 @@ def test_an_import_that_no_worker_ends_fails_and_says_why(admin: Client, grant: 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "store", stopped)
-        for _ in range(uploads.MAX_WORKERS):
+        for _ in range(document_claims.MAX_ATTEMPTS):
             with pytest.raises(SystemExit):
                 uploads.work(newest().pk)
-            DataImport.objects.update(updated_at=timezone.now() - timedelta(minutes=21))
+            DataImport.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     run_with_sent(tasks.pick_up_imports)
     page = words(admin.get(row_url(newest())))
     assert "Failed" in page
-    assert "begun 3 times, and each time it took longer than 20 minutes" in page
+    assert "begun 3 times, and each time the worker ended before it was done" in page
     assert "listed below" not in page
     assert (newest().content, Customer.objects.exists()) == (None, False)
 
@@ -341,7 +342,7 @@ def test_a_worker_that_was_given_up_stores_nothing(
     store = passes.store
 
     def taken_over(*given: Any) -> Any:
-        DataImport.objects.update(updated_at=timezone.now())
+        DataImport.objects.update(claim=uuid4())
         return store(*given)
 
     admin.post(row_url(newest(), "confirm"))

@@ -11,6 +11,7 @@ import docx
 import pytest
 from django.utils import timezone
 
+from foundation.leases import LEASE
 from retrieval import configured, hosted
 from retrieval.documents import process
 from retrieval.interfaces import RetrievalUnavailable
@@ -18,7 +19,7 @@ from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant, granted
 from tests.drivers.sent_tasks import run_with_sent
-from workspace import knowledge, tasks
+from workspace import document_claims, knowledge, tasks
 from workspace.access import Access, CannotNarrow
 from workspace.knowledge import UnusableSource, fetching, indexing, sources
 from workspace.models import KnowledgeChunk, KnowledgeSource, SourceStatus
@@ -308,10 +309,13 @@ def test_a_failed_source_keeps_the_passages_that_it_had(grant: Grant, web: Site)
 def test_what_a_crash_left_is_picked_up(grant: Grant) -> None:
     waiting = knowledge.add(grant.organization, kind="markdown", original=REFUNDS)
     ended = knowledge.add(grant.organization, kind="markdown", original=REFUNDS)
-    KnowledgeSource.objects.filter(pk=ended.pk).update(status=SourceStatus.INDEXING)
+    KnowledgeSource.objects.filter(pk=ended.pk).update(
+        status=SourceStatus.INDEXING, leased_until=timezone.now() + LEASE
+    )
     assert tasks.pick_up_knowledge() == 0
-    earlier = timezone.now() - indexing.ENDED_AFTER * 2
-    KnowledgeSource.objects.update(updated_at=earlier)
+    earlier = timezone.now() - document_claims.LOST_AFTER * 2
+    KnowledgeSource.objects.update(updated_at=earlier, leased_until=None)
+    KnowledgeSource.objects.filter(pk=ended.pk).update(leased_until=earlier)
     assert run_with_sent(tasks.pick_up_knowledge) == 2
     for source in (waiting, ended):
         source.refresh_from_db()
@@ -320,7 +324,9 @@ def test_what_a_crash_left_is_picked_up(grant: Grant) -> None:
 
 def test_a_source_is_indexed_by_one_worker_at_a_time(grant: Grant) -> None:
     source = knowledge.add(grant.organization, kind="markdown", original=REFUNDS)
-    KnowledgeSource.objects.filter(pk=source.pk).update(status=SourceStatus.INDEXING)
+    KnowledgeSource.objects.filter(pk=source.pk).update(
+        status=SourceStatus.INDEXING, leased_until=timezone.now() + LEASE
+    )
     tasks.index_knowledge(source.pk)
     assert not KnowledgeChunk.objects.exists()
 
@@ -355,10 +361,10 @@ def test_without_an_embedder_the_words_are_searched_and_vectors_follow(grant: Gr
         assert add(grant).status == SourceStatus.READY
         assert found(grant, "yearly") == ["Yearly plans"]
         assert found(grant, "purchase") == []
-        assert tasks.pick_up_knowledge() == 0
-    assert tasks.pick_up_knowledge() == 3
+        assert tasks.embed_missing() == 0
+    assert tasks.embed_missing() == 3
     assert found(grant, "purchase")[0] == "Yearly plans"
-    assert tasks.pick_up_knowledge() == 0
+    assert tasks.embed_missing() == 0
 
 
 def test_without_an_answer_of_the_reranker_the_order_is_that_before(

@@ -12,10 +12,12 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path
+from django.utils.translation import gettext_lazy as _
 
 from tools_registry.admin import switchboard_page, switches, why_page
 from tools_registry.admin.connections import ConnectionPages
 from tools_registry.models import ActionToggle, IntegrationMode
+from tools_registry.vendors import connection_status, credentials
 from workspace.admin import OrganizationAdmin
 from workspace.administration.publishing import PublishingAdmin
 from workspace.administration.stale import lock_row
@@ -58,11 +60,11 @@ class SwitchAdmin(PublishingAdmin):
 @admin.register(IntegrationMode)
 class IntegrationModeAdmin(ConnectionPages, SwitchAdmin):
     organization_lookup = "organization"
-    list_display = ("integration", "organization", "actions_on", "connection", "last_error_at")
+    list_display = ("integration", "organization", "actions_on", "state", "last_error_at")
     list_filter = ("integration", "actions_on", "connection", "organization")
-    list_select_related = ("organization",)
-    exclude = ("settings",)
-    readonly_fields = ("connection", "connected_at", "last_error", "last_error_at", "updated_at")
+    list_select_related = ("organization", "credential")
+    exclude = ("settings", "connection")
+    readonly_fields = ("state", "connected_at", "last_error", "last_error_at", "updated_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         # A credential hangs on the row: no other organization calls with it, and no other vendor
@@ -72,6 +74,12 @@ class IntegrationModeAdmin(ConnectionPages, SwitchAdmin):
 
     def belongs_to(self, row: IntegrationMode) -> UUID:
         return row.organization_id
+
+    @admin.display(description=_("connection"), ordering="connection")
+    def state(self, row: IntegrationMode) -> str:
+        credential = getattr(row, "credential", None)
+        is_readable = credential is None or credentials.is_readable(credential)
+        return str(row.get_connection_display() if is_readable else connection_status.UNREADABLE)
 
     def get_urls(self) -> list[URLPattern]:
         named: list[tuple[str, Callable[..., Any], str]] = [

@@ -32,7 +32,7 @@ from tools_registry.admin.access import VIEW_SWITCHES, organization_or_404
 from tools_registry.admin.connection_form import ConnectForm
 from tools_registry.api import Connection, ToolFailure
 from tools_registry.models import ConnectionState, IntegrationMode
-from tools_registry.vendors import connecting, connection_status
+from tools_registry.vendors import connecting, connection_status, credentials
 from workspace import page_jobs
 from workspace.administration.access import reach
 from workspace.administration.stale import ComparedAdmin, lock_row
@@ -56,9 +56,20 @@ class Place:
     def is_kept(self) -> bool:
         return connecting.has_credential(self.mode)
 
+    @property
+    def is_unreadable(self) -> bool:
+        unreadable = credentials.find_unreadable(self.mode.organization_id)
+        return self.mode.integration in unreadable
+
+    @property
+    def state(self) -> Any:
+        state = ConnectionState(self.mode.connection)
+        return connection_status.UNREADABLE if self.is_unreadable else state.label
+
     def form(self, data: Any = None) -> ConnectForm:
+        is_kept = self.is_kept and not self.is_unreadable
         return ConnectForm(
-            self.connection, kept=self.mode.settings, credential_is_kept=self.is_kept, data=data
+            self.connection, kept=self.mode.settings, credential_is_kept=is_kept, data=data
         )
 
     @property
@@ -154,6 +165,7 @@ class ConnectionPages(ComparedAdmin):
             "integration": place.title,
             "is_kept": place.is_kept,
             "state": ConnectionState(place.mode.connection),
+            "state_label": place.state,
             "switches": place.switches_url if reach(request.user, *VIEW_SWITCHES) else "",
         }
         return TemplateResponse(request, TEMPLATE, context)

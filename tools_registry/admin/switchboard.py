@@ -15,6 +15,7 @@ from tools_registry.admin.switches import Action
 from tools_registry.api import Toolset
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
 from tools_registry.pipeline import gate
+from tools_registry.vendors import connection_status, credentials
 from workspace import flags, organizations
 from workspace.models import Agent, AgentKind, Organization
 
@@ -90,6 +91,7 @@ def read(organization: Organization, agent: Agent, search: str) -> Switchboard:
     state = gate.all_switches(organization.pk, mcp_server_on=True).integrations
     modes = IntegrationMode.objects.filter(organization=organization)
     rows = {row.integration: row for row in modes}
+    unreadable = credentials.find_unreadable(organization.pk)
     panels = []
     for toolset in registry.integration_toolsets():
         # The defaults, where there is no row.
@@ -97,7 +99,15 @@ def read(organization: Organization, agent: Agent, search: str) -> Switchboard:
         connected = state.get(toolset.integration, gate.UNCONNECTED).connected
         found = [one for one in switches.actions(toolset) if _fits(one, toolset, words)]
         shown = tuple(ActionSwitch(action, action.tool in enabled) for action in found)
-        panels.append(_panel(toolset, row, shown, connected=connected))
+        panels.append(
+            _panel(
+                toolset,
+                row,
+                shown,
+                connected=connected,
+                is_readable=toolset.integration not in unreadable,
+            )
+        )
     return Switchboard(
         organization=organization,
         mcp_server_on=organizations.flag(organization.pk, flags.MCP_SERVER),
@@ -118,15 +128,22 @@ def recent(organization: Organization) -> QuerySet[LogEntry]:
 
 
 def _panel(
-    toolset: Toolset, row: IntegrationMode, shown: tuple[ActionSwitch, ...], *, connected: bool
+    toolset: Toolset,
+    row: IntegrationMode,
+    shown: tuple[ActionSwitch, ...],
+    *,
+    connected: bool,
+    is_readable: bool,
 ) -> IntegrationPanel:
     return IntegrationPanel(
         integration=toolset.integration,
         title=toolset.title,
         actions_on=row.actions_on,
         connected=connected,
-        failing=row.connection == ConnectionState.FAILING,
-        connection=row.get_connection_display(),
+        failing=row.connection == ConnectionState.FAILING or not is_readable,
+        connection=str(
+            row.get_connection_display() if is_readable else connection_status.UNREADABLE
+        ),
         last_error=row.last_error,
         last_error_at=row.last_error_at,
         actions=shown,

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -21,10 +21,11 @@ from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
 
 from foundation import ids, peer
 from foundation.concurrency.thread_pool import ThreadPool
+from foundation.db import waits
 from foundation.pubsub import Subscriptions
 from tools_registry.endpoint import respond
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Disconnected
+from tools_registry.endpoint.bodies import Bodies, Body, Disconnected
 from tools_registry.endpoint.http import (
     Answer,
     CancelState,
@@ -57,7 +58,7 @@ CORE_OVERFLOW: Final = 8
 NO_CONTENT: Final = 204
 # The body behind these was not read to its end, so nothing more can come on the connection.
 CUT_SHORT: Final = frozenset({408, 413})
-# How long after its last use a thread's database connection is taken for alive.
+# How long after its last use a connection that its thread keeps is taken for alive.
 TRUSTED_SECONDS: Final = 1.0
 
 
@@ -68,11 +69,16 @@ class _Thread(threading.local):
 _thread: Final = _Thread()
 
 
+# How long a call that was interrupted at the end of the server has to react.
+LEAVING_SECONDS: Final = 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """Timeouts of the edge in seconds: for a whole body, and between comments on a quiet stream.
 
-    When the server stops, calls have `ending` to finish, and then `leaving` to react to the
+    When the server stops, calls that read have `ending` to finish, and those that change something
+    have `changing`: only they cannot be repeated. Then they have `leaving` to react to the
     interruption. Together less than a server waits before it cancels
     (`timeout_graceful_shutdown`).
     """
@@ -80,17 +86,15 @@ class Timeouts:
     body: float = 30
     keep_alive: float = 15
     ending: float = 5
-    leaving: float = 3
-
-
-DEFAULT_TIMEOUTS: Final = Timeouts()
+    changing: float = field(default_factory=lambda: settings.HALO_STOP_SECONDS)
+    leaving: float = LEAVING_SECONDS
 
 
 class McpApplication:
     """The ASGI application of all MCP surfaces. One a process; `close` ends its threads."""
 
-    def __init__(self, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
-        self._timeouts = timeouts
+    def __init__(self, timeouts: Timeouts | None = None) -> None:
+        self._timeouts = timeouts = timeouts or Timeouts()
         self._core = ThreadPool(settings.HALO_CORE_THREADS, "core", overflow=CORE_OVERFLOW)
         self._vendors = ThreadPool(settings.HALO_VENDOR_CALLS + REFUSING_THREADS, "vendor")
         self._streams = ThreadPool(settings.HALO_STREAM_THREADS, "stream")
@@ -104,12 +108,13 @@ class McpApplication:
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, surface: McpSurface = WORKSPACE_SURFACE
     ) -> None:
+        body = self._bodies.of_request(receive)
         try:
-            answer = await self._answer(scope, receive, surface)
+            answer = await self._answer(scope, body, receive, surface)
         except Disconnected:
             return
         if isinstance(answer, Complete):
-            await _send_whole(send, answer, method=scope["method"])
+            await _send_whole(send, answer, body, method=scope["method"])
             return
         delivery = self._delivery(answer, send)
         # It may be open for hours: neither the bearer nor anything else of the request stays.
@@ -121,7 +126,7 @@ class McpApplication:
         """The server is about to stop: have everything come to its end, within a bound.
 
         What waits ends at once. What runs is interrupted after a while, and abandoned if it does
-        not end then.
+        not end then; what changes something later than what reads.
         """
         if self._is_ending:
             return
@@ -129,37 +134,43 @@ class McpApplication:
         self._bodies.hurry()
         for delivery in self._open:
             delivery.shut_down()
-        loop = asyncio.get_running_loop()
-        loop.call_later(self._timeouts.ending, self._interrupt)
-        loop.call_later(self._timeouts.ending + self._timeouts.leaving, self._abandon)
+        loop, times = asyncio.get_running_loop(), self._timeouts
+        for changes, seconds in ((False, times.ending), (True, times.changing)):
+            loop.call_later(seconds, self._interrupt, changes)
+            loop.call_later(seconds + times.leaving, self._abandon, changes)
 
     def close(self) -> None:
         for pool in (self._core, self._vendors, self._streams, self._quiet):
             pool.close()
         self._subscriptions.close()
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, changes: bool) -> None:  # noqa: FBT001  a condition of what is meant
         for delivery in self._open:
-            delivery.interrupt()
+            if delivery.changes is changes:
+                delivery.interrupt()
         for cancellation in self._answering.values():
-            cancellation.is_stopping = True
+            if cancellation.is_changing is changes:
+                cancellation.is_stopping = True
 
-    def _abandon(self) -> None:
+    def _abandon(self, changes: bool) -> None:  # noqa: FBT001  a condition of what is meant
         for delivery in self._open:
-            delivery.abandon()
-        for work in self._answering:
-            work.cancel()
+            if delivery.changes is changes:
+                delivery.abandon()
+        for work, cancellation in self._answering.items():
+            if cancellation.is_changing is changes:
+                work.cancel()
 
-    async def _answer(self, scope: Scope, receive: Receive, surface: McpSurface) -> Answer:
+    async def _answer(
+        self, scope: Scope, body: Body, receive: Receive, surface: McpSurface
+    ) -> Answer:
         cancellation = CancelState()
         request = request_of(scope, surface, cancellation)
         if respond.wants_body(request):
             try:
                 # One byte more than allowed shows that a body is too large; no more is read.
-                body = await self._bodies.read(receive, settings.HALO_MAX_BODY_BYTES + 1)
+                request.body = await body.read(settings.HALO_MAX_BODY_BYTES + 1)
             except TimeoutError:
                 return respond.timed_out(request)
-            request.body = body
         loop = asyncio.get_running_loop()
         timer = loop.call_later(
             WATCHES_AFTER, DisconnectWatcher, cancellation, receive, self._subscriptions
@@ -235,26 +246,26 @@ class McpApplication:
 
 
 def with_connection(function: Callable[..., T], *args: Any) -> T:
-    """Run a function in a thread that keeps its database connection, and return its result."""
-    # Django tries a connection before its next statement once this has been called: right for one
-    # that was quiet for a while, and a round trip too many for one that has just worked.
+    """Run a function in a thread, with a connection for as long as it runs; return its result."""
+    # Django tries a connection that its thread keeps, on SQLite, before its next statement once
+    # this has been called: right for one that was quiet for a while.
     if time.monotonic() - _thread.worked_at > TRUSTED_SECONDS:
         close_old_connections()
     try:
-        return function(*args)
+        with waits.reply_limit(waits.CALL_SECONDS):
+            return function(*args)
     finally:
-        # A connection that an error broke is dropped now, never handed to the next call.
-        if connections[DEFAULT_DB_ALIAS].errors_occurred:
+        # A connection that an error broke is dropped now, and another one goes back to the pool.
+        database = connections[DEFAULT_DB_ALIAS]
+        if database.errors_occurred:
             drop_connection()
+        else:
+            waits.give_back_connection()
         _thread.worked_at = time.monotonic()
 
 
 def drop_connection() -> None:
-    """Let go of the thread's connection, even where it still answers.
-
-    What psycopg has prepared on it may fit the tables no more (PostgreSQL: "cached plan must not
-    change result type"), and would fail for as long as it lives.
-    """
+    """Let go of the thread's connection, even where it still answers."""
     connections[DEFAULT_DB_ALIAS].close()
 
 
@@ -280,7 +291,7 @@ def request_of(scope: Scope, surface: McpSurface, cancellation: CancelState) -> 
     return request
 
 
-async def _send_whole(send: Send, answer: Complete, *, method: str) -> None:
+async def _send_whole(send: Send, answer: Complete, request: Body, *, method: str) -> None:
     headers = answer.headers
     if answer.status != NO_CONTENT:  # which has no length (RFC 9110 section 8.6)
         headers = (*headers, ("Content-Length", str(len(answer.body))))
@@ -291,4 +302,8 @@ async def _send_whole(send: Send, answer: Complete, *, method: str) -> None:
     # The client has left: ASGI servers may raise OSError then, and uvloop raises RuntimeError.
     with suppress(OSError, RuntimeError):
         await send(response_start(answer.status, headers))
+        if answer.status in CUT_SHORT:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            await request.discard()
+            body = b""
         await send({"type": "http.response.body", "body": body})

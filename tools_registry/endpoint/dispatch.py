@@ -95,6 +95,7 @@ def run_silently(request: MethodRequest, invocation: Invocation) -> Complete | W
     if channel is None:
         return run(request, invocation, Silence())
     channel.call = request
+    channel.is_changing |= invocation.subject.mutates
     on_begin = channel.on_begin  # another thread may take it away in between
     if on_begin is not None:
         on_begin()

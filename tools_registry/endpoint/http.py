@@ -55,14 +55,23 @@ class CancelState(Silence):
     The edge writes what it learns on its event loop; the thread that runs the call reads it. Each
     value is written by one side only, so that none needs a lock.
 
-    `call` is the one that runs, of several one after the other in a batch. `on_begin` and `stop`
-    are set by the watcher that the edge starts for a request that takes long.
+    `call` is the one that runs, of several one after the other in a batch, and `is_changing` says
+    that one of them changes something. `on_begin` and `stop` are set by the watcher that the edge
+    starts for a request that takes long.
     """
 
-    __slots__ = ("call", "cancelled", "has_left", "is_stopping", "on_begin", "stop")
+    __slots__ = (
+        "call",
+        "cancelled",
+        "has_left",
+        "is_changing",
+        "is_stopping",
+        "on_begin",
+        "stop",
+    )
 
     def __init__(self) -> None:
-        self.has_left = self.is_stopping = False
+        self.has_left = self.is_stopping = self.is_changing = False
         self.call: InFlightCall | None = None
         self.cancelled: InFlightCall | None = None
         self.on_begin: Callable[[], object] | None = None
@@ -89,7 +98,8 @@ class HttpRequest:
     The edge sets `body` once it has read it; nothing else changes it.
     `lasting` says that the edge can keep an answer open for as long as it takes. `cancellation` is
     what the edge learns meanwhile of clients that cancel, if it learns anything. `is_frame` says
-    that the message came over a WebSocket, without headers that repeat it.
+    that the message came over a WebSocket, without headers that repeat it. `message_ids` are the
+    ids of the requests in the body once it is read: of several if `is_batch`.
     """
 
     method: str
@@ -102,6 +112,8 @@ class HttpRequest:
     lasting: bool = False
     cancellation: CancelState | None = field(default=None, repr=False)
     is_frame: bool = False
+    message_ids: tuple[RequestId, ...] = ()
+    is_batch: bool = False
     _joined: dict[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -194,6 +206,10 @@ def _say_nothing(_how_many: int) -> None:
     """For a stream whose client asked for no words of the server's own."""
 
 
+def _end_silently() -> None:
+    """For a stream without a response."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """An answer in events: the edge calls `run` in a thread and sends what it emits.
@@ -201,10 +217,11 @@ class Stream:
     The last message emitted is the response. The edge calls `on_close` once the client has gone,
     `on_cancel` once a notice on `cancel_topic` has come, and `on_shutdown` when the server is about
     to stop, from any thread; after each of them it resumes a suspended stream at once.
-    `on_interrupt` follows some seconds later, for what still runs. `left_out` makes the message
+    `on_interrupt` follows some seconds later, for what still runs, and `on_abandon` makes the
+    response of what does not end then. `left_out` makes the message
     that so many notifications were left out because they were read too slowly, or None. `pool`
     names the threads of the first step, as a Suspend does for the next: what is quick must not wait
-    behind long calls.
+    behind long calls. `changes` says that it is the stream of a call that changes something.
     """
 
     headers: Headers
@@ -215,8 +232,10 @@ class Stream:
     on_cancel: Callable[[], None] = field(default=_nothing, repr=False)
     on_shutdown: Callable[[], None] = field(default=_go_on, repr=False)
     on_interrupt: Callable[[], None] = field(default=_go_on, repr=False)
+    on_abandon: Callable[[], Mapping[str, Any] | None] = field(default=_end_silently, repr=False)
     left_out: Callable[[int], Mapping[str, Any] | None] = field(default=_say_nothing, repr=False)
     pool: Pool = "long"
+    changes: bool = False
 
 
 Answer: TypeAlias = Complete | Stream

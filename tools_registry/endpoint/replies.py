@@ -7,6 +7,8 @@ server/prompts.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from foundation import store_failures
+from foundation.store_failures import is_store_failure
 from mcp_protocol import failures, prompt_shapes, resource_shapes, shapes
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ErrorCodes, ProtocolError
 from mcp_protocol.resource_shapes import Contents
@@ -21,7 +23,9 @@ from tools_registry.pipeline.invocation import (
     BindingRejected,
     CallCancelled,
     CallFailure,
+    CallInProgress,
     CallInterrupted,
+    ChangeInterrupted,
     ConnectionLost,
     Invocation,
     NeedsInput,
@@ -66,6 +70,21 @@ def settled(
     if isinstance(outcome.failure, TokenEnded):
         return _token_ended(outcome.failure, surface, host)
     return _failure(invocation, outcome.failure, revision, surface)
+
+
+def failed(request_id: str, error: Exception) -> ProtocolError:
+    """The error for an exception: to try again after an outage, else an id to quote."""
+    if is_store_failure(error):
+        return unavailable()
+    message = f"Internal error. Quote {request_id} to your admin."
+    return ProtocolError(INTERNAL_ERROR, message, http_status=500)
+
+
+def unavailable() -> ProtocolError:
+    """The error while a store does not answer."""
+    return failures.unavailable(
+        store_failures.MESSAGE, store_failures.CODE, store_failures.RETRY_AFTER_SECONDS
+    )
 
 
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
@@ -161,9 +180,14 @@ def _interrupted(failure: CallFailure) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, failure.message, http_status=503)
 
 
-def _connection_lost(failure: CallFailure) -> ProtocolError:
+def _in_progress(failure: CallFailure) -> ProtocolError:
+    data = {"reason": failure.kind, "layer": "idempotency"}
     retry = [("Retry-After", "1")]
-    return ProtocolError(INTERNAL_ERROR, failure.message, http_status=503, headers=retry)
+    return ProtocolError(INTERNAL_ERROR, failure.message, data=data, http_status=409, headers=retry)
+
+
+def _connection_lost(_failure: CallFailure) -> ProtocolError:
+    return unavailable()
 
 
 def _unknown_prompt(name: str, _revision: Revision, _codes: ErrorCodes) -> ProtocolError:
@@ -186,6 +210,9 @@ UNKNOWN: Final[Mapping[str, Callable[[str, Revision, ErrorCodes], ProtocolError]
 STOPPED: Final[Mapping[type[CallFailure], Callable[[CallFailure], ProtocolError]]] = {
     BindingRejected: _rejected,
     CallCancelled: _cancelled,
+    CallInProgress: _in_progress,
     CallInterrupted: _interrupted,
+    # Without a status that clients repeat a request for.
+    ChangeInterrupted: _cancelled,
     ConnectionLost: _connection_lost,
 }

@@ -12,7 +12,6 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 
 from mcp_protocol import envelope, json_writer, negotiation, strict_json
 from mcp_protocol.envelope import Batch, Malformed, Message, Request
@@ -22,7 +21,7 @@ from mcp_protocol.revisions import UNDECLARED
 from mcp_protocol.strict_json import JsonObject
 from oauth.principal import Principal
 from tools_registry import vendors
-from tools_registry.endpoint import admission, dispatch, sessions
+from tools_registry.endpoint import admission, dispatch, replies, sessions
 from tools_registry.endpoint.dispatch import Waiting
 from tools_registry.endpoint.http import (
     JSON_HEADERS,
@@ -37,7 +36,12 @@ from tools_registry.endpoint.methods import MethodRequest
 from tools_registry.endpoint.sessions import Session
 from tools_registry.endpoint.streams import conversation, streaming
 from tools_registry.pipeline import calls
-from tools_registry.pipeline.invocation import INTERRUPTED, Invocation, TokenEnded
+from tools_registry.pipeline.invocation import (
+    INTERRUPTED,
+    OUTCOME_UNKNOWN,
+    Invocation,
+    TokenEnded,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -64,8 +68,11 @@ def respond(
         failed = error
     except Exception as error:
         log.exception("endpoint_failed", request_id=request.request_id)
-        failed = broken(request, error)
-    return _with_headers(_error(failed), request)
+        failed = replies.failed(request.request_id, error)
+        if request.method == "POST" and not request.message_ids:
+            # For the ids: a request whose caller is unknown has not been read.
+            read_message(request, None)
+    return _with_headers(_failed(failed, request), request)
 
 
 def timed_out(request: HttpRequest) -> Answer:
@@ -76,22 +83,18 @@ def timed_out(request: HttpRequest) -> Answer:
 
 def stopped(request: HttpRequest) -> Answer:
     """The answer to what still runs when the server can wait no longer."""
-    error = ProtocolError(INTERNAL_ERROR, INTERRUPTED, http_status=503)
-    return _with_headers(_error(error), request)
+    state = request.cancellation
+    if state is not None and state.is_changing:
+        # Without a status that clients repeat a request for.
+        error = ProtocolError(INTERNAL_ERROR, OUTCOME_UNKNOWN, http_status=200)
+    else:
+        error = ProtocolError(INTERNAL_ERROR, INTERRUPTED, http_status=503)
+    return _with_headers(_failed(error, request), request)
 
 
 def refused(request: HttpRequest, error: ProtocolError) -> Complete:
     """The answer to a request that was refused before anything of its body was read."""
     return written(_error(error), request)
-
-
-def broken(request: HttpRequest, error: Exception) -> ProtocolError:
-    """The error for a failure of the server: an id to quote, and whether to try again."""
-    message = f"Internal error. Quote {request.request_id} to your admin."
-    if isinstance(error, OperationalError | InterfaceError):
-        retry = [("Retry-After", "1")]
-        return ProtocolError(INTERNAL_ERROR, message, http_status=503, headers=retry)
-    return ProtocolError(INTERNAL_ERROR, message, http_status=500)
 
 
 def written(answer: Complete, request: HttpRequest) -> Complete:
@@ -114,6 +117,9 @@ def _descriptor(request: HttpRequest) -> Answer:
         # A client that wants a stream here speaks a revision with sessions: it may not have one.
         admission.identify(request)
         return _not_allowed(request)
+    if request.method == "HEAD":
+        # Gemini CLI and Qwen Code look for the challenge here.
+        admission.identify(request)
     return Complete(200, message=descriptor())
 
 
@@ -141,9 +147,13 @@ def session_of(http: HttpRequest, who: Principal) -> Session | None:
 def read_message(http: HttpRequest, session: Session | None) -> Message | Batch:
     """The message of a body; one that cannot be read becomes Malformed."""
     try:
-        return _message(http, session)
+        message = _message(http, session)
     except ProtocolError as error:
         return Malformed(None, error)
+    http.is_batch = isinstance(message, Batch)
+    members = message.members if isinstance(message, Batch) else (message,)
+    http.message_ids = tuple(one.id for one in members if isinstance(one, Request))
+    return message
 
 
 def answer_message(
@@ -216,11 +226,23 @@ def _batch(
     first, *rest = members
     http = first.http
     # Nothing can be asked in between: the answer is one array.
-    answered = _batch_member(replace(first, http=replace(http, lasting=False)))
+    answered = _answer_batch_member(replace(first, http=replace(http, lasting=False)))
     messages = [*before, answered.message] if _is_answered(first.message) else before
     if rest:
         return _where_it_may_wait(http, partial(_batch, rest, messages))
     return Complete(200, message=messages) if messages else Complete(202)
+
+
+def _answer_batch_member(request: MethodRequest) -> Complete:
+    """Answer a member; one that fails ends no others, some of which may have changed something."""
+    try:
+        return _batch_member(request)
+    except Exception as error:
+        log.exception("batch_member_failed", request_id=request.http.request_id)
+        member = request.message
+        identifier = member.id if isinstance(member, Request | Malformed) else None
+        failed = replies.failed(request.http.request_id, error)
+        return Complete(200, message=envelope.failure(identifier, failed))
 
 
 def _batch_member(request: MethodRequest) -> Complete:
@@ -249,6 +271,14 @@ def _is_json(content_type: str) -> bool:
 def _error(error: ProtocolError) -> Complete:
     message = envelope.failure(None, error)
     return Complete(error.status(UNDECLARED), error.headers, message=message)
+
+
+def _failed(error: ProtocolError, request: HttpRequest) -> Complete:
+    """The error for a whole HTTP request, with the ids of the messages that were read of it."""
+    answer, ids = _error(error), request.message_ids
+    if request.is_batch and ids:
+        return replace(answer, message=[envelope.failure(one, error) for one in ids])
+    return replace(answer, message=envelope.failure(ids[0] if ids else None, error))
 
 
 def _with_headers(answer: Answer, request: HttpRequest) -> Answer:

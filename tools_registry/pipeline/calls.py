@@ -6,6 +6,9 @@
 `prepare` makes the checks that can refuse a call. `execute` runs it, repeats the checks if the call
 has waited, and always finishes the audit row. In between a protocol may open a stream, or pass the
 call to another thread.
+
+A call that changes something has passed its point of no return once its tool runs: from there on it
+ends with an outcome, whatever fails, and never with an error that says to try again.
 """
 
 import time
@@ -17,10 +20,11 @@ from typing import Any, Final
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from audit import outcomes, record
 from audit.record import Execution
+from foundation.store_failures import is_store_failure
 from mcp_protocol import client_capabilities, input_requests
 from mcp_protocol.json_writer import dumps
 from oauth import credentials
@@ -39,7 +43,15 @@ from tools_registry.api import (
 )
 from tools_registry.api.answers import NONE_YET, Answers
 from tools_registry.api.results import UpstreamFailure
-from tools_registry.pipeline import action_caps, approval_port, binding, gate, visibility
+from tools_registry.pipeline import (
+    action_caps,
+    approval_port,
+    binding,
+    changes_in_flight,
+    gate,
+    idempotency,
+    visibility,
+)
 from tools_registry.pipeline.call_kinds import Subject
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
@@ -48,11 +60,13 @@ from tools_registry.pipeline.invocation import (
     CallCancelled,
     CallFailure,
     CallInterrupted,
+    ChangeInterrupted,
     ConnectionLost,
     Failed,
     Invocation,
     NeedsInput,
     Outcome,
+    OutcomeUnknown,
     Refused,
     Settled,
     Succeeded,
@@ -127,11 +141,25 @@ def prepare(
         if check is not None:
             check(subject)
         invocation.validated = invocation.kind.validate(subject, invocation.arguments)
-        outcome = _review(invocation)
+        outcome = _settle(invocation)
     except ToolFailure as failure:
         return fail(invocation, failure)
     if outcome is not None:
         _record(invocation, subject, outcome)
+    return outcome
+
+
+def _settle(invocation: Invocation) -> Settled | None:
+    """Returns how a valid call ends without being run, None to run it. Raises ToolFailure."""
+    if not (invocation.idempotency_key and invocation.subject.mutates):
+        return _review(invocation)
+    outcome = idempotency.find_first_outcome(invocation)
+    if outcome is not None:
+        invocation.note = idempotency.NOTE
+        return outcome
+    outcome = _review(invocation)
+    if isinstance(outcome, Succeeded):  # the call was approved, and has been executed
+        idempotency.store(invocation, outcome)
     return outcome
 
 
@@ -155,19 +183,50 @@ def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, O
     """Run a prepared call; returns the id of its audit row, and the outcome.
 
     The row is finished whatever happens in the tool. That of a call that changes something is
-    written before it begins.
+    written before it begins; nothing is raised after that. Raises NotStored if a read cannot be
+    recorded anywhere.
     """
     subject = invocation.subject
     if channel.is_cancelled():
         outcome: Outcome = Failed(_stopped(channel))
-    elif subject.mutates:
-        row = _record(invocation, subject)
-        outcome = _attempted(invocation, channel)
-        record.finish(row, _execution(invocation, subject, outcome))
-        return row, outcome
-    else:
-        outcome = _attempted(invocation, channel)
-    return _record(invocation, subject, outcome), outcome
+        return _record(invocation, subject, outcome), outcome
+    if subject.mutates:
+        with changes_in_flight.hold():
+            return _execute_change(invocation, channel)
+    outcome = _attempted(invocation, channel)
+    call = _execution(invocation, subject, outcome)
+    return record.ended_execution(invocation.actor or invocation.principal, call), outcome
+
+
+def _execute_change(invocation: Invocation, channel: Channel) -> tuple[UUID, Outcome]:
+    begun = _begin_change(invocation)
+    if not isinstance(begun, UUID):
+        return _record(invocation, invocation.subject, begun), begun
+    row, outcome = begun, _attempted(invocation, channel)
+    try:
+        record.finish(row, _execution(invocation, invocation.subject, outcome))
+        if invocation.idempotency_key:
+            idempotency.store(invocation, outcome)
+    except DatabaseError:  # NotStored, or an entry that the database does not accept
+        # The caller gets the outcome all the same: the change is made, and must not be repeated.
+        log.exception("outcome_not_recorded", execution=str(row))
+    return row, outcome
+
+
+def _begin_change(invocation: Invocation) -> UUID | Settled:
+    """Records that a call begins; or the outcome of another one with the same idempotency key."""
+    if not invocation.idempotency_key:
+        return _record(invocation, invocation.subject)
+    try:
+        # Together: without its row the call does not run, and its key stays new.
+        with transaction.atomic():
+            outcome = idempotency.begin(invocation)
+            if outcome is None:
+                return _record(invocation, invocation.subject)
+    except ToolFailure as failure:
+        return Failed(failure)
+    invocation.note = idempotency.NOTE
+    return outcome
 
 
 def resumed(before: Invocation, who: Principal, answers: Answers) -> Invocation:
@@ -226,19 +285,25 @@ def _refused(invocation: Invocation, subject: Subject) -> Refused | None:
 
 
 def _attempted(invocation: Invocation, channel: Channel) -> Outcome:
+    has_begun = False
     try:
         waited = time.monotonic() - invocation.principal.as_of
-        if waited < FRESH_SECONDS or invocation.approval is not None:
-            return _ran(invocation, channel)
-        return _refused_now(invocation) or _ran(invocation, channel)
+        is_fresh = waited < FRESH_SECONDS or invocation.approval is not None
+        refused = None if is_fresh else _refused_now(invocation)
+        if refused is not None:
+            return refused
+        has_begun = invocation.subject.mutates
+        return _ran(invocation, channel)
     except ToolFailure as failure:
         return Failed(failure)
     except Cancelled:
-        return Failed(_stopped(channel))
-    except (Exception, SystemExit):
+        return Failed(_stopped(channel, has_begun=has_begun))
+    except (Exception, SystemExit) as error:
         # The traceback stays in the log. SystemExit: a library must not end the server.
         request_id = invocation.request_id
         log.exception("tool_failed", tool=invocation.subject.name, request_id=request_id)
+        if is_store_failure(error) and not has_begun:
+            return Failed(ConnectionLost())
         return Failed(CallFailure(f"The tool failed. Quote {request_id} to your admin."))
 
 
@@ -283,10 +348,11 @@ def _ran(invocation: Invocation, channel: Channel) -> Outcome:
 def _returned(invocation: Invocation, channel: Channel) -> Any:
     """What the tool returns. A lost connection is replaced; a tool that only reads runs again once.
 
-    Raises ConnectionLost if it was lost again, or if the tool may have written.
+    Raises ConnectionLost if it was lost again, OutcomeUnknown if the tool may have changed
+    something.
     """
     subject, arguments = invocation.subject, invocation.validated
-    may_repeat = not subject.mutates
+    may_repeat = True
     while True:
         try:
             return subject.run(_context(invocation, channel), arguments)
@@ -296,10 +362,11 @@ def _returned(invocation: Invocation, channel: Channel) -> Any:
             if raw is not None and not getattr(raw, "closed", False):
                 raise
             log.warning("database_connection_lost")
-            if connection.in_atomic_block:
-                raise ConnectionLost from error
-            connection.close()
-            if not may_repeat:
+            if not connection.in_atomic_block:
+                connection.close()
+            if subject.mutates:
+                raise OutcomeUnknown from error
+            if connection.in_atomic_block or not may_repeat:
                 raise ConnectionLost from error
             may_repeat = False
 
@@ -343,8 +410,11 @@ def _needs_input(invocation: Invocation, required: InputRequired) -> NeedsInput:
     return NeedsInput(invocation, required.requests, required.state, missing)
 
 
-def _stopped(channel: Channel) -> CallFailure:
-    return CallInterrupted() if channel.is_interrupted() else CallCancelled()
+def _stopped(channel: Channel, *, has_begun: bool = False) -> CallFailure:
+    """The failure of a call that was stopped; `has_begun` if it may have changed something."""
+    if not channel.is_interrupted():
+        return CallCancelled()
+    return ChangeInterrupted() if has_begun else CallInterrupted()
 
 
 def _record(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from audit.record import Actor
-from foundation import ids
+from foundation import ids, store_failures
 from foundation.limits import Verdict
 from oauth.principal import Principal
 from tools_registry.api import Arguments, Blocks, Customer, Outgoing, ToolFailure
@@ -32,6 +32,9 @@ class Invocation:
     `actor`, where the call is made by somebody other than its principal. `approval` is set only
     when an approved request is executed. `is_charged` says that the call was counted against the
     cap of its action before. `id` is the idempotency key that the tool gets.
+
+    `idempotency_key` is the caller's, empty if there is none: the outcome of the first call with it
+    is the outcome of all.
 
     `subject` and `customer` are what `name` and `binding` name, once `calls.prepare` has found
     them; a call without a subject cannot be executed. `validated` are the arguments that the
@@ -59,6 +62,7 @@ class Invocation:
     actor: Actor | None = None
     note: str = ""
     is_charged: bool = False
+    idempotency_key: str = ""
     id: str = field(default_factory=ids.uuid7_hex)
     started_at: datetime = field(default_factory=partial(datetime.now, UTC))
     clock: float = field(default_factory=time.perf_counter)
@@ -187,8 +191,37 @@ class CallInterrupted(CallFailure):
         super().__init__(INTERRUPTED)
 
 
+class ChangeInterrupted(CallInterrupted):
+    """The server stopped while a call was changing something: it must not be repeated blindly."""
+
+
 class ConnectionLost(CallFailure):
-    """The database connection was lost: the tool did not run to its end."""
+    """The database connection was lost before anything was changed: the call may be repeated."""
 
     def __init__(self) -> None:
-        super().__init__("The database connection was lost. Try again.")
+        super().__init__(store_failures.MESSAGE)
+
+
+class CallInProgress(CallFailure):
+    """The first call with the same idempotency key still runs; its outcome may be had later."""
+
+    kind = "call_in_progress"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A call with the same idempotency key is in progress. Send it again in a moment."
+        )
+
+
+OUTCOME_UNKNOWN: Final = (
+    "The outcome is unknown: the call may have been carried out. Check before you call again."
+)
+
+
+class OutcomeUnknown(CallFailure):
+    """The call was sent, and what came of it will not become known here."""
+
+    kind = "outcome_unknown"
+
+    def __init__(self) -> None:
+        super().__init__(OUTCOME_UNKNOWN)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from oauth.ports import UnlockedTool
 from oauth.scopes import Scope, ScopeSet
 from tools_registry import registry
@@ -26,7 +28,8 @@ class GateExplainer:
         is_on = organizations.flag(organization_id, flags.MCP_SERVER)
         switches = gate.all_switches(organization_id, mcp_server_on=is_on)
         tools = self.surface.catalogue.tools(organization_id)
-        return {scope: self._unlocked(scope, tools, switches) for scope in scopes}
+        names = self.integration_names()
+        return {scope: self._unlocked(scope, tools, switches, names) for scope in scopes}
 
     def integration_names(self) -> dict[str, str]:
         return registry.integration_names()
@@ -39,11 +42,16 @@ class GateExplainer:
         return frozenset(offer.action for offer in offers) - destructive
 
     def _unlocked(
-        self, scope: Scope, tools: Sequence[Tool], switches: Switches
+        self, scope: Scope, tools: Sequence[Tool], switches: Switches, names: Mapping[str, str]
     ) -> list[UnlockedTool]:
         held = ScopeSet((scope,))
         return [
-            UnlockedTool(tool.name, tool.title, tool.description)
+            UnlockedTool(tool.name, tool.title, tool.description, _changed_by(tool, names))
             for tool in tools
             if gate.decide(tool, held, switches, self.surface).allowed
         ]
+
+
+def _changed_by(tool: Tool, names: Mapping[str, str]) -> str:
+    """Returns the system that a tool can change: its integration's, or the workspace."""
+    return names.get(tool.integration, _("this workspace")) if tool.mutates else ""

@@ -1,5 +1,7 @@
 """The status of a connection to a vendor, which is written when it changes, not with each call.
 
+It is written after the vendor has answered, so that a call does not fail with it.
+
 A refused credential makes a connection `failing`. That is for people to see; the gate still takes
 it for connected, so that the first call that succeeds can set it right again.
 """
@@ -9,16 +11,21 @@ from typing import Final
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from audit import record
+from foundation.db.optional_write import optional_write
 from foundation.peer import UNKNOWN
 from tools_registry import registry
 from tools_registry.models import ConnectionState, IntegrationMode
 
 MAX_MESSAGE_LENGTH: Final = 500
+# What pages show instead of a state: nothing can be asked with such a credential.
+UNREADABLE: Final = _("Credential cannot be decrypted")
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
+@optional_write("connection_status_not_written")
 def refused(mode: IntegrationMode, message: str) -> None:
     """The vendor did not take the credential, or it cannot be opened."""
     changed = _at(mode, ConnectionState.CONNECTED).update(
@@ -34,11 +41,13 @@ def refused(mode: IntegrationMode, message: str) -> None:
         )
 
 
+@optional_write("connection_status_not_written")
 def silent(mode: IntegrationMode, message: str) -> None:
     """The vendor has failed often enough that nothing is asked of it for a while."""
     IntegrationMode.objects.filter(pk=mode.pk).update(**_error(message))
 
 
+@optional_write("connection_status_not_written")
 def answered(mode: IntegrationMode) -> None:
     """A request succeeded. Costs nothing while nothing was wrong as the call began."""
     if mode.connection != ConnectionState.FAILING and not mode.last_error:

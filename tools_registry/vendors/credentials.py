@@ -54,6 +54,16 @@ def opened(credential: Credential) -> str:
     return sealing.unseal(bytes(credential.sealed), context=_context(credential)).decode()
 
 
+def is_readable(credential: Credential) -> bool:
+    return sealing.is_readable(bytes(credential.sealed), context=_context(credential))
+
+
+def find_unreadable(organization_id: UUID) -> set[str]:
+    """Returns the integrations of an organization whose credential cannot be decrypted."""
+    rows = Credential.objects.filter(mode__organization=organization_id).select_related("mode")
+    return {row.mode.integration for row in rows if not is_readable(row)}
+
+
 def _reseal(credential: Credential, sealed: bytes) -> None:
     credential.sealed = sealed
     credential.save(update_fields=["sealed"])
@@ -65,7 +75,7 @@ def _context(credential: Credential) -> bytes:
 
 SEALED: Final = Column(
     name="credentials of integrations",
-    rows=Credential.objects.all,
+    rows=lambda: Credential.objects.only("sealed"),
     read=lambda credential: bytes(credential.sealed),
     write=_reseal,
     context=_context,

@@ -41,6 +41,7 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "workspace.event": ("view",),
     "workspace.dataimport": ("view", "add", "delete"),
     "workspace.knowledgesource": VERBS,
+    "workspace.outgoingmail": ("view", "resend"),
     "tools_registry.integrationmode": VERBS,
     "tools_registry.actiontoggle": VERBS,
     "approvals.approvalrequest": ("view", "decide"),

@@ -68,25 +68,36 @@ def store(
 ) -> Outcome:
     """Stores the rows of a file in the transaction that the caller has open.
 
-    Raises Unusable, and then the caller rolls back.
+    The caller has locked the imports of the organization. Raises Unusable, and then the caller
+    rolls back.
     """
-    _wait_for_others(organization)
     outcome = _run(organization, KINDS[kind], data, advance, is_storing=True)
     if outcome.problem_count:
         raise Unusable(outcome.problems, outcome.problem_count)
     return outcome
 
 
-def _wait_for_others(organization: Organization) -> None:
+def wait_for_others(organization: Organization) -> None:
     """Waits for another import into the organization: two would add the same row twice.
 
     Not by the row of the organization: an import takes long, and switches and memberships lock it.
     """
+    _lock("SELECT pg_advisory_xact_lock(%s, %s)", organization)
+
+
+def lock_or_leave(organization: Organization) -> bool:
+    """As `wait_for_others`, without waiting; returns whether there is no other import."""
+    return _lock("SELECT pg_try_advisory_xact_lock(%s, %s)", organization) is not False
+
+
+def _lock(statement: str, organization: Organization) -> Any:
     # SQLite has one writer at a time.
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            key = zlib.crc32(organization.pk.bytes) - 2**31  # a signed integer of 32 bits
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [TURN, key])
+    if connection.vendor != "postgresql":
+        return None
+    with connection.cursor() as cursor:
+        key = zlib.crc32(organization.pk.bytes) - 2**31  # a signed integer of 32 bits
+        cursor.execute(statement, [TURN, key])
+        return cursor.fetchone()[0]
 
 
 def _run(

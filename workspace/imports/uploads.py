@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import structlog
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from foundation import queueing
+from foundation import leases
+from foundation.leases import Lease, WorkStopped
+from workspace import document_claims
 from workspace.imports import passes, reading
 from workspace.imports.columns import Problem, Unusable
 from workspace.imports.passes import Outcome
@@ -19,31 +21,20 @@ from workspace.models import DataImport, ImportStatus, Organization, User
 
 log = structlog.get_logger(__name__)
 
-TASK: Final = "workspace.run_import"
 # A file without a confirmation is deleted after so long, and its report later.
 CONFIRM_WITHIN: Final = timedelta(hours=24)
 KEPT_FOR: Final = timedelta(days=30)
-# An import that has waited, or has been worked on, for so long has lost its message or its worker.
-LOST_AFTER: Final = timedelta(minutes=2)
-ENDED_AFTER: Final = timedelta(minutes=20)
-AT_ONCE: Final = 20
 MAX_OPEN: Final = 20
 ATTEMPTS: Final = 3
-# So many workers begin with a step: the next one would be lost, or take too long, as they were.
-MAX_WORKERS: Final = 3
 UNEXPECTED: Final = "The import failed: an internal error, which is in the log. Nothing was stored."
 CONFLICT: Final = "The data was changed while it was imported. Nothing was stored. Try again."
 GIVEN_UP: Final = (
-    f"The import failed: it was begun {MAX_WORKERS} times, and each time it took longer than "
-    f"{ENDED_AFTER // timedelta(minutes=1)} minutes or the worker was stopped. Nothing was stored. "
-    "Split the file and upload its parts."
+    f"The import failed: it was begun {document_claims.MAX_ATTEMPTS} times, and each time the "
+    "worker ended before it was done. Nothing was stored. Split the file and upload its parts."
 )
-# What a worker does: the status in which a file waits, and the one in which it is worked on.
-STEPS: Final = {
-    ImportStatus.UPLOADED: ImportStatus.CHECKING,
-    ImportStatus.CONFIRMED: ImportStatus.IMPORTING,
-}
-RUNNING: Final = frozenset({*STEPS.keys(), *STEPS.values()})
+RUNNING: Final = frozenset(
+    status for step in document_claims.STEPS[DataImport].items() for status in step
+)
 
 
 class TooMany(Exception):
@@ -52,6 +43,10 @@ class TooMany(Exception):
 
 class _Superseded(Exception):
     """Another worker has taken over, or the import was deleted."""
+
+
+class _OthersImport(Exception):
+    """A command is importing into the same organization."""
 
 
 def upload(
@@ -75,7 +70,7 @@ def upload(
             rows=reading.count_lines(content),
             uploaded_by=by,
         )
-        _enqueue(stored.pk)
+        document_claims.send(stored)
     return stored
 
 
@@ -91,35 +86,38 @@ def confirm(import_id: str, *, by: User) -> bool:
             updated_at=timezone.now(),
         )
         if confirmed:
-            _enqueue(import_id)
+            document_claims.send(DataImport(pk=import_id))
     return bool(confirmed)
 
 
 def work(import_id: str) -> None:
     """Takes the next step with a file that waits: the check, or the import.
 
-    Does nothing if it does not wait, or if another worker is at it.
+    Does nothing if it does not wait, or while its organization has another job. If the worker is
+    stopped, the import waits again.
     """
-    claimed = _claimed(import_id)
+    claimed = document_claims.claim(DataImport, import_id)
     if claimed is None:
         return
+    if claimed.attempts > document_claims.MAX_ATTEMPTS:
+        log.error("import_given_up", data_import=claimed.pk)
+        _finish_failed(claimed, GIVEN_UP)
+        return
     step = _check if claimed.status == ImportStatus.CHECKING else _store
+    lease = document_claims.build_lease(claimed)
     try:
-        step(claimed)
+        with leases.hold(lease):
+            step(claimed, lease)
+    except WorkStopped:
+        log.info("import_given_back", data_import=claimed.pk)
+    except _OthersImport:
+        # No thread waits for the other one.
+        document_claims.postpone(claimed)
     except _Superseded:
         log.info("import_superseded", data_import=claimed.pk)
     except Exception:  # a defect ends this import, not the worker
         log.exception("import_failed", data_import=claimed.pk)
         _finish_failed(claimed, UNEXPECTED)
-
-
-def pick_up() -> list[str]:
-    """Returns the ids of imports that wait and that no worker is at."""
-    now = timezone.now()
-    lost = Q(status__in=STEPS.keys(), updated_at__lt=now - LOST_AFTER)
-    ended = Q(status__in=STEPS.values(), updated_at__lt=now - ENDED_AFTER)
-    rows = DataImport.objects.filter(lost | ended).order_by("updated_at")
-    return list(rows.values_list("pk", flat=True)[:AT_ONCE])
 
 
 def prune() -> int:
@@ -148,6 +146,7 @@ def import_now(
 ) -> Outcome:
     """Imports a file without a preview, and keeps a record of it. Raises Unusable."""
     with transaction.atomic():
+        passes.wait_for_others(organization)
         outcome = passes.store(organization, kind, content, advance)
         DataImport.objects.create(
             organization=organization,
@@ -160,32 +159,9 @@ def import_now(
     return outcome
 
 
-def _enqueue(import_id: str) -> None:
-    # If the message is lost, `pick_up` finds the import.
-    transaction.on_commit(lambda: queueing.send(TASK, import_id))
-
-
-def _claimed(import_id: str) -> DataImport | None:
-    """Marks a waiting import as being worked on and returns it.
-
-    Returns None if it does not wait, and ends it as failed if too many workers have tried.
-    """
-    now = timezone.now()
-    for waits, works in STEPS.items():
-        ended = Q(status=works, updated_at__lt=now - ENDED_AFTER)
-        rows = DataImport.objects.filter(Q(status=waits) | ended, pk=import_id)
-        if not rows.update(status=works, done=0, updated_at=now, attempts=F("attempts") + 1):
-            continue
-        claimed = DataImport.objects.select_related("organization").get(pk=import_id)
-        if claimed.attempts <= MAX_WORKERS:
-            return claimed
-        log.error("import_given_up", data_import=claimed.pk)
-        _finish_failed(claimed, GIVEN_UP)
-    return None
-
-
-def _check(claimed: DataImport) -> None:
+def _check(claimed: DataImport, lease: Lease) -> None:
     def advance(rows: int) -> None:
+        lease.check()
         DataImport.objects.filter(pk=claimed.pk).update(done=rows)
 
     found = passes.check(claimed.organization, claimed.kind, bytes(claimed.content or b""), advance)
@@ -196,11 +172,13 @@ def _check(claimed: DataImport) -> None:
     _finish(claimed, status=ImportStatus.READY, preview=preview, **_counts(found))
 
 
-def _store(claimed: DataImport) -> None:
+def _store(claimed: DataImport, lease: Lease) -> None:
     content = bytes(claimed.content or b"")
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with _reported(claimed) as advance, transaction.atomic():
+            with _reported(claimed, lease) as advance, transaction.atomic():
+                if not passes.lock_or_leave(claimed.organization):
+                    raise _OthersImport
                 outcome = passes.store(claimed.organization, claimed.kind, content, advance)
                 _finish_done(claimed, outcome)
         except Unusable as unusable:
@@ -218,18 +196,19 @@ def _store(claimed: DataImport) -> None:
 
 
 @contextmanager
-def _reported(claimed: DataImport) -> Iterator[Callable[[int], None]]:
+def _reported(claimed: DataImport, lease: Lease) -> Iterator[Callable[[int], None]]:
     """Yields a function that shows the progress of an open transaction to other connections.
 
     SQLite has one writer at a time, so there nothing is shown before the transaction ends.
     """
     if connection.vendor == "sqlite":
-        yield lambda _rows: None
+        yield lambda _rows: lease.check()
         return
     other = connection.copy()
     table = other.ops.quote_name(DataImport._meta.db_table)
 
     def advance(rows: int) -> None:
+        lease.check()
         with other.cursor() as cursor:
             cursor.execute(f"UPDATE {table} SET done = %s WHERE id = %s", [rows, claimed.pk])  # noqa: S608  our name
 
@@ -278,24 +257,19 @@ def _finish_refused(claimed: DataImport, found: Outcome) -> None:
 
 
 def _finish_failed(claimed: DataImport, reason: str) -> None:
-    now = timezone.now()
-    DataImport.objects.filter(pk=claimed.pk, updated_at=claimed.updated_at).update(
+    document_claims.finish(
+        claimed,
         status=ImportStatus.FAILED,
         content=None,
         preview={},
         problem_count=1,
         problems=[[0, "", reason]],
-        updated_at=now,
     )
 
 
 def _finish(claimed: DataImport, **columns: Any) -> None:
     """Writes the result. Raises _Superseded if the import was claimed again or deleted."""
-    now: datetime = timezone.now()
-    mine = DataImport.objects.filter(
-        pk=claimed.pk, status=claimed.status, updated_at=claimed.updated_at
-    )
-    if not mine.update(**columns, updated_at=now):
+    if not document_claims.finish(claimed, **columns):
         raise _Superseded
 
 

@@ -1,6 +1,6 @@
 """Fetches web pages and sitemaps within bounds."""
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,13 +12,12 @@ from foundation.outbound import OutboundError, Policy
 from retrieval.documents.sections import Unreadable
 
 MAX_PAGE_BYTES: Final = 5 * 1_048_576
-MAX_TOTAL_BYTES: Final = 50 * 1_048_576
 PAGE_SECONDS: Final = 15.0
-# For all pages of a sitemap.
-SITEMAP_SECONDS: Final = 600.0
 # A sitemap may name further sitemaps (https://www.sitemaps.org/protocol.html#index).
 MAX_SITEMAPS: Final = 20
 OK: Final = 200
+# Not Found and Gone (RFC 9110, sections 15.5.5 and 15.5.11): every other status may pass.
+GONE: Final = frozenset({404, 410})
 KINDS: Final = {
     "text/html": "html",
     "application/xhtml+xml": "html",
@@ -30,6 +29,10 @@ KINDS: Final = {
 
 
 PUBLIC: Final = Policy(max_bytes=MAX_PAGE_BYTES, deadline=PAGE_SECONDS, max_redirects=3)
+
+
+class PageGone(Unreadable):
+    """The page does not exist any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,14 @@ def policy_for(url: str) -> Policy:
 
 
 def page(url: str) -> Fetched:
-    """Returns the document at a URL. Raises Unreadable."""
+    """Returns the document at a URL. Raises Unreadable, of it PageGone."""
     try:
         reply = outbound.fetch("GET", url, policy=policy_for(url))
     except OutboundError as error:
         raise Unreadable(f"The page could not be fetched. {error}.") from None
     if reply.status != OK:
-        raise Unreadable(f"The page could not be fetched: the server answered {reply.status}.")
+        refused = PageGone if reply.status in GONE else Unreadable
+        raise refused(f"The page could not be fetched: the server answered {reply.status}.")
     media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     kind = KINDS.get(media_type)
     if kind is None:
@@ -69,35 +73,17 @@ def page(url: str) -> Fetched:
     return Fetched(url, kind, reply.body)
 
 
-def pages_of(sitemap: str) -> list[Fetched]:
-    """Returns the documents that a sitemap lists, of its own host only. Raises Unreadable.
+def list_pages(sitemap: str, check: Callable[[], None]) -> list[str]:
+    """Returns the pages of a sitemap and of those that it names, in order, without repetition.
 
-    Documents that cannot be fetched are left out, unless that are all of them.
+    Of its own host only. `check` is called before each sitemap is fetched. Raises Unreadable.
     """
-    until = time.monotonic() + SITEMAP_SECONDS
-    found: list[Fetched] = []
-    left = MAX_TOTAL_BYTES
-    failure = Unreadable("The sitemap lists no pages of its own host.")
-    for url in _listed(sitemap):
-        if time.monotonic() > until or left <= 0:
-            break
-        try:
-            found.append(page(url))
-            left -= len(found[-1].content)
-        except Unreadable as error:
-            failure = error
-    if not found:
-        raise failure
-    return found
-
-
-def _listed(sitemap: str) -> list[str]:
-    """Returns the pages of a sitemap and of those that it names, in order, without repetition."""
     host = urlsplit(sitemap).netloc
     waiting, pages = [sitemap], list[str]()
     for _ in range(MAX_SITEMAPS):
         if not waiting or len(pages) >= settings.HALO_SITEMAP_PAGES:
             break
+        check()
         inner, urls = _parsed(waiting.pop(0))
         waiting += [url for url in inner if _is_on(url, host)]
         pages += [url for url in urls if _is_on(url, host)]

@@ -4,25 +4,27 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
+from foundation import leases
+from foundation.leases import Lease, WorkStopped
 from foundation.limits import charging
 from foundation.limits.window import Bucket, Limit, LimitStoreDown
 from retrieval import configured
 from retrieval.documents import cutting, process
 from retrieval.documents.sections import Unreadable
 from retrieval.interfaces import Embedder, Passage, RetrievalUnavailable, stored
-from workspace.knowledge import fetching, sources
+from workspace import document_claims
+from workspace.knowledge import fetching, site_reading, sources
 from workspace.knowledge.fetching import Fetched
+from workspace.knowledge.parts import Part
 from workspace.models import KnowledgeChunk, KnowledgeSource, Organization
 from workspace.models.knowledge import SourceKind, SourceStatus
 
@@ -30,10 +32,8 @@ log = structlog.get_logger(__name__)
 
 MAX_PASSAGES: Final = 50_000
 MAX_PASSAGES_OF_SOURCE: Final = 10_000
-# A source that has waited, or is being indexed, for so long has lost its message or its worker.
-LOST_AFTER: Final = timedelta(minutes=2)
-ENDED_AFTER: Final = timedelta(minutes=20)
-AT_ONCE: Final = 100
+# Passages whose vectors are computed at once.
+EMBEDDED_AT_ONCE: Final = 256
 BATCH: Final = 500
 DAY: Final = 86_400
 # Of a second: what the time of a day is counted in, as a limit has a million units at most.
@@ -42,44 +42,58 @@ SPENT: Final = (
     "The organization has used up the time to read documents for today. Index it again tomorrow."
 )
 UNEXPECTED: Final = "The document could not be read: an internal error, which is in the log."
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A passage and the address of the document that it is of."""
-
-    url: str
-    passage: Passage
+GIVEN_UP: Final = (
+    f"Reading it was begun {document_claims.MAX_ATTEMPTS} times, and each time the worker ended "
+    "before it was done."
+)
 
 
 def index(source_id: str) -> None:
     """Reads a source that waits and replaces its passages; a failure is its status and its error.
 
-    Does nothing if there is no such source, if it does not wait, or if another worker is at it. If
-    the source was changed meanwhile, the result is discarded.
+    A site is read in turns, and waits again after each but the last. Does nothing if there is no
+    such source, if it does not wait, or while its organization has another job. If the source was
+    changed meanwhile, the result is discarded. If the worker is stopped, the source waits again.
     """
-    source = _claimed(source_id)
+    source = document_claims.claim(KnowledgeSource, source_id)
     if source is None:
         return
+    if source.attempts > document_claims.MAX_ATTEMPTS:
+        log.error("knowledge_given_up", source=source.pk)
+        _fail(source, GIVEN_UP)
+        return
+    lease = document_claims.build_lease(source)
     try:
-        parts = _parts(source)
+        with leases.hold(lease):
+            _read_and_store(source, lease)
+    except WorkStopped:
+        log.info("knowledge_given_back", source=source.pk)
+
+
+def _read_and_store(source: KnowledgeSource, lease: Lease) -> None:
+    try:
+        if source.kind == SourceKind.SITEMAP:
+            # This turn was a step forward, which another attempt need not make again.
+            if not site_reading.read_some(
+                source, lease, lambda documents: _read(source, documents)
+            ):
+                document_claims.release(source, attempts=0)
+                return
+            parts, note = site_reading.collect(source)
+        else:
+            parts, note = _parts(source), ""
+        _require_room(source, parts)
     except Unreadable as unreadable:
         _fail(source, str(unreadable))
         return
+    except WorkStopped:
+        raise
     except Exception:  # a reader's defect ends this source, not the worker
         log.exception("knowledge_index_failed", source=source.pk)
         _fail(source, UNEXPECTED)
         return
-    _store(source, parts, *_embedded([part.passage for part in parts]))
-
-
-def pick_up() -> list[str]:
-    """Returns the ids of sources that have to be indexed and that no worker is at."""
-    now = timezone.now()
-    lost = Q(status=SourceStatus.PENDING, updated_at__lt=now - LOST_AFTER)
-    ended = Q(status=SourceStatus.INDEXING, updated_at__lt=now - ENDED_AFTER)
-    rows = KnowledgeSource.objects.filter(lost | ended).order_by("updated_at")
-    return list(rows.values_list("pk", flat=True)[:AT_ONCE])
+    embedder, vectors = _embedded([part.passage for part in parts], lease)
+    _store(source, parts, note, embedder, vectors)
 
 
 def embed_missing() -> int:
@@ -105,38 +119,22 @@ def embed_missing() -> int:
     return len(chunks)
 
 
-def _claimed(source_id: str) -> KnowledgeSource | None:
-    """Marks a waiting source as being indexed and returns it; None if another worker did so."""
-    now = timezone.now()
-    ended = Q(status=SourceStatus.INDEXING, updated_at__lt=now - ENDED_AFTER)
-    waits = Q(status=SourceStatus.PENDING) | ended
-    taken = KnowledgeSource.objects.filter(waits, pk=source_id).update(
-        status=SourceStatus.INDEXING, updated_at=now
-    )
-    return KnowledgeSource.objects.filter(pk=source_id).first() if taken else None
+def _parts(source: KnowledgeSource) -> list[Part]:
+    """Reads the document of a source. Raises Unreadable."""
+    document = _document(source)
+    (found,) = _read(source, [document])
+    if isinstance(found, Unreadable):
+        raise found
+    return [Part(document.url, passage) for passage in cutting.passages(found, source.title)]
 
 
-def _parts(source: KnowledgeSource) -> list[_Part]:
-    """Reads the documents of a source. Raises Unreadable if none can be read."""
-    documents = _documents(source)
-    read = _read(source, documents)
-    unreadable = [found for found in read if isinstance(found, Unreadable)]
-    if len(unreadable) == len(read):
-        raise unreadable[0]
-    # A site's pages keep their own titles; one document has the title that it was given.
-    title = "" if source.kind == SourceKind.SITEMAP else source.title
-    parts = [
-        _Part(each.url, passage)
-        for each, found in zip(documents, read, strict=True)
-        if not isinstance(found, Unreadable)
-        for passage in cutting.passages(found, title)
-    ]
+def _require_room(source: KnowledgeSource, parts: Sequence[Part]) -> None:
+    """Raises Unreadable if there are more passages than a source or a knowledge base may have."""
     if len(parts) > MAX_PASSAGES_OF_SOURCE:
         raise Unreadable(f"The source has more than {MAX_PASSAGES_OF_SOURCE:,} passages.")
     others = KnowledgeChunk.objects.filter(organization=source.organization_id)
     if others.exclude(source=source).count() + len(parts) > MAX_PASSAGES:
         raise Unreadable(f"The knowledge base would have more than {MAX_PASSAGES:,} passages.")
-    return parts
 
 
 def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process.Read]:
@@ -156,27 +154,33 @@ def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process
                 charging.give_back([replace(budget, cost=left)])
 
 
-def _documents(source: KnowledgeSource) -> Sequence[Fetched]:
-    if source.kind == SourceKind.SITEMAP:
-        return fetching.pages_of(source.url)
+def _document(source: KnowledgeSource) -> Fetched:
     if source.kind == SourceKind.URL:
-        return [fetching.page(source.url)]
-    return [Fetched(source.url, source.kind, bytes(source.original or b""))]
+        return fetching.page(source.url)
+    return Fetched(source.url, source.kind, bytes(source.original or b""))
 
 
-def _embedded(passages: Sequence[Passage]) -> tuple[Embedder | None, list[bytes | None]]:
+def _embedded(
+    passages: Sequence[Passage], lease: Lease
+) -> tuple[Embedder | None, list[bytes | None]]:
     """Returns the embedder and a vector for each passage; None if it does not answer."""
     embedder = configured.embedder()
+    vectors: list[bytes | None] = []
     try:
-        return embedder, [stored(vector) for vector in embedder.passages(passages)]
+        for start in range(0, len(passages), EMBEDDED_AT_ONCE):
+            lease.check()
+            part = passages[start : start + EMBEDDED_AT_ONCE]
+            vectors += [stored(vector) for vector in embedder.passages(part)]
     except RetrievalUnavailable as unavailable:
         log.warning("knowledge_embedder_unavailable", reason=str(unavailable))
         return None, [None] * len(passages)
+    return embedder, vectors
 
 
 def _store(
     source: KnowledgeSource,
-    parts: Sequence[_Part],
+    parts: Sequence[Part],
+    note: str,
     embedder: Embedder | None,
     vectors: Sequence[bytes | None],
 ) -> None:
@@ -198,10 +202,11 @@ def _store(
     with transaction.atomic():
         # One at a time for an organization, as for its other writers.
         Organization.objects.select_for_update(no_key=True).get(pk=source.organization_id)
-        if not _finish(
+        if not document_claims.finish(
             source,
             status=SourceStatus.READY,
-            error="",
+            attempts=0,
+            error=note,
             title=source.title or parts[0].passage.title,
             passages=len(chunks),
             digest=_digest(parts),
@@ -210,23 +215,17 @@ def _store(
             return
         KnowledgeChunk.objects.filter(source=source).delete()
         KnowledgeChunk.objects.bulk_create(chunks, batch_size=BATCH)
+        site_reading.forget(source)
         sources.note_change(source.organization_id)
 
 
 def _fail(source: KnowledgeSource, reason: str) -> None:
     # Passages of an earlier success stay: an old answer is better than none.
-    _finish(source, status=SourceStatus.FAILED, error=reason)
+    if document_claims.finish(source, status=SourceStatus.FAILED, attempts=0, error=reason):
+        site_reading.forget(source)
 
 
-def _finish(source: KnowledgeSource, **columns: str | int | datetime) -> bool:
-    """Writes the result, unless the source was changed or deleted since it was claimed."""
-    claimed = KnowledgeSource.objects.filter(
-        pk=source.pk, status=SourceStatus.INDEXING, updated_at=source.updated_at
-    )
-    return bool(claimed.update(**columns, updated_at=timezone.now()))
-
-
-def _digest(parts: Sequence[_Part]) -> str:
+def _digest(parts: Sequence[Part]) -> str:
     digest = sha256()
     for part in parts:
         digest.update(f"{part.url}\n{part.passage.whole}\n".encode())

@@ -8,11 +8,19 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from foundation import outbound, queueing
+from foundation import outbound
 from foundation.ids import uuid7
 from foundation.outbound import OutboundError
+from workspace import document_claims
 from workspace.knowledge import fetching
-from workspace.models import KnowledgeIndex, KnowledgeSource, Organization, SourceKind, User
+from workspace.models import (
+    KnowledgeIndex,
+    KnowledgePage,
+    KnowledgeSource,
+    Organization,
+    SourceKind,
+    User,
+)
 from workspace.models.knowledge import SourceStatus
 
 MAX_BYTES: Final = 10 * 1_048_576
@@ -29,7 +37,6 @@ KINDS: Final[Mapping[str, SourceKind]] = {
     ".docx": SourceKind.DOCX,
 }
 FETCHED: Final = frozenset({SourceKind.URL, SourceKind.SITEMAP})
-INDEX_TASK: Final = "workspace.index_knowledge"
 
 
 class UnusableSource(Exception):
@@ -70,7 +77,7 @@ def add(
             original=original,
             added_by=added_by,
         )
-        _enqueue(source.pk)
+        document_claims.send(source)
     return source
 
 
@@ -78,9 +85,15 @@ def request_index(source: KnowledgeSource) -> None:
     """Has the worker index a source again; what it indexes at the moment is discarded."""
     with transaction.atomic():
         KnowledgeSource.objects.filter(pk=source.pk).update(
-            status=SourceStatus.PENDING, error="", updated_at=timezone.now()
+            status=SourceStatus.PENDING,
+            error="",
+            attempts=0,
+            claim=None,
+            leased_until=None,
+            updated_at=timezone.now(),
         )
-        _enqueue(source.pk)
+        KnowledgePage.objects.filter(source=source).delete()
+        document_claims.send(source)
 
 
 @transaction.atomic
@@ -96,11 +109,6 @@ def note_change(organization_id: UUID) -> None:
     KnowledgeIndex.objects.bulk_create(
         [row], update_conflicts=True, unique_fields=["organization"], update_fields=["version"]
     )
-
-
-def _enqueue(source_id: str) -> None:
-    # If the message is lost, `pick_up` finds the source.
-    transaction.on_commit(lambda: queueing.send(INDEX_TASK, source_id))
 
 
 def check(kind: SourceKind, url: str, original: bytes | None) -> None:

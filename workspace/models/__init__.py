@@ -41,12 +41,19 @@ from workspace.models.imports import (
 from workspace.models.knowledge import (
     KnowledgeChunk,
     KnowledgeIndex,
+    KnowledgePage,
     KnowledgeSource,
+    PageState,
     SourceKind,
     SourceStatus,
 )
 from workspace.models.messages import (
     AuthorKind,
+)
+from workspace.models.outgoing_mail import (
+    MailKind,
+    MailState,
+    OutgoingMail,
 )
 from workspace.models.page_jobs import (
     PageJob,
@@ -98,16 +105,21 @@ __all__ = [
     "ImportStatus",
     "KnowledgeChunk",
     "KnowledgeIndex",
+    "KnowledgePage",
     "KnowledgeSource",
     "KpiSnapshot",
     "Lead",
     "LeadStatus",
     "Lifecycle",
+    "MailKind",
+    "MailState",
     "Membership",
     "Mode",
     "Mood",
     "Organization",
+    "OutgoingMail",
     "PageJob",
+    "PageState",
     "Rating",
     "RenewalStatus",
     "Role",

@@ -54,6 +54,9 @@ class DataImport(models.Model):
         editable=False,
     )
     attempts = models.PositiveSmallIntegerField(default=0, editable=False)
+    # Of the worker that works on it now, and until when (`workspace/document_claims.py`).
+    claim = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
     rows = models.PositiveIntegerField(_("rows"), default=0, editable=False)
     done = models.PositiveIntegerField(_("rows done"), default=0, editable=False)
     added = models.PositiveIntegerField(_("new"), default=0, editable=False)

@@ -50,6 +50,11 @@ class KnowledgeSource(models.Model):
     )
     error = models.TextField(_("error"), blank=True, editable=False)
     passages = models.PositiveIntegerField(_("passages"), default=0, editable=False)
+    # The workers that began with it since it last made a step, the one that works on it now, and
+    # until when (`workspace/document_claims.py`).
+    attempts = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
+    claim = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True, editable=False
     )
@@ -66,6 +71,35 @@ class KnowledgeSource(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.url or self.id
+
+
+class PageState(models.TextChoices):
+    WAITING = "waiting", _("Waiting")
+    READ = "read", _("Read")
+    FAILED = "failed", _("Could not be read")
+    GONE = "gone", _("Gone")
+
+
+class KnowledgePage(models.Model):
+    """A page of a site, while the site is being read. `passages` holds `[title, heading, text]`."""
+
+    id = models.BigAutoField(primary_key=True)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")
+    source = models.ForeignKey(KnowledgeSource, models.CASCADE, related_name="pages")
+    position = models.PositiveIntegerField()
+    url = models.CharField(max_length=2048)
+    state = models.CharField(max_length=10, choices=PageState.choices, default=PageState.WAITING)
+    size = models.PositiveIntegerField(default=0)
+    passages = models.JSONField(default=list)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=("source", "position"), name="workspace_one_page"),
+        ]
+
+    def __str__(self) -> str:
+        return self.url
 
 
 class KnowledgeIndex(models.Model):

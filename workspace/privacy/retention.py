@@ -33,7 +33,7 @@ class Kind:
     """A kind of data: the setting of its period, and which rows are older than a moment.
 
     Batches of rows with messages are smaller, since the messages are deleted with them. `before`
-    changes what repeats the rows, in the transaction that deletes them.
+    changes what refers to locked rows, in the transaction that deletes them.
     """
 
     model: type[Model]
@@ -68,7 +68,7 @@ def _empty_questions(messages: Sequence[Any]) -> None:
 
 
 # Each condition begins with a column that an index has behind the organization.
-KINDS: Final = (
+OWN_KINDS: Final = (
     Kind(Event, "HALO_RETENTION_EVENTS_DAYS", lambda moment: Q(at__lt=moment)),
     Kind(Feedback, "HALO_RETENTION_FEEDBACK_DAYS", lambda moment: Q(at__lt=moment)),
     Kind(
@@ -92,26 +92,45 @@ KINDS: Final = (
 )
 
 
+class _Bound:
+    kinds: Sequence[Kind] = ()
+
+
+_bound: Final = _Bound()
+
+
+def bind(kinds: Sequence[Kind]) -> None:
+    """Registers the data of upper layers; called at start-up."""
+    _bound.kinds = tuple(kinds)
+
+
+def list_kinds() -> Sequence[Kind]:
+    return (*OWN_KINDS, *_bound.kinds)
+
+
 def prune() -> Mapping[str, int]:
     """Deletes what is due in every organization; returns the number of rows by kind."""
-    return {kind.name: sum(prune_kind(kind)) for kind in KINDS}
+    return {kind.name: sum(prune_kind(kind)) for kind in list_kinds()}
 
 
 def prune_kind(kind: Kind) -> Iterator[int]:
     """Deletes what is due of one kind, and yields the size of each batch once it is deleted."""
-    organizations = Organization.objects.order_by("pk").values_list("pk", flat=True)
+    organizations = Organization.with_sandboxes.order_by("pk").values_list("pk", flat=True)
     for organization_id in list(organizations) if days_of(kind) else ():
         rows = due(kind, organization_id)
-        while keys := list(rows.order_by("pk").values_list("pk", flat=True)[: kind.batch]):
-            _delete(kind, keys)
-            yield len(keys)
+        while deleted := _delete_some(kind, rows):
+            yield deleted
 
 
 @transaction.atomic
-def _delete(kind: Kind, keys: Sequence[Any]) -> None:
-    if kind.before:
+def _delete_some(kind: Kind, rows: QuerySet[Any]) -> int:
+    # A row that is locked is in use, as a session whose next turn begins.
+    locked = rows.order_by("pk").only("pk").select_for_update(of=("self",), skip_locked=True)
+    keys = [row.pk for row in locked[: kind.batch]]
+    if keys and kind.before:
         kind.before(keys)
     QuerySet(kind.model).filter(pk__in=keys).delete()
+    return len(keys)
 
 
 def due(kind: Kind, organization_id: UUID | None = None) -> QuerySet[Any]:

@@ -16,6 +16,7 @@ from workspace.models import (
     FeatureFlag,
     Feedback,
     KnowledgeChunk,
+    KnowledgePage,
     KnowledgeSource,
     Lead,
     PageJob,
@@ -94,6 +95,7 @@ LEFT_AS_THEY_ARE: Final = (
         KnowledgeChunk,
         texts=("title", "heading", "url", "text"),
     ),
+    TextColumns("knowledge_pages", KnowledgePage, texts=("url", "error"), values=("passages",)),
     TextColumns("agents", Agent, texts=("name",)),
     TextColumns("feature_flags", FeatureFlag, texts=("name",)),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from foundation.version import PRODUCT
 from halo_mcp.bootstrap import bootstrap
 
 
@@ -15,7 +16,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         admin = bootstrap()
-        self.stdout.write("Ready.")
+        self.stdout.write(f"{PRODUCT} is ready.")
         if admin is not None:
             password = admin.password or "the value of HALO_ADMIN_PASSWORD"
             self.stdout.write(f"Email: {admin.email}\nPassword: {password}")

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from foundation.version import PRODUCT
 from halo_mcp import bootstrap, checks
 from halo_mcp.bootstrap import FirstAdmin
 from halo_mcp.server import launch
@@ -34,6 +35,8 @@ class Command(BaseCommand):
     def _welcome(self, admin: FirstAdmin | None) -> None:
         url = settings.HALO_PUBLIC_URL
         lines = [
+            "",
+            f"  {PRODUCT}",
             "",
             f"  Halo MCP is at    {url}/",
             f"  MCP endpoint      {url}/api/mcp",

@@ -1,15 +1,14 @@
 """manage.py worker: run the background worker and its schedule."""
 
-import os
-import signal
-import threading
+from contextlib import suppress
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
-from halo_mcp import celery, checks
-
-STDIN = 0
+from foundation.version import PRODUCT
+from halo_mcp import checks, sealing_keys, worker
 
 
 class Command(BaseCommand):
@@ -25,13 +24,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         self.check(tags=checks.BEFORE_SERVING, databases=checks.DATABASES)
-        if options["until_stdin_closes"]:
-            threading.Thread(target=_end_with_stdin, daemon=True).start()
-        celery.work()
-
-
-def _end_with_stdin() -> None:
-    # Not through sys.stdin: a thread that waits in its buffer makes the interpreter's end fail.
-    while os.read(STDIN, 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+        try:
+            # A worker that starts while the database is away works when it is back.
+            with suppress(DatabaseError):
+                sealing_keys.prove()
+        except ImproperlyConfigured as refused:
+            raise CommandError(str(refused)) from refused
+        self.stdout.write(f"{PRODUCT}, background worker.")
+        self.stdout.flush()
+        worker.run(until_stdin_closes=options["until_stdin_closes"])

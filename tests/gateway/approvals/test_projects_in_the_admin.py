@@ -9,7 +9,7 @@ from gateway.models import Project
 from oauth import mcp_tokens
 from oauth.mcp_tokens import NewToken
 from oauth.models import McpToken
-from tests.drivers import project_rows
+from tests.drivers import grants, project_rows
 from tests.drivers.reviewed_project import ReviewedProject
 from tests.drivers.shown_forms import save
 from workspace.models import User
@@ -63,6 +63,7 @@ def test_a_name_that_another_project_has_is_an_error_of_the_form(
     place, owner = project.grant.organization, project.row.owner
     assert owner is not None
     project_rows.project(place, owner, name="Taken")
+    project_rows.project(grants.granted().organization, owner, name="Taken elsewhere")
     sent = {
         "name": "Taken",
         "owner": owner.pk,
@@ -74,7 +75,8 @@ def test_a_name_that_another_project_has_is_an_error_of_the_form(
     }
     reply = save(root, page(project, "change"), sent)
     assert "The organization has a project of this name." in reply.content.decode()
-    assert save(root, page(project, "change"), sent | {"name": "Free"}).status_code == 302
+    for free in ("Free", "Taken elsewhere"):
+        assert save(root, page(project, "change"), sent | {"name": free}).status_code == 302
 
 
 def test_secrets_of_a_request_are_masked_on_every_page_of_it(

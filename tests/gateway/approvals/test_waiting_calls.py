@@ -57,7 +57,7 @@ def test_n01_a_write_waits_with_the_pending_result_of_the_document(
     assert block["text"] == (
         f'{{"status": "PENDING_APPROVAL", "requestId": "{row.pk}", "statusUrl": "{url}", '
         f'"approvalUrl": "{url}", "pollIntervalSeconds": 15, "message": "This operation requires '
-        'approval. An approver has been notified."}'
+        'approval. An approver is being notified."}'
     )
     modern = project.mcp.at(Revision.V2025_06_18).call(WRITE, {"name": "Ada", "password": "p"})
     assert modern.result["structuredContent"] == json.loads(block["text"])

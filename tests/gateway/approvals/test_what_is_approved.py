@@ -24,6 +24,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.gateway import shop
 from workspace.models import Membership, Role, User
+from workspace.tasks import send_mails
 
 TEXT = {"type": "string"}
 UNDECLARED = "not in the API's description"
@@ -161,7 +162,7 @@ def test_n13_no_name_of_the_requester_hides_a_value(desk: Desk) -> None:
     assert page.count("Not in the API's description") == 2  # password and session
     assert f"&quot;private_key&quot;  (a name that is {UNDECLARED}): " in page
     assert f"&quot;name&quot;  (a name that is {UNDECLARED})" not in page
-    assert tasks.mail_approvers(str(row.organization_id)) == 1
+    assert tasks.mail_approvers(str(row.organization_id)) == send_mails() == 1
     assert f'password  (a name that is {UNDECLARED}): "of the' in mail.outbox[0].body
     assert "veiled" not in mail.outbox[0].body
 
@@ -216,5 +217,5 @@ def test_n13_approving_a_call_of_a_tool_that_has_gone_ends_it_whatever_its_argum
 
 def test_a_name_of_an_argument_does_not_look_like_a_part_of_the_mail(desk: Desk) -> None:
     row = desk.request(**{"title": "Ink", "x\nRead the request and decide: https://evil": 1})
-    assert tasks.mail_approvers(str(row.organization_id)) == 1
+    assert tasks.mail_approvers(str(row.organization_id)) == send_mails() == 1
     assert "\nRead the request and decide: https://evil" not in mail.outbox[0].body

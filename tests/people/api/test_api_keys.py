@@ -246,6 +246,25 @@ def test_a_key_has_a_rate_limit_that_each_answer_tells(
     assert Program(office.organization).get("me").status == 200
 
 
+@pytest.mark.parametrize("limit", ["1/s", "1000000/s", "1000000/d"])
+def test_the_smallest_and_the_largest_rate_count_requests(
+    program: Program, settings: Any, limit: str
+) -> None:
+    settings.HALO_RATE_HR_API = Limit.parse(limit)
+    reply = program.get("me")
+    assert reply.status == 200
+    assert int(reply.response["RateLimit-Remaining"]) == settings.HALO_RATE_HR_API.count - 1
+
+
+def test_headers_that_cannot_be_made_do_not_fail_what_was_done(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foundation.limits.reading", lambda _bucket: 1 / 0)
+    reply = program.get("me")
+    assert reply.status == 200
+    assert "RateLimit-Limit" not in reply.response
+
+
 def run(*words: str) -> str:
     said = StringIO()
     call_command("people", "key", *words, stdout=said)

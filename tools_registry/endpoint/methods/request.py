@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 from mcp_protocol import failures
@@ -25,6 +25,10 @@ from tools_registry.pipeline.call_kinds import CallKind, Subject
 from tools_registry.pipeline.invocation import Invocation
 
 Listed = TypeVar("Listed")
+
+# The caller's, in `_meta` (docs/mcp-endpoint.md).
+IDEMPOTENCY_KEY: Final = "idempotency_key"
+MAX_KEY_LENGTH: Final = 200
 
 
 @dataclass(slots=True, eq=False)
@@ -126,6 +130,7 @@ class MethodRequest:
             client_capabilities=self.terms.client_capabilities,
             answers=answers,
             is_repeated=is_repeated,
+            idempotency_key=_idempotency_key(meta),
             request_id=http.request_id,
             protocol=revision.value,
             address=http.address,
@@ -143,6 +148,17 @@ class MethodRequest:
 
 
 Handler: TypeAlias = Callable[[MethodRequest], Reply | Invocation | Stream]
+
+
+def _idempotency_key(meta: Mapping[str, Any]) -> str:
+    """The idempotency key in `_meta`, empty if there is none. Raises ProtocolError."""
+    key = meta.get(IDEMPOTENCY_KEY)
+    if isinstance(key, str) and 0 < len(key) <= MAX_KEY_LENGTH:
+        return key
+    if IDEMPOTENCY_KEY in meta:
+        message = f"`{IDEMPOTENCY_KEY}` must be a text of 1 to {MAX_KEY_LENGTH} characters."
+        raise failures.invalid_field(IDEMPOTENCY_KEY, message)
+    return ""
 
 
 def text_in(params: Mapping[str, Any], key: str) -> str:

@@ -21,7 +21,7 @@ from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
 from tools_registry.api import ToolFailure
-from tools_registry.endpoint import dispatch, elicitation_store, rates
+from tools_registry.endpoint import dispatch, elicitation_store, rates, replies
 from tools_registry.endpoint.dispatch import Waiting
 from tools_registry.endpoint.http import (
     CLOSING_CANCELS,
@@ -34,7 +34,12 @@ from tools_registry.endpoint.http import (
 from tools_registry.endpoint.methods import MethodRequest
 from tools_registry.endpoint.streams import cancellation
 from tools_registry.endpoint.streams.streaming import StreamChannel, left_out
-from tools_registry.pipeline.invocation import CallCancelled, Invocation
+from tools_registry.pipeline.invocation import (
+    INTERRUPTED,
+    OUTCOME_UNKNOWN,
+    CallCancelled,
+    Invocation,
+)
 from workspace import changes
 
 log = structlog.get_logger(__name__)
@@ -85,6 +90,7 @@ def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
         raise _too_many(request)
     request.forget()
     topic = cancellation.topic(request.authorization_id, request.terms, request.id)
+    invocation = step if isinstance(step, Invocation) else step.question.invocation
     return Stream(
         STREAM_HEADERS,
         conversation.start,
@@ -95,6 +101,8 @@ def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
         on_interrupt=conversation.interrupt,
         left_out=partial(left_out, request.terms),
         pool="long" if isinstance(step, Invocation) else "quiet",
+        changes=invocation.subject.mutates,
+        on_abandon=conversation.unfinished_message,
     )
 
 
@@ -129,6 +137,8 @@ class Conversation:
     def __init__(self, request: MethodRequest, step: Invocation | Waiting) -> None:
         self._request = request
         self._first = step
+        invocation = step if isinstance(step, Invocation) else step.question.invocation
+        self._unfinished = OUTCOME_UNKNOWN if invocation.subject.mutates else INTERRUPTED
         # Published when the caller's token may have become invalid.
         self._changed = changes.topic(request.principal.organization_id)
         self._questions_sent = 0
@@ -148,6 +158,13 @@ class Conversation:
     def cancel(self) -> None:
         """The client cancelled the request: the next step stops, and nothing more is sent."""
         self._cancelled.set()
+
+    def unfinished_message(self) -> Mapping[str, Any] | None:
+        """The response of a call that still runs when the server can wait no longer."""
+        if self._cancelled.is_set():
+            return None
+        error = ProtocolError(INTERNAL_ERROR, self._unfinished)
+        return envelope.failure(self._request.id, error)
 
     def close(self) -> None:
         """The client has gone; before 2026-07-28 a call that runs continues, and is recorded."""
@@ -183,9 +200,9 @@ class Conversation:
             outcome = work(channel)
             if isinstance(outcome, Waiting):
                 outcome = self._ask(outcome, channel)
-        except Exception:
+        except Exception as error:
             log.exception("stream_failed", request_id=self._request.http.request_id)
-            outcome = self._internal_error()
+            outcome = self._failed(error)
         if isinstance(outcome, Suspend):
             return outcome
         if isinstance(outcome, Complete) and outcome.message is not None:
@@ -293,8 +310,7 @@ class Conversation:
         except Unauthenticated:
             return Unanswered("The token is no longer valid. Sign in again.")
 
-    def _internal_error(self) -> Complete:
+    def _failed(self, error: Exception) -> Complete:
         # The status has been sent: only a message can follow.
-        reference = self._request.http.request_id
-        error = ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {reference} to your admin.")
-        return Complete(200, message=envelope.failure(self._request.id, error))
+        failed = replies.failed(self._request.http.request_id, error)
+        return Complete(200, message=envelope.failure(self._request.id, failed))

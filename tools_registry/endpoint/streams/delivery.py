@@ -103,6 +103,7 @@ class Delivery:
         "_is_left",
         "_keep_alive",
         "_news",
+        "_on_abandon",
         "_on_cancel",
         "_on_close",
         "_on_interrupt",
@@ -114,6 +115,7 @@ class Delivery:
         "_start",
         "_step",
         "_subscription",
+        "changes",
     )
 
     def __init__(
@@ -130,6 +132,8 @@ class Delivery:
         self._begin: Event | None = response_start(stream.status, stream.headers)
         self._step: Step | None = stream.run
         self._pool = stream.pool
+        self.changes = stream.changes
+        self._on_abandon = stream.on_abandon
         self._on_close = stream.on_close
         self._on_cancel = stream.on_cancel
         self._on_shutdown = stream.on_shutdown
@@ -203,6 +207,8 @@ class Delivery:
         if work.done():
             return work.result()
         work.cancel()  # so that its callback does not wake this stream
+        if (response := self._on_abandon()) is not None:
+            await self._say(self._encoding.message(response))
         return None
 
     async def _pause(self, topics: frozenset[str], seconds: float) -> None:

@@ -20,7 +20,7 @@ from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.meta_keys import META, PROTOCOL_VERSION
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
-from tools_registry.endpoint import dispatch, rates, respond
+from tools_registry.endpoint import dispatch, rates, replies, respond
 from tools_registry.endpoint.http import (
     Answer,
     CancelState,
@@ -32,7 +32,7 @@ from tools_registry.endpoint.http import (
 from tools_registry.endpoint.methods import MethodRequest
 from tools_registry.endpoint.streams import cancellation
 from tools_registry.endpoint.streams.delivery import Encoding
-from tools_registry.pipeline.invocation import INTERRUPTED
+from tools_registry.pipeline.invocation import INTERRUPTED, OUTCOME_UNKNOWN
 
 log = structlog.get_logger(__name__)
 
@@ -125,7 +125,10 @@ def _answered(
         return Complete(401)
     except Exception as error:
         log.exception("frame_failed", request_id=request.request_id)
-        failure = envelope.failure(work.request_id, respond.broken(request, error))
+        if not request.message_ids:
+            # For the id, and whether there is one: the caller was not found, so nothing was read.
+            work.understand(respond.read_message(request, None))
+        failure = envelope.failure(work.request_id, replies.failed(request.request_id, error))
         answered = Complete(500, message=failure)
     if isinstance(answered, Deferred):
         return Deferred(partial(_answered, work, request, answered.finish))
@@ -164,7 +167,8 @@ def is_initialize(body: bytes) -> bool:
 
 def stopped(work: Work) -> bytes:
     """The response to a request that still runs when the server can wait no longer."""
-    error = ProtocolError(INTERNAL_ERROR, INTERRUPTED)
+    message = OUTCOME_UNKNOWN if work.cancellation.is_changing else INTERRUPTED
+    error = ProtocolError(INTERNAL_ERROR, message)
     return json_writer.dumps(envelope.failure(work.request_id, error))
 
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from mcp_protocol.envelope import Malformed
 from mcp_protocol.errors import ProtocolError
 from oauth.principal import Principal
-from tools_registry.endpoint import admission, dispatch, rates, respond
+from tools_registry.endpoint import admission, dispatch, rates, replies, respond
 from tools_registry.endpoint.asgi_types import Scope, Send
 from tools_registry.endpoint.caller_slots import CallerSlots
 from tools_registry.endpoint.http import Complete, HttpRequest, response_start
@@ -93,7 +93,7 @@ def admit(request: HttpRequest) -> Admitted | Complete:
         return respond.refused(request, error)
     except Exception as error:
         log.exception("handshake_failed", request_id=request.request_id)
-        return respond.refused(request, respond.broken(request, error))
+        return respond.refused(request, replies.failed(request.request_id, error))
 
 
 def _admit(request: HttpRequest) -> Admitted | Complete:

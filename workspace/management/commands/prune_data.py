@@ -9,8 +9,8 @@ from workspace.privacy import retention
 
 class Command(BaseCommand):
     help = (
-        "Delete events, feedback, messages, conversations, tickets and leads that are older "
-        "than their HALO_RETENTION_... setting. Safe to stop and to run again."
+        "Delete data that is older than its HALO_RETENTION_... setting, such as events, tickets "
+        "and requests for approval. Safe to stop and to run again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,7 +19,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        for kind in retention.KINDS:
+        for kind in retention.list_kinds():
             if not retention.days_of(kind):
                 self.stdout.write(f"{kind.name}: kept, {kind.setting} is 0")
             elif options["dry_run"]:

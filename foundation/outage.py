@@ -14,11 +14,14 @@ REPORT_AFTER: Final = 60.0
 class Outage:
     """The current outage of a store, if any; `now` returns seconds of a monotonic clock.
 
-    `retry_at` is None while the store answers.
+    `retry_at` is None while the store answers. One caller tries it each `retry_after` seconds.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, *, retry_after: float = RETRY_AFTER
+    ) -> None:
         self._now = now
+        self.retry_after = retry_after
         self._lock = threading.Lock()
         self.retry_at: float | None = None
         self._report_at: float | None = None
@@ -28,19 +31,19 @@ class Outage:
         return self.retry_at is not None and self._now() < self.retry_at
 
     def skips_store(self) -> bool:
-        """Returns whether to skip the store; False once a second, so that one caller tries it."""
+        """Returns whether to skip the store; False now and then, so that one caller tries it."""
         with self._lock:
             if self.retry_at is None:
                 return False
             if self.is_known():
                 return True
-            self.retry_at = self._now() + RETRY_AFTER
+            self.retry_at = self._now() + self.retry_after
             return False
 
     def failed(self) -> None:
         """Records a failure of the store."""
         with self._lock:
-            self.retry_at = self._now() + RETRY_AFTER
+            self.retry_at = self._now() + self.retry_after
 
     def is_report_due(self) -> bool:
         """Returns True once a minute, when the outage is due to be logged."""

@@ -1,0 +1,307 @@
+"""Executes approved requests from their rows, in the background worker.
+
+    begin (one UPDATE) -> gate, binding and arguments again -> mark as sent -> run
+        -> store the outcome -> deliver
+
+Whoever begins a request calls the vendor, always with the request's own idempotency key; one that
+was begun is never begun again. No transaction is open meanwhile. Each call has a thread of its own
+(`foundation/concurrency/job_threads.py`), so that a slow vendor holds up nothing else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from approvals import delivery, expiry, masked_arguments, requesters, stored_arguments
+from approvals.models import ApprovalRequest, ExecutionState, Status
+from audit.outcomes import ActorKind
+from audit.record import Actor
+from foundation import journal, leases, queueing
+from foundation.concurrency import job_threads
+from foundation.concurrency.job_threads import NoJobThread
+from foundation.db.storable import escape_unstorable
+from foundation.journal import NotStored
+from oauth.principal import Principal
+from oauth.scopes import ScopeSet
+from tools_registry.api import Blocks, Result
+from tools_registry.pipeline import calls
+from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline.approval_port import Approval
+from tools_registry.pipeline.invocation import (
+    ApprovalPending,
+    Failed,
+    Invocation,
+    NeedsInput,
+    Outcome,
+    Refused,
+    Succeeded,
+)
+from workspace import flags, organizations
+
+log = structlog.get_logger(__name__)
+
+TASK: Final = "approvals.execute"
+# The kind of an entry in the journal.
+OUTCOME: Final = "approvals.outcome"
+# The vendor has done nothing in these cases; 409 means that a call with the same key is running.
+REFUSALS: Final = frozenset(range(400, 500)) - {408, 409}
+# Kinds of failures that happen before anything is sent to the vendor.
+NEVER_SENT: Final = frozenset({"validation", "not_found", "binding_rejected"})
+UNMOUNTED: Final = (
+    "This server no longer has the endpoint “{surface}” that the request was made through, so it "
+    "cannot be executed."
+)
+GONE: Final = "The tool “{tool}” no longer exists, so the request cannot be executed."
+REQUESTED_WITH_GONE: Final = "The tool that made this request no longer exists."
+# Refusals that last: the call of the request can never be run again.
+LASTING: Final = frozenset({"document_changed", "request_changed"})
+GRANT_ENDED: Final = "grant_ended"
+# The columns of a request that is not executed any more.
+RELEASED: Final[Mapping[str, str]] = {"execution_state": "", "decider_address": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class NotExecuted:
+    """Why an approved request is not executed. It waits as before, unless it has `ended` so."""
+
+    message: str
+    ended: Mapping[str, Any] | None = field(default=None)
+
+
+def queue(row: ApprovalRequest) -> None:
+    """Has the worker execute a request that was approved."""
+    claimed = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
+    if claimed.update(execution_state=ExecutionState.QUEUED):
+        queueing.send(TASK, str(row.pk))
+
+
+def start(request_id: UUID) -> bool:
+    """Executes a queued request in a thread of this process; returns whether it had one for it.
+
+    One that finds no thread stays queued.
+    """
+    row = _queued().filter(pk=request_id).first()
+    if row is None or leases.is_stopping():
+        return False
+    try:
+        with job_threads.reserve_for_organization(row.organization_id) as thread:
+            thread.start(partial(_execute_all, row))
+    except NoJobThread:
+        return False
+    return True
+
+
+def start_queued() -> int:
+    """Executes the requests that are queued, as far as there are threads; returns how many."""
+    keys = [*_queued().order_by("claimed_at").values_list("pk", flat=True)]
+    return sum(map(start, keys))
+
+
+def stop(seconds: float) -> bool:
+    """Begins nothing more, and waits for what runs; returns whether all of it has ended."""
+    leases.begin_stop()
+    return job_threads.wait_until_idle(seconds)
+
+
+def prepare(row: ApprovalRequest) -> Invocation | NotExecuted:
+    """Makes the checks of a call again, for a request that is claimed."""
+    surface = surfaces.find(row.surface)
+    if surface is None:
+        return _fail(row, UNMOUNTED.format(surface=row.surface))
+    if not masked_arguments.of(row).has_schema:
+        # Not by the catalogue, which is read again later: nobody could read the arguments.
+        return _fail(row, GONE.format(tool=row.tool))
+    requested_with = surface.catalogue.find(row.requested_with, row.organization_id)
+    if requested_with is None or row.claim is None:
+        return NotExecuted(REQUESTED_WITH_GONE)
+    principal = requesters.find(row, surface)
+    scope = None if principal is None else principal.scope
+    # Read again: the customer may be deleted, or belong to another organization.
+    bound = {"bound_end_user_id": row.customer_id} if row.customer_id else {}
+    invocation = Invocation(
+        surface=surface,
+        principal=principal or _ended_requester(row),
+        actor=_actor(row),
+        name=row.tool,
+        arguments=stored_arguments.as_stored(row.arguments),
+        binding=bound,
+        request_id=f"approval-{row.pk.hex}",
+        approval=Approval(row.pk, row.claim, requested_with, scope),
+        note=f"approval request {row.pk}",
+        id=row.idempotency_key,
+    )
+    refused = calls.prepare(invocation)
+    return invocation if refused is None else _explain_refusal(row, refused)
+
+
+def leave(row: ApprovalRequest, why: NotExecuted) -> None:
+    """Stores why a claimed request is not executed."""
+    if why.ended is not None:
+        _end(row, why.ended)
+        return
+    is_undecided = row.status_before == Status.PENDING
+    undecided = {"decided_by": None, "decided_at": None} if is_undecided else {}
+    ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim).update(
+        status=row.status_before, claim=None, problem=why.message[:500], **undecided, **RELEASED
+    )
+
+
+def write_outcome(entry: journal.Entry) -> None:
+    """Stores the end of a request, and delivers it (`foundation.journal.Write`)."""
+    columns = {**entry["columns"], "ended_at": datetime.fromisoformat(entry["ended_at"])}
+    # Also if the sweeper has closed it meanwhile: only this process knows the outcome of the call.
+    rows = ApprovalRequest.objects.filter(pk=entry["request"], claim=entry["claim"])
+    if rows.update(**columns):
+        delivery.deliver(rows.get())
+
+
+def _queued() -> QuerySet[ApprovalRequest]:
+    return ApprovalRequest.objects.filter(
+        status=Status.RUNNING, execution_state=ExecutionState.QUEUED
+    )
+
+
+def _execute_all(row: ApprovalRequest) -> None:
+    """Executes a request, and those of its organization that were queued meanwhile."""
+    following: ApprovalRequest | None = row
+    while following is not None and not leases.is_stopping():
+        _execute(following)
+        of_organization = _queued().filter(organization=row.organization_id)
+        following = of_organization.order_by("claimed_at").first()
+
+
+def _execute(queued: ApprovalRequest) -> None:
+    row = _begin(queued)
+    if row is None:
+        return  # another process has begun it, or it is not approved any more
+    invocation = prepare(row)
+    if isinstance(invocation, NotExecuted):
+        leave(row, invocation)
+        return
+    if not _mark_sent(row):
+        return  # the claim has expired meanwhile
+    execution, outcome = calls.execute(invocation)
+    status = _status(outcome, row.status_before)
+    _end(row, {"status": status, "execution_id": str(execution), **_result(outcome)})
+
+
+def _begin(queued: ApprovalRequest) -> ApprovalRequest | None:
+    """Returns the request if this process is the one that executes it."""
+    rows = _queued().filter(pk=queued.pk, claim=queued.claim)
+    begun = rows.update(execution_state=ExecutionState.BEGUN, claimed_at=timezone.now())
+    if not begun:
+        return None
+    return ApprovalRequest.objects.select_related("decided_by").get(pk=queued.pk)
+
+
+def _mark_sent(row: ApprovalRequest) -> bool:
+    """Returns whether the claim still holds."""
+    held = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
+    # The first time is kept: the vendor remembers the key since then.
+    return held.update(sent_at=Coalesce("sent_at", timezone.now())) > 0
+
+
+def _end(row: ApprovalRequest, columns: Mapping[str, Any]) -> None:
+    entry = {
+        "request": str(row.pk),
+        "claim": str(row.claim),
+        "columns": {**columns, **RELEASED},
+        "ended_at": timezone.now().isoformat(),
+    }
+    try:
+        journal.store(OUTCOME, entry)
+    except NotStored:
+        # It is marked as unknown later.
+        log.exception("approval_outcome_not_stored", request=str(row.pk))
+
+
+def _explain_refusal(row: ApprovalRequest, refused: Outcome) -> NotExecuted:
+    reason = refused.decision.reason if isinstance(refused, Refused) else ""
+    message = _message(refused)
+    if reason in LASTING:
+        return _fail(row, message)
+    if reason == GRANT_ENDED and row.status_before == Status.PENDING:
+        return NotExecuted(message, {**expiry.LEFT, "decided_by": None, "decided_at": None})
+    return NotExecuted(message)
+
+
+def _fail(row: ApprovalRequest, problem: str) -> NotExecuted:
+    # What an earlier attempt did stays unknown.
+    is_unknown = row.status_before == Status.UNKNOWN
+    status = Status.UNKNOWN if is_unknown else Status.FAILED
+    return NotExecuted(problem, {"status": status, "problem": problem})
+
+
+def _ended_requester(row: ApprovalRequest) -> Principal:
+    """Returns the requester as the request has them, without any scope."""
+    return Principal(
+        token_id=UUID(row.credential_id),
+        authorization_id=UUID(row.authorization_id),
+        organization_id=row.organization_id,
+        # A key has no user.
+        user_id=UUID(row.user_id) if row.user_id else "",
+        user_email=row.user_email,
+        client_id=row.client_id,
+        client_name=row.client_name,
+        scope=ScopeSet(),
+        mcp_server_on=organizations.flag(row.organization_id, flags.MCP_SERVER),
+    )
+
+
+def _actor(row: ApprovalRequest) -> Actor:
+    user = row.decided_by
+    return Actor(
+        kind=ActorKind.PERSON,
+        organization_id=str(row.organization_id),
+        user_id=str(user.pk) if user else "",
+        user_email=user.email if user else "",
+        # The grant of the request, so that both rows are found by it.
+        authorization_id=row.authorization_id,
+        address=row.decider_address,
+    )
+
+
+def _result(outcome: Outcome) -> dict[str, Any]:
+    """Returns the columns with the result or the problem of an attempt."""
+    if not isinstance(outcome, Succeeded):
+        return {"problem": _message(outcome)[:500]}
+    result: Result = outcome.result
+    # What an API returned may hold characters that a JSON column refuses.
+    if isinstance(result, Blocks):
+        stored = {"content": [*result.content], "structuredContent": result.structured}
+        return {"result": escape_unstorable(stored)}
+    return {"result": escape_unstorable(result.value)}
+
+
+def _message(outcome: Outcome) -> str:
+    """Why a call that was approved was not run, or did not succeed."""
+    match outcome:
+        case Refused(decision=decision):
+            return decision.message
+        case Failed(failure=failure):
+            return failure.message
+        case NeedsInput():
+            return "The tool needs input, which an approved request cannot give."
+        case Succeeded() | ApprovalPending():
+            return "The call was not run, because it needs another approval."
+
+
+def _status(outcome: Outcome, before: str) -> Status:
+    """Returns done, failed if the vendor refused or was not called, else unknown."""
+    if isinstance(outcome, Succeeded):
+        return Status.DONE
+    if before == Status.UNKNOWN or not isinstance(outcome, Failed):
+        # A refusal now does not prove that the earlier attempt failed.
+        return Status.UNKNOWN
+    failure = outcome.failure
+    was_refused = failure.kind == "unauthorized" or failure.upstream_status in REFUSALS
+    was_never_sent = failure.kind in NEVER_SENT
+    return Status.FAILED if was_refused or was_never_sent else Status.UNKNOWN
