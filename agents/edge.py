@@ -97,7 +97,7 @@ class AgentApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
         readable = cross_origin.headers(origin)
-        body = self._bodies.of_request(receive)
+        body = Body(self._bodies, receive)
         try:
             answer = await self._begin(scope, body, path, origin)
         except Disconnected:

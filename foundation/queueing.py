@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 import structlog
 
+from foundation.db import waits
 from foundation.outage import Outage
 
 log = structlog.get_logger(__name__)
@@ -24,6 +25,8 @@ APPLICATION: Final = "halo_mcp.celery"
 MAX_WAITING: Final = 1000
 # How long a process that ends waits for them.
 LAST_SECONDS: Final = 2.0
+# How long a command waits: the first task imports Celery, and the broker has limits of its own.
+COMMAND_SECONDS: Final = 15.0
 
 NamedTask: TypeAlias = tuple[str, tuple[str, ...]]
 
@@ -85,8 +88,11 @@ atexit.register(_publisher.wait_until_published, LAST_SECONDS)
 
 
 def send(task: str, *arguments: str) -> None:
-    """Queues a task with its arguments, without waiting for the broker."""
+    """Queues a task with its arguments. Web processes and the worker do not wait for the broker."""
     _publisher.add(task, arguments)
+    if not waits.current().is_pooled:
+        # A command may end at once, and its thread could import nothing while it ends.
+        _publisher.wait_until_published(COMMAND_SECONDS)
 
 
 def wait_until_published(seconds: float) -> bool:

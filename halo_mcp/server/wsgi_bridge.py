@@ -115,7 +115,7 @@ class WsgiBridge:
         self._session_cookie = session_cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = self._bodies.of_request(receive)
+        body = Body(self._bodies, receive)
         try:
             response = await self._response(scope, body, receive)
         except Disconnected:

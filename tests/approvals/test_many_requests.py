@@ -21,6 +21,8 @@ TABLE = "approvals_approvalrequest"
 # Each finds a few rows, however many have ended: of one request, of the calls of a session, of the
 # requests that wait.
 SELECTIVE = re.compile(r"\b(id|call|digest|status)\b")
+# Partial indexes: they have requests that wait, and none that have ended.
+OF_OPEN_REQUESTS = {"approvals_unannounced", "approvals_one_open"}
 
 
 @pytest.fixture
@@ -50,6 +52,8 @@ def many(project: ReviewedProject) -> ReviewedProject:
 def reads_much(statement: Statement) -> list[str]:
     """How the statement reads the requests if it does so by nothing that finds a few of them."""
     if connection.vendor == "postgresql":
+        if query_plans.index_names(statement) & OF_OPEN_REQUESTS:
+            return []
         explained = query_plans.index_conditions(statement)
         return [] if any(map(SELECTIVE.search, explained)) else explained or ["the whole table"]
     steps = [step for step in query_plans.sqlite_steps(statement) if TABLE in step]

@@ -257,8 +257,8 @@ def with_npm(clone: Checkout) -> Checkout:
 def test_the_clients_are_run_from_their_own_packages(with_npm: Checkout) -> None:
     assert with_npm.run("clients", "-x").returncode == 0
 
-    *_, node_packages, reached = with_npm.calls
-    assert any(installs(call, "dev") for call in with_npm.calls)
+    *before, node_packages, reached = with_npm.calls
+    assert any(installs(call, "dev") for call in before)
     assert node_packages == f"{NPM_CI} clients"
     assert reached == (
         "-m pytest -n 0 -v -p tests.drivers.no_skips"
@@ -269,8 +269,9 @@ def test_the_clients_are_run_from_their_own_packages(with_npm: Checkout) -> None
 
 def test_the_packages_of_python_and_npm_are_installed_by_one_command(with_npm: Checkout) -> None:
     assert with_npm.run("packages").returncode == 0
-    assert any(installs(call, "dev") for call in with_npm.calls)
-    assert {f"{NPM_CI} clients", f"{NPM_CI} conformance"} <= {*with_npm.calls}
+    calls = with_npm.calls
+    assert any(installs(call, "dev") for call in calls)
+    assert {f"{NPM_CI} clients", f"{NPM_CI} conformance"} <= {*calls}
     with_npm.run("packages")
     assert with_npm.calls == []
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from foundation.db import waits
 from tools_registry.api import (
     Arguments,
     Blocks,
@@ -218,6 +219,7 @@ def write_slowly(context: ToolContext, arguments: Arguments) -> Facts:
 def persist(_context: ToolContext, arguments: Arguments) -> Facts:
     awaited = Path(arguments["file"])
     begun_mark(awaited).touch()
+    waits.give_back_connection()  # as before each request to a vendor
     deadline = time.monotonic() + MAX_WAIT
     while not awaited.exists() and time.monotonic() < deadline:
         time.sleep(STEP)
@@ -237,6 +239,7 @@ def _waited(context: ToolContext, awaited: Path) -> Facts:
     """Say and mark that the tool has begun; then wait for the file, or for the caller to go."""
     begun_mark(awaited).touch()
     context.progress(0)
+    waits.give_back_connection()  # as before each request to a vendor
     for _ in range(int(MAX_WAIT / STEP)):
         is_there = awaited.exists()
         context.check_cancelled()

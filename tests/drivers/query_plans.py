@@ -41,6 +41,12 @@ def index_conditions(statement: Statement) -> list[str]:
     return [step["Index Cond"] for step in steps if "Index Cond" in step]
 
 
+def index_names(statement: Statement) -> set[str]:
+    """The indexes that PostgreSQL uses for the statement."""
+    steps = _walk(_for_these_values(statement))
+    return {step["Index Name"] for step in steps if "Index Name" in step}
+
+
 def start_empty(model: type[Model]) -> None:
     """Give a table files of its own for the transaction of this test.
 
@@ -48,7 +54,7 @@ def start_empty(model: type[Model]) -> None:
     tip what reading a small table costs.
     """
     if connection.vendor == "postgresql":
-        _execute(f"TRUNCATE {model._meta.db_table}")
+        _execute(f"TRUNCATE {model._meta.db_table} CASCADE")
 
 
 def gather_statistics() -> None:

@@ -109,8 +109,8 @@ def test_tests_of_many_statements_run_again_where_no_others_reach_a_place() -> N
 def test_places_where_the_database_matters_are_recorded(tmp_path: Path) -> None:
     record = tmp_path / "record"
     test = (
-        "tests/agents/test_agents_in_admin.py::"
-        "test_a_disabled_agent_takes_no_turn_and_its_sessions_can_be_read"
+        "tests/agents/test_calls_with_approval.py::"
+        "test_a_request_that_nobody_decides_ends_as_rejected"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.drivers.dialect", test],

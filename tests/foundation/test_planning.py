@@ -27,6 +27,7 @@ def test_the_default_of_postgresql_is_replaced() -> None:
 @pytest.mark.parametrize("own", ["4", "2.5"])
 def test_a_value_that_the_operator_has_set_is_kept(own: str) -> None:
     other = connection.copy()
+    other.uses_pool = False
     other.settings_dict["OPTIONS"] = {
         **other.settings_dict["OPTIONS"],
         "options": f"-c random_page_cost={own}",

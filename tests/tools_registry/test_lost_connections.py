@@ -8,6 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from audit.models import ActionExecution
+from foundation.store_failures import MESSAGE
 from tests.drivers import grants
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
@@ -70,7 +71,7 @@ def test_l6_a_tool_that_only_reads_runs_once_more(client: McpClient) -> None:
 def test_l6_a_read_that_loses_again_is_a_503(client: McpClient) -> None:
     reply = client.call("read_never")
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
-    assert "lost" in reply.error["message"]
+    assert reply.error["message"] == MESSAGE
     assert len(runs) == 2
     row = ActionExecution.objects.get(tool="read_never")
     assert (row.outcome, row.reason) == ("tool_error", "internal")

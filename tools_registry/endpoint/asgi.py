@@ -108,7 +108,7 @@ class McpApplication:
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, surface: McpSurface = WORKSPACE_SURFACE
     ) -> None:
-        body = self._bodies.of_request(receive)
+        body = Body(self._bodies, receive)
         try:
             answer = await self._answer(scope, body, receive, surface)
         except Disconnected:

@@ -24,17 +24,9 @@ class Bodies:
     """The bodies that are being read. Use it from one event loop."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        # How long a body may take from now on.
+        self.seconds = seconds
         self._timeouts: set[asyncio.Timeout] = set()
-
-    def of_request(self, receive: Receive) -> "Body":
-        """Return the body that `receive` brings."""
-        return Body(self, receive)
-
-    @property
-    def seconds(self) -> float:
-        """How long a body may take from now on."""
-        return self._seconds
 
     @asynccontextmanager
     async def time_limit(self, seconds: float) -> AsyncIterator[None]:
@@ -48,15 +40,15 @@ class Bodies:
 
     def hurry(self) -> None:
         """The server is about to stop: give up soon on bodies that do not arrive."""
-        self._seconds = min(self._seconds, SHUTDOWN_SECONDS)
-        soon = asyncio.get_running_loop().time() + self._seconds
+        self.seconds = min(self.seconds, SHUTDOWN_SECONDS)
+        soon = asyncio.get_running_loop().time() + self.seconds
         for timeout in self._timeouts:
             due = timeout.when()
             timeout.reschedule(soon if due is None else min(due, soon))
 
 
 class Body:
-    """The body of one request, of which the rest is discarded if it is refused."""
+    """The body that `receive` brings, of which the rest is discarded if it is refused."""
 
     def __init__(self, bodies: Bodies, receive: Receive) -> None:
         self._bodies, self._receive = bodies, receive

@@ -57,6 +57,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             kwargs=self.get_connection_params() | {"autocommit": True},
             configure=self._configure_connection,
             check=_check,
+            reset=_reset,
             open=False,
             min_size=min(MIN_CONNECTIONS, size),
             max_size=size,
@@ -100,6 +101,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if raw is None:
             return
         if self.errors_occurred:
+            if raw.broken:
+                # A restart of the server, or a failover, has ended the idle ones too.
+                raw.replace_idle_ones()
             # What psycopg has prepared on it may fit the tables no more (PostgreSQL: "cached plan
             # must not change result type"), and would fail for as long as it lives.
             raw.close()
@@ -124,6 +128,12 @@ def _check(connection: LimitedConnection) -> None:
     except psycopg.Error:
         connection.replace_idle_ones()
         raise
+
+
+def _reset(connection: LimitedConnection) -> None:
+    """Prepares a connection for its next user: it may come from within a transaction."""
+    if not connection.autocommit:
+        connection.autocommit = True
 
 
 def _milliseconds(seconds: float | None) -> str:
