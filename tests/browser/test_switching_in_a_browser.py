@@ -57,7 +57,7 @@ def test_switching_shows_the_tools_there_and_keeps_what_was_unticked(
     page.wait_for_load_state()  # only then has the browser gone to the place on the page
     assert page.evaluate("scrollY") > 0
     expect(page.get_by_role("radio", name=QUIET)).to_be_in_viewport()
-    expect(page.get_by_text("No tools available yet")).to_have_count(2)
+    expect(page.get_by_text("No tools available yet")).to_have_count(3)
     expect(page.get_by_role("radio", name=QUIET)).to_be_checked()
     expect(page.get_by_role("checkbox", name="docs:read")).to_be_checked()
     expect(page.get_by_role("checkbox", name="setup:read")).not_to_be_checked()

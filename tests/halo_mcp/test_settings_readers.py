@@ -30,6 +30,12 @@ READERS: dict[str, Reader] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def edges_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read here is no setting of the product, whose edges other tests go through."""
+    monkeypatch.setattr(env, "edges", dict(env.edges))
+
+
 @pytest.mark.parametrize(
     ("reader", "value", "read"),
     [
