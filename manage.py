@@ -3,6 +3,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 from foundation.version import PRODUCT
 
@@ -28,9 +29,10 @@ def execute() -> None:
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
     from django.core.management import execute_from_command_line  # noqa: PLC0415
 
-    from halo_mcp import data_folder  # noqa: PLC0415
+    from halo_mcp import data_folder, served_address  # noqa: PLC0415
 
     data_folder.restrict_new_files()
+    served_address.adopt(sys.argv[1:], Path(__file__).resolve().parent / "var")
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

@@ -6,7 +6,7 @@ end its turn: it goes on for a while, and its history has the result.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
@@ -23,7 +23,7 @@ from agents.protocol import events
 from agents.protocol.events import Event, Stopped, StopReason
 from agents.protocol.replies import Refused, Reply
 from agents.protocol.requests import Message, StreamMode
-from agents.session_tools import SessionTools
+from agents.session_tools import InThread, SessionTools
 from foundation import headers as fields
 from foundation import peer
 from foundation.concurrency.thread_pool import ThreadPool
@@ -131,35 +131,38 @@ class AgentApplication:
             message = f"The body is larger than {limit} bytes."
             return Refused(413, message, {"Connection": "close"}).reply
         request = _request_of(scope, path, body)
-        return await self._in_thread(partial(endpoint.respond, request))
+        # Who calls is not known before a thread has found out.
+        owner = request.headers.get("authorization") or request.address
+        return await self._in_thread(owner, partial(endpoint.respond, request))
 
     def _run(self, started: Started) -> RunningTurn:
-        journal = _Rows(started, self._in_thread)
+        in_thread = partial(self._in_thread, started.allowed.principal.authorization_id)
+        journal = _Rows(started, in_thread)
         tools = SessionTools(
             surface=SURFACE,
             principal=started.allowed.principal,
             tools=started.allowed.tools,
             chosen=started.chosen,
             client_tools=started.client_tools,
-            in_thread=self._in_thread,
+            in_thread=in_thread,
             session_id=started.session_id,
             approval_tools=started.allowed.agent.approval_tools,
             note=f"session {started.session_id}; turn {started.turn_id}",
         )
         running = RunningTurn(TurnRun(started.running, journal, tools).events())
-        renewing = asyncio.create_task(self._renew(started))
+        renewing = asyncio.create_task(self._renew(started, in_thread))
         self._turns.add(running.task)
         running.task.add_done_callback(self._turns.discard)
         running.task.add_done_callback(lambda _task: renewing.cancel())
         return running
 
-    async def _renew(self, started: Started) -> None:
+    async def _renew(self, started: Started, in_thread: InThread[Any]) -> None:
         """Keeps the session for the turn. A renewal that fails is made up for by the next one."""
         renew = partial(sessions.renew, started.session_id, started.turn_id)
         while True:
             await asyncio.sleep(RENEWAL_SECONDS)
             try:
-                await self._in_thread(renew)
+                await in_thread(renew)
             except Exception as error:  # noqa: BLE001  whatever it is, the turn goes on
                 log.warning("lease_not_renewed", kind=type(error).__name__)
 
@@ -208,8 +211,9 @@ class AgentApplication:
             if is_last:
                 return
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await self._threads.submit(partial(with_connection, work))
+    async def _in_thread(self, owner: Hashable, work: Callable[[], T]) -> T:
+        """Run `work` in a thread, in the turn of its caller."""
+        return await self._threads.submit(partial(with_connection, work), owner=owner)
 
 
 class _Rows:

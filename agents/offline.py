@@ -11,7 +11,7 @@ from typing import Any, Final
 from agents.models_port import Answered, Complete, ModelRequest, OfferedTool
 from agents.protocol.events import Piece, StopReason
 from agents.protocol.requests import Message
-from foundation import ids
+from foundation import ids, json_text
 
 NOTICE: Final = "No language model is configured for this agent. This is what a search found."
 NO_TOOLS: Final = (
@@ -84,7 +84,7 @@ def _answer(results: list[Message], limit: int) -> str:
 def _hits(text: str) -> list[Any]:
     """What a search has found: the longest list of objects in its result, else the whole."""
     try:
-        value = json.loads(text)
+        value = json_text.parse(text)
     except ValueError:
         return [text] if text.strip() else []
     members = value.values() if isinstance(value, dict) else [value]

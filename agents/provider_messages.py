@@ -3,7 +3,6 @@
 With `agents.providers`, the only module that imports pydantic-ai.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from pydantic_ai.messages import ModelRequest as ProviderRequest
 from agents.models_port import ModelRequest
 from agents.protocol.requests import Message
 from agents.protocol.resolution import UNKNOWN_RESULT, calls_of
-from foundation import ids
+from foundation import ids, json_text
 
 
 def sent(request: ModelRequest, source: str) -> list[ModelMessage]:
@@ -145,7 +144,7 @@ def _arguments(part: ToolCallPart) -> dict[str, Any] | None:
     found = part.args
     if isinstance(found, str):
         try:
-            found = json.loads(found) if found.strip() else {}
+            found = json_text.parse(found) if found.strip() else {}
         except ValueError:
             return None
     if found is None:

@@ -85,7 +85,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             _("Decision and result"),
             {
                 "fields": (
-                    "status",
+                    "state",
                     "execution_state",
                     "decided_by",
                     "decided_at",
@@ -101,7 +101,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"), ordering="status")
     def state(self, row: ApprovalRequest) -> SafeString:
-        kind, text = BADGES[Status(row.status)], row.get_status_display()
+        kind, text = BADGES[row.current_status], row.current_status.label
         badge = format_html('<span class="halo-badge {}">{}</span>', kind, text)
         if row.decided_by is None:
             return badge

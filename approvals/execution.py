@@ -4,8 +4,9 @@
         -> store the outcome -> deliver
 
 Whoever begins a request calls the vendor, always with the request's own idempotency key; one that
-was begun is never begun again. No transaction is open meanwhile. Each call has a thread of its own
-(`foundation/concurrency/job_threads.py`), so that a slow vendor holds up nothing else.
+was sent is never sent again. One that could not be sent for a reason that passes, such as too many
+calls to its API, is queued again. No transaction is open meanwhile. Each call has a thread of its
+own (`foundation/concurrency/job_threads.py`), so that a slow vendor holds up nothing else.
 """
 
 from collections.abc import Mapping
@@ -31,12 +32,16 @@ from foundation.db.storable import escape_unstorable
 from foundation.journal import NotStored
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
-from tools_registry.api import Blocks, Result
+from tools_registry.api import Blocks, NotSent, Result
 from tools_registry.pipeline import calls
 from tools_registry.pipeline import surface as surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
+    CallCancelled,
+    CallInterrupted,
+    ChangeInterrupted,
+    ConnectionLost,
     Failed,
     Invocation,
     NeedsInput,
@@ -44,6 +49,7 @@ from tools_registry.pipeline.invocation import (
     Refused,
     Succeeded,
 )
+from tools_registry.vendors.slots import UpstreamBusy
 from workspace import flags, organizations
 
 log = structlog.get_logger(__name__)
@@ -52,9 +58,12 @@ TASK: Final = "approvals.execute"
 # The kind of an entry in the journal.
 OUTCOME: Final = "approvals.outcome"
 # The vendor has done nothing in these cases; 409 means that a call with the same key is running.
-REFUSALS: Final = frozenset(range(400, 500)) - {408, 409}
-# Kinds of failures that happen before anything is sent to the vendor.
+# A request that is redirected with 307 or 308 is to be sent to another address (RFC 9110 15.4.8).
+REFUSALS: Final = (frozenset(range(400, 500)) | {307, 308}) - {408, 409}
+# Failures before anything is sent to the vendor: those that the call would have again, by kind or
+# class, and those that pass.
 NEVER_SENT: Final = frozenset({"validation", "not_found", "binding_rejected"})
+PASSING: Final = (UpstreamBusy, ConnectionLost, CallCancelled, CallInterrupted)
 UNMOUNTED: Final = (
     "This server no longer has the endpoint “{surface}” that the request was made through, so it "
     "cannot be executed."
@@ -170,27 +179,39 @@ def _queued() -> QuerySet[ApprovalRequest]:
 
 
 def _execute_all(row: ApprovalRequest) -> None:
-    """Executes a request, and those of its organization that were queued meanwhile."""
+    """Executes a request, and those of its organization that were queued meanwhile.
+
+    In turns where they are of several surfaces, since the API behind one of them may be slow. Those
+    of a surface whose calls cannot begin wait for `start_queued`.
+    """
     following: ApprovalRequest | None = row
+    busy: set[str] = set()
     while following is not None and not leases.is_stopping():
-        _execute(following)
+        if not _execute(following):
+            busy.add(following.surface)
         of_organization = _queued().filter(organization=row.organization_id)
-        following = of_organization.order_by("claimed_at").first()
+        left = of_organization.exclude(surface__in=busy).order_by("claimed_at")
+        following = left.exclude(surface=following.surface).first() or left.first()
 
 
-def _execute(queued: ApprovalRequest) -> None:
+def _execute(queued: ApprovalRequest) -> bool:
+    """Executes a request; returns whether it is over, False if it was queued again."""
     row = _begin(queued)
     if row is None:
-        return  # another process has begun it, or it is not approved any more
+        return True  # another process has begun it, or it is not approved any more
     invocation = prepare(row)
     if isinstance(invocation, NotExecuted):
         leave(row, invocation)
-        return
+        return True
     if not _mark_sent(row):
-        return  # the claim has expired meanwhile
+        return True  # the claim has expired meanwhile
     execution, outcome = calls.execute(invocation)
+    if _has_not_begun(outcome):
+        _queue_again(row)
+        return False
     status = _status(outcome, row.status_before)
     _end(row, {"status": status, "execution_id": str(execution), **_result(outcome)})
+    return True
 
 
 def _begin(queued: ApprovalRequest) -> ApprovalRequest | None:
@@ -207,6 +228,20 @@ def _mark_sent(row: ApprovalRequest) -> bool:
     held = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
     # The first time is kept: the vendor remembers the key since then.
     return held.update(sent_at=Coalesce("sent_at", timezone.now())) > 0
+
+
+def _has_not_begun(outcome: Outcome) -> bool:
+    """Returns whether the call was not begun, for a reason that passes."""
+    failure = outcome.failure if isinstance(outcome, Failed) else None
+    return isinstance(failure, PASSING) and not isinstance(failure, ChangeInterrupted)
+
+
+def _queue_again(row: ApprovalRequest) -> None:
+    """Has the worker execute a request later that it could not begin: it stays approved."""
+    held = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
+    held.update(
+        execution_state=ExecutionState.QUEUED, claimed_at=timezone.now(), sent_at=row.sent_at
+    )
 
 
 def _end(row: ApprovalRequest, columns: Mapping[str, Any]) -> None:
@@ -303,5 +338,5 @@ def _status(outcome: Outcome, before: str) -> Status:
         return Status.UNKNOWN
     failure = outcome.failure
     was_refused = failure.kind == "unauthorized" or failure.upstream_status in REFUSALS
-    was_never_sent = failure.kind in NEVER_SENT
+    was_never_sent = failure.kind in NEVER_SENT or isinstance(failure, NotSent)
     return Status.FAILED if was_refused or was_never_sent else Status.UNKNOWN

@@ -57,6 +57,11 @@ class ApprovalRequest(models.Model):
     arguments = models.JSONField(_("arguments"), default=dict)
     # Of a call that waits in a session of an agent: where, so that it is requested once.
     call = models.CharField(max_length=300, blank=True, editable=False)
+    # SHA-256 of the idempotency key of the call, empty without one: calls that differ in their key
+    # alone have requests of their own.
+    caller_key = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
+    )
     # SHA-256 of all of the above, the requester and what the tool would send: requests with the
     # same digest are identical, and it is compared again before an approved one is executed.
     digest = models.CharField(max_length=64, editable=False)
@@ -159,3 +164,9 @@ class ApprovalRequest(models.Model):
 
     def __str__(self) -> str:
         return self.summary
+
+    @property
+    def current_status(self) -> Status:
+        """Returns the status now: a request expires at its time, before its row says so."""
+        is_expired = self.status == Status.PENDING and self.expires_at <= timezone.now()
+        return Status.EXPIRED if is_expired else Status(self.status)

@@ -27,10 +27,10 @@ class RequestFailed(ToolFailure):
 def settled(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Settled | None:
     """Returns how the requested call ends, or None while it waits; `more` goes into messages."""
     why = f"Reason: {reason(row)}{more}"
-    match row.status:
+    match row.current_status:
         case Status.DONE:
             result = requests.stored_result(row)
-            return Succeeded(result, invocation.kind.text(result))
+            return Succeeded(result, invocation.kind.text(result), is_repeated=True)
         case Status.DECLINED | Status.EXPIRED:
             return Failed(RequestRejected(f"The request was rejected. {why}"))
         case Status.FAILED | Status.UNKNOWN:
@@ -40,7 +40,7 @@ def settled(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Set
 
 def reason(row: ApprovalRequest) -> str:
     """Returns why a request has ended without a result."""
-    match row.status:
+    match row.current_status:
         case Status.DECLINED:
             return row.note or NO_REASON
         case Status.EXPIRED:

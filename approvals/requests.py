@@ -51,7 +51,7 @@ IDENTIFYING: Final = (
     "customer_id",
     "authorization_id",
 )
-FURTHER: Final = ("version", "call")
+FURTHER: Final = ("version", "call", "caller_key")
 BLOCKS: Final = {"content", "structuredContent"}
 
 
@@ -180,6 +180,9 @@ def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
 def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
     """The columns that identify a request for a call as a whole."""
     requester, subject, customer = invocation.principal, invocation.subject, invocation.customer
+    if invocation.idempotency_key:
+        key = hashlib.sha256(invocation.idempotency_key.encode("utf-8", "surrogatepass"))
+        more["caller_key"] = key.hexdigest()
     wanted = {
         "surface": invocation.surface.name,
         "tool": subject.name,

@@ -92,6 +92,10 @@ REASONS: Final[dict[str, Reason]] = {
         _("The tool took longer than HALO_DATA_SECONDS."),
         _("Ask for a shorter period, or with more filters."),
     ),
+    "busy": Reason(
+        _("Too many calls waited for the same API. Nothing was sent."),
+        _("Call again in a moment. If it happens often, the API is slow."),
+    ),
     "too_many_requests": Reason(
         _("Too many calls were running at once."), _("Call again in a moment.")
     ),

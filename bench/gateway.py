@@ -1,8 +1,12 @@
 """`./run bench gateway`: tools/call of a read that runs at once, with the API on loopback.
 
 In turns: this server's gateway, a bare loop of httpx in one process that calls the API itself, and
-FastMCP's server over the same OpenAPI document. Exits with 1 if a response was wrong or a call of
-ours has no audit row, with 2 if a server cannot be started, with 3 if the machine was too busy.
+FastMCP's server over the same OpenAPI document. Then calls of this server's gateway while another
+project of the organization has all the calls in progress that it may have, to an API that hangs.
+
+Exits with 1 if a response was wrong, a call of ours has no audit row or the full pool slows down
+the calls of the other project, with 2 if a server cannot be started, with 3 if the machine was too
+busy.
 """
 
 import argparse
@@ -11,22 +15,27 @@ import json
 import sys
 import time
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
 
-from bench import harness, load, peer_environment, protocol, servers
+from bench import full_pool, harness, load, peer_environment, protocol, servers
 from bench.comparison import Comparison, Contestant, Way
 from bench.harness import Bench
 from bench.measures import Turn
+from bench.protocol import Request
 from bench.servers import Server
 
 LIMITS: Final = ("GATEWAY_CALL", "GATEWAY_LIST", "GATEWAY_OTHER")
-# One organization may have a share of the calls to APIs; here it is alone.
+# A project may have a quarter of the calls to APIs.
 SETTINGS: Final = {"HALO_VENDOR_CALLS": "64"}
+HANGING: Final = "/hanging"
 SERVERS: Final = ("ours", "httpx", "fastmcp")
+# Exit codes, the least severe first.
+SEVERITY: Final = (harness.GOOD, harness.NOISY, harness.MISSED)
 WAY: Final = ("get_book", protocol.HANDSHAKE)
 BOOK: Final = {
     "id": 7,
@@ -45,9 +54,16 @@ OPERATION: Final = {
 }
 
 
-async def api(scope: Any, _receive: Any, send: Any) -> None:
-    """The API that is called, an ASGI application: one book as JSON, from memory."""
+async def api(scope: Any, receive: Any, send: Any) -> None:
+    """The API that is called, an ASGI application: one book as JSON, from memory.
+
+    Below HANGING it never answers.
+    """
     assert scope["type"] == "http"  # noqa: S101  uvicorn goes on without a lifespan
+    if scope["path"].startswith(HANGING):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        return
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     await send({"type": "http.response.body", "body": BODY})
 
@@ -81,7 +97,12 @@ def main() -> int:
         conditions = f"{options.store}, {options.processes} processes"
         comparison.measure(WAY, conditions, options.concurrency)
         comparison.check_records()
-        return comparison.report()
+        code = comparison.report()
+        ours = contestants.get("ours")
+        if ours is None or code == harness.MISSED:
+            return code
+        url, request = _hanging_project(document, api_server.url, ours)
+        return max(code, full_pool.compare(bench, ours, WAY, url, request), key=SEVERITY.index)
 
 
 def _options() -> argparse.Namespace:
@@ -102,7 +123,7 @@ def _start(
     if name == "httpx":
         return BareLoop(name, api_server.url, api_server, {})
     if name == "ours":
-        project = _import_project(document, api_server.url)
+        project = _import_project(document, api_server.url, tenant_slug())
         server = stack.enter_context(bench.serve(processes=bench.options.processes))
         path, token = urlsplit(project["mcp_url"]).path, project["token"]
     else:
@@ -120,14 +141,29 @@ def _start(
     return contestant
 
 
-def _import_project(document: Path, target: str) -> dict[str, Any]:
+def _hanging_project(document: Path, api_url: str, ours: Contestant) -> tuple[str, Request]:
+    """The address of another project of the organization, whose API hangs, and a call of it."""
+    project = _import_project(document, api_url + HANGING, tenant_slug(), "--name", "Hanging")
+    origin = ours.url.removesuffix(urlsplit(ours.url).path)
+    tool, revision = WAY
+    request = protocol.call_tool(revision, tool, {"id": BOOK["id"]}, project["token"])
+    return origin + urlsplit(project["mcp_url"]).path, request
+
+
+@cache
+def tenant_slug() -> str:
+    """The organization of all projects of a run."""
+    from bench import tenant  # noqa: PLC0415  settings first
+
+    return tenant.create_organization().slug
+
+
+def _import_project(document: Path, target: str, slug: str, *more: str) -> dict[str, Any]:
     """A project whose calls run at once, imported as an operator does."""
     from django.core.management import call_command  # noqa: PLC0415  settings first
 
-    from bench import tenant  # noqa: PLC0415  the same
-
     words = ["import", str(document), "--target", target, "--policy", "allow", "--json"]
-    words += ["--organization", tenant.create_organization().slug]
+    words += ["--organization", slug, *more]
     printed = io.StringIO()
     call_command("gateway", *words, stdout=printed)
     project: dict[str, Any] = json.loads(printed.getvalue())

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from audit import usage
 from audit.usage import Usage
+from console import personal_tokens
 from oauth import scopes
 from oauth.consent import scope_choices
 from oauth.endpoints import replies
@@ -96,6 +97,7 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
         "found": found,
         "clients": [_client_card(group, used) for group in found.groups],
         "ended": connections.ended(user),
+        "tokens": personal_tokens.active(user),
     }
     return render(request, "console/connections.html", context)
 

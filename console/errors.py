@@ -1,30 +1,21 @@
-"""Error responses of Django: pages for users, JSON for programs."""
+"""Error responses of Django: pages for users, the errors of their surface for programs."""
 
 import sys
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
 
 import structlog
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
 from audit import record
-from console import outages
+from console import error_forms, outages
 from foundation.store_failures import is_store_failure
 from oauth.endpoints import replies
 
 log = structlog.get_logger(__name__)
-
-ERRORS: Final = {
-    HTTPStatus.BAD_REQUEST: "bad_request",
-    HTTPStatus.FORBIDDEN: "forbidden",
-    HTTPStatus.NOT_FOUND: "not_found",
-    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "server_error",
-}
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
@@ -50,8 +41,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         log.error("unavailable", path=request.path, error=repr(error))
         return outages.answer(request)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    if _is_program(request):
-        return _json(status)
+    form = error_forms.find_form(request.path_info)
+    if form is not None:
+        return form(status)
     return HttpResponse(render_to_string("500.html"), status=status)
 
 
@@ -80,15 +72,8 @@ def method_not_allowed(
 
 
 def error_page(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
-    """Returns the page of an error; JSON for a program."""
-    if _is_program(request):
-        return _json(status)
+    """Returns the page of an error; for a program the error of its surface."""
+    form = error_forms.find_form(request.path_info)
+    if form is not None:
+        return form(status)
     return render(request, f"{status.value}.html", status=status)
-
-
-def _is_program(request: HttpRequest) -> bool:
-    return outages.is_for_programs(request.path_info)
-
-
-def _json(status: HTTPStatus) -> JsonResponse:
-    return JsonResponse({"error": ERRORS[status]}, status=status)

@@ -1,100 +1,20 @@
-"""What each surface answers while a store of this server does not: one form for each kind of path.
+"""What each surface answers while a store of this server does not.
 
-Programs get the error of their surface with 503 and Retry-After, people a page that needs no store.
-The surfaces outside of Django word the same error (`endpoint/replies.py`, `agents/endpoint.py`).
-What an outage is, is defined in `foundation/store_failures.py`.
+Programs get the error of their surface (`console/error_forms.py`) with 503 and Retry-After, people
+a page that needs no store. What an outage is, is defined in `foundation/store_failures.py`.
 """
 
-import re
-from collections.abc import Callable, Mapping
-from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from foundation import ids, store_failures
-from mcp_protocol import envelope
-from oauth.endpoints import replies as oauth
-from oauth.errors import ServerBusy
-from tools_registry.endpoint import replies as mcp
+from console import error_forms
+from console.error_forms import UNAVAILABLE
+from foundation import store_failures
 
 HTML: Final = "text/html"
 JSON: Final = "application/json"
-UNAVAILABLE: Final = HTTPStatus.SERVICE_UNAVAILABLE
-# For the paths of programs without a form of their own, and of pages that a program reads.
-GENERAL: Final = {"error": store_failures.CODE}
-
-Form: TypeAlias = Callable[[], HttpResponse]
-
-
-def _oauth() -> HttpResponse:
-    return oauth.error(ServerBusy(store_failures.MESSAGE))
-
-
-def _sdk() -> HttpResponse:
-    from ingestion import errors as sdk  # noqa: PLC0415  a web process starts without DRF
-
-    return _json(sdk.Unavailable().body())
-
-
-def _hr() -> HttpResponse:
-    from people.api import errors as hr  # noqa: PLC0415  a web process starts without DRF
-
-    request_id = ids.uuid7_hex()
-    response = _json(hr.unavailable().body(request_id))
-    response["X-Request-ID"] = request_id
-    return response
-
-
-def _mcp() -> HttpResponse:
-    # `endpoint/respond.py` answers with the id of the request; this is for what fails before it.
-    return _json(envelope.failure(None, mcp.unavailable()))
-
-
-def _text() -> HttpResponse:
-    return HttpResponse(
-        f"{store_failures.MESSAGE}\n",
-        content_type="text/plain; charset=utf-8",
-        status=UNAVAILABLE,
-    )
-
-
-def _general() -> HttpResponse:
-    return _json(GENERAL)
-
-
-def _json(body: Mapping[str, Any]) -> HttpResponse:
-    return JsonResponse(body, status=UNAVAILABLE)
-
-
-# The first pattern that matches a path has its form. None is a page, and so are all other paths.
-FORMS: Final[Mapping[re.Pattern[str], Form | None]] = {
-    re.compile(pattern): form
-    for pattern, form in {
-        r"(?:/api/mcp)?/oauth/(?:token|revoke)/?": _oauth,
-        r"(?:/api/mcp/oauth)?/register/?|/api/mcp/oauth/scopes": _oauth,
-        r"(?:/w/[^/]+)?(?:/api/mcp)?/\.well-known/.*": _oauth,
-        # Pages for people, below the path of the MCP endpoint.
-        r"/api/mcp/oauth/.*": None,
-        r"/api/sdk/.*": _sdk,
-        r"(?:/w/[^/]+)?/api/v1/.*": _hr,
-        r"(?:/w/[^/]+)?/api/mcp(?:/[^/]+)?/?": _mcp,
-        r"/prj_[^/]+/?": _mcp,
-        r"/w/[^/]+/auth\.md|/auth\.md": _text,
-        r"/health|/readyz|/api/.*": _general,
-    }.items()
-}
-
-
-def is_for_programs(path: str) -> bool:
-    """Returns whether programs use a path: they would take a page for what they requested."""
-    return find_form(path) is not None
-
-
-def find_form(path: str) -> Form | None:
-    """Returns what answers for a path of programs, None for a page."""
-    return next((form for pattern, form in FORMS.items() if pattern.fullmatch(path)), None)
 
 
 def answer(request: HttpRequest) -> HttpResponse:
@@ -103,14 +23,16 @@ def answer(request: HttpRequest) -> HttpResponse:
     if response is not None:
         return response
     if _wants_json(request):
-        return _with_headers(_general(), store_failures.RETRY_AFTER_SECONDS)
+        return _with_headers(error_forms.general(UNAVAILABLE), store_failures.RETRY_AFTER_SECONDS)
     return _with_headers(_page(request), store_failures.PAGE_RETRY_AFTER_SECONDS)
 
 
 def answer_program(path: str) -> HttpResponse | None:
     """Returns 503 in the form of a path for programs, None for a page."""
-    form = find_form(path)
-    return None if form is None else _with_headers(form(), store_failures.RETRY_AFTER_SECONDS)
+    form = error_forms.find_form(path)
+    if form is None:
+        return None
+    return _with_headers(form(UNAVAILABLE), store_failures.RETRY_AFTER_SECONDS)
 
 
 def _with_headers(response: HttpResponse, seconds: int) -> HttpResponse:

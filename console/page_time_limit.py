@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
-from console import errors, outages
+from console import error_forms, errors, outages
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 
 # Statements that change no row, as Django and the modules here write them.
@@ -37,7 +37,7 @@ class PageTimeLimit:
         if not isinstance(error, TimeLimitExceeded):
             return None
         log.warning("page_took_too_long", path=request.path)
-        if outages.is_for_programs(request.path_info):
+        if error_forms.is_for_programs(request.path_info):
             return outages.answer(request)
         return errors.error_page(request, HTTPStatus.SERVICE_UNAVAILABLE)
 

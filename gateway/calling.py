@@ -20,6 +20,7 @@ from foundation.outbound.deadline import always_wanted
 from gateway import credentials, outbound_policy
 from gateway.credentials import Applied, MissingCredential
 from gateway.openapi import answers, wire
+from gateway.openapi.answers import UNKNOWN_OUTCOME
 from gateway.openapi.shapes import Operation, UpstreamRequest
 from gateway.openapi.wire.names import DeclaredNames
 from tools_registry.api import (
@@ -29,6 +30,7 @@ from tools_registry.api import (
     Channel,
     IntegrationFailure,
     NotFound,
+    NotSent,
     Silence,
     ToolContext,
     Unauthorized,
@@ -39,9 +41,6 @@ from tools_registry.pipeline.invocation import ConnectionLost
 TARGET: Final = Statement("""
 SELECT target_url, authentication FROM gateway_project WHERE id = %s AND organization_id = %s
 """)
-UNKNOWN_OUTCOME: Final = (
-    "The outcome is unknown: the API may have carried out the request. Check before you try again."
-)
 
 
 class OutcomeUnknown(IntegrationFailure):
@@ -87,6 +86,7 @@ class UpstreamCall:
             user_id=UUID(context.user_id),
             key=context.call_id,
             channel=context.channel,
+            seconds=context.outgoing.seconds - context.waited,
         )
 
 
@@ -105,6 +105,14 @@ class PreparedRequest:
     @property
     def digest(self) -> str:
         return self.request.digest(self.target_url)
+
+    @property
+    def origin(self) -> str:
+        return outbound_policy.origin(self.target_url)
+
+    @property
+    def seconds(self) -> float:
+        return float(settings.HALO_GATEWAY_TIMEOUT_SECONDS)
 
 
 def send(
@@ -190,7 +198,7 @@ def _reply(
         message = f"The API at {error.host or 'the target URL'} gave no answer: {error.reason}."
         if error.was_sent and not call.is_read:
             raise OutcomeUnknown(f"{message} {UNKNOWN_OUTCOME}") from None
-        raise IntegrationFailure(message) from None
+        raise (IntegrationFailure if error.was_sent else NotSent)(message) from None
 
 
 def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
@@ -219,6 +227,7 @@ def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UU
         reply.headers,
         reply.body,
         call.operation,
+        is_read=call.is_read,
         secrets=auth.secrets,
         max_bytes=settings.HALO_MAX_RESULT_BYTES,
     )

@@ -27,6 +27,9 @@ from workspace.models import Membership, User
 FAMILY: Final = "gateway"
 SURFACE_PREFIX: Final = f"{FAMILY}:"
 ANY: Final = "*"
+# Of those who may approve a request, how many are named to its requester, and how much of a name.
+MAX_NAMED: Final = 3
+MAX_NAME: Final = 80
 READ: Final = Statement("""
 SELECT p.reads, p.writes, p.version, p.approval_minutes, r.id, r.pattern, r.conditions, r.effect
   FROM gateway_project p
@@ -216,6 +219,7 @@ def list_deciders(request: ApprovalRequest) -> list[User]:
         organization=request.organization_id,
         organization__suspended_at=None,
         user__is_active=True,
+        user__is_program=False,
     )
     return [row.user for row in rows.select_related("user").order_by("user__email")]
 
@@ -224,6 +228,30 @@ def approvers(request: ApprovalRequest) -> list[User]:
     """Returns everybody who may approve the request now, without its requester."""
     requester = deciders.find_requester(request)
     return [user for user in list_deciders(request) if str(user.pk) != requester]
+
+
+def describe_approvers(request: ApprovalRequest) -> str:
+    """Returns who may approve the request now: their names and addresses, and how many others.
+
+    Empty if there is no such person.
+    """
+    requester = deciders.find_requester(request)
+    named = [_full_name(user) for user in approvers(request)]
+    if len(named) > MAX_NAMED:
+        left = len(named) - MAX_NAMED
+        named = [*named[:MAX_NAMED], f"{left} other member{'s' if left > 1 else ''}"]
+    if any(str(user.pk) == requester for user in list_deciders(request)):
+        project = _project(request)
+        if project is not None and _allows_own(project, request):
+            named.append("the requester")
+    *first, last = named or [""]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _full_name(user: User) -> str:
+    # On one line: its owner has written it, and a model reads it.
+    name = "".join(c for c in " ".join(user.name.split())[:MAX_NAME] if c.isprintable())
+    return f"{name} ({user.email})" if name else user.email
 
 
 def approver_key(request: ApprovalRequest) -> str:

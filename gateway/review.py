@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -35,7 +36,14 @@ POLL_SECONDS: Final = 15
 ATTEMPTS: Final = 3
 BEING_NOTIFIED: Final = "This operation requires approval. An approver is being notified."
 NOTIFIED: Final = "This operation requires approval. An approver has been notified."
+APPROVERS: Final = "It can be approved by {approvers}."
+NO_APPROVER: Final = (
+    "This operation requires approval, and no person can approve it. An admin of the organization "
+    "has to name another approver in the policy, or has to let requesters approve their own "
+    "requests, at {url} ."
+)
 APPROVED: Final = "This operation was approved and is being executed."
+REPEAT: Final = "Repeat this call with the same arguments to get the decision and the result."
 DENIED: Final = Decision(
     allowed=False, reason="policy_denied", layer="policy", message="Denied by policy"
 )
@@ -112,6 +120,12 @@ def _pending(row: ApprovalRequest) -> Blocks:
 
 def _get_message(row: ApprovalRequest) -> str:
     if row.status == Status.RUNNING:
-        return APPROVED
+        return f"{APPROVED} {REPEAT}"
+    approvers = policies.describe_approvers(row)
+    if not approvers:
+        project_id = policies.project_of(row.surface)
+        url = f"{settings.HALO_PUBLIC_URL}/projects/{project_id}/policy"
+        return f"{NO_APPROVER.format(url=url)} {REPEAT}"
     is_notified = row.announced_at is not None and approver_mail.was_sent(row)
-    return NOTIFIED if is_notified else BEING_NOTIFIED
+    notice = NOTIFIED if is_notified else BEING_NOTIFIED
+    return f"{notice} {APPROVERS.format(approvers=approvers)} {REPEAT}"

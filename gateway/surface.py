@@ -20,6 +20,7 @@ from mcp_protocol.strict_json import JsonObject
 from oauth import addresses, credentials, mcp_tokens, principal, scopes
 from oauth.endpoints.challenges import ResourceChallenges
 from tools_registry.endpoint.surface import McpSurface
+from tools_registry.icons import with_icons
 from tools_registry.pipeline import gate
 from tools_registry.pipeline.surface import Surface
 from tools_registry.registry import Catalogue
@@ -81,7 +82,7 @@ def of(project_id: str) -> McpSurface:
         },
         codes=errors.AIRLOCK,
         challenges=_challenges(project_id, path),
-        server=lambda: SERVER,
+        server=lambda: with_icons(SERVER),
         instructions="",
         descriptor=None,
         bare_initialize=_bare_initialize,

@@ -40,15 +40,19 @@ from tools_registry.pipeline import changes_in_flight  # noqa: E402  apps first
 
 # What pages have started may end before the server does, as requests may (`launch.py`).
 JOB_SECONDS: Final = 10.0
+BODY_SECONDS: Final = 30.0
 
 
 class Application:
     """Routes by host and path.
 
-    It speaks the lifespan protocol so that its threads end with the server.
+    It speaks the lifespan protocol so that its threads end with the server. `body_seconds` is for
+    the bodies that Django reads.
     """
 
-    def __init__(self, mcp: McpApplication, mounts: Mounts = SURFACES) -> None:
+    def __init__(
+        self, mcp: McpApplication, mounts: Mounts = SURFACES, body_seconds: float = BODY_SECONDS
+    ) -> None:
         self._mcp = mcp
         self._sockets = OpenSockets(mcp, surfaces.of_socket)
         self._mounts = mounts
@@ -60,6 +64,7 @@ class Application:
             threads=settings.HALO_CORE_THREADS,
             apart=POOLS,
             max_body=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+            seconds=body_seconds,
             uploads=settings.HALO_UPLOADS,
             overloaded=outages.answer_program,
             cross_origin=re.compile(settings.CORS_URLS_REGEX),

@@ -6,12 +6,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from halo_mcp import key_files
+from halo_mcp import key_files, served_address
 
 # Nobody but the owner may read or write what a process creates.
 UMASK: Final = 0o077
 FOLDERS: Final = ("broker", "broker-control", "notices")
-FILES: Final = ("beat-schedule*", key_files.SECRET_KEY, key_files.SEALING_KEY)
+FILES: Final = (
+    "beat-schedule*",
+    f"{served_address.FILE}*",
+    key_files.SECRET_KEY,
+    key_files.SEALING_KEY,
+)
 
 
 def restrict_new_files() -> None:

@@ -216,8 +216,27 @@ def secret(name: str) -> str:
 def mail_address(name: str, default: str) -> str:
     """A sender, such as `halo@example.com` or `Halo <halo@example.com>`."""
     value = text(name, default)
+    _checked_mail(name, parseaddr(value)[1])
+    return value
+
+
+def contact(name: str) -> str:
+    """A URI to contact people at, or nothing if it is unset; an address of mail gets `mailto:`."""
+    value = text(name)
+    if not value:
+        return ""
+    scheme, _, rest = value.partition(":")
+    if scheme == "https" and _is_origin(f"https://{urlsplit(value).netloc}"):
+        if re.search(r"\s", value) is None:
+            return value
+    elif scheme in {"mailto", value}:
+        return f"mailto:{_checked_mail(name, rest or value)}"
+    raise refuse(name, f"expected an e-mail address or an https:// address, got {value!r}")
+
+
+def _checked_mail(name: str, value: str) -> str:
     try:
-        validate_email(parseaddr(value)[1])
+        validate_email(value)
     except ValidationError as error:
         raise refuse(name, f"expected an e-mail address, got {value!r}") from error
     return value

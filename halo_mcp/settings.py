@@ -170,7 +170,7 @@ HALO_PAGE_SECONDS = env.integer("HALO_PAGE_SECONDS", 15, least=1, most=600)
 # Base URLs of vendors that replace the public ones, such as a proxy or a fake. They may be in a
 # private network and without https.
 HALO_VENDOR_URLS = env.base_urls("HALO_VENDOR_URLS")
-# Concurrent vendor calls in one process; an organization has at most a quarter of them.
+# Concurrent calls to vendors and APIs in one process (tools_registry/vendors/slots.py).
 HALO_VENDOR_CALLS = env.integer("HALO_VENDOR_CALLS", 16, least=1, most=1_000)
 
 # --- The authorization server -------------------------------------------------------------------
@@ -285,6 +285,8 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 300
+# Files at the origin, where browsers, clients and crawlers look for them.
+WHITENOISE_ROOT = BASE_DIR / "static" / "origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 # The only uploaded file, of customers, fits into a request body; nothing is spooled to disk.

@@ -9,7 +9,16 @@ from django.contrib import admin
 from django.urls import path, re_path, register_converter
 from django.views.generic import RedirectView
 
-from console import connections, errors, page_jobs, server_keys, views
+from console import (
+    connections,
+    errors,
+    page_jobs,
+    personal_tokens,
+    security_contact,
+    server_keys,
+    service_clients,
+    views,
+)
 from console.account import passwords, security_page
 from console.account import sign_in_pages as pages
 from console.ask import pages as ask
@@ -83,6 +92,7 @@ urlpatterns = [
     path(f"{WELL_KNOWN}/oauth-protected-resource/{WORKSPACE}api/mcp", hr_documents.metadata),
     path(f"{WORKSPACE}api/mcp/{WELL_KNOWN}/oauth-protected-resource", hr_documents.metadata),
     path(f"{WORKSPACE}auth.md", hr_documents.access, name="hr_access"),
+    path(f"{WELL_KNOWN}/security.txt", security_contact.security_txt, name="security_txt"),
     re_path(rf"^{WELL_KNOWN}/(.*)$", metadata.not_found),
     # --- Servers and pages of organizations ---
     *(path(SDK + where, view) for where, view in ROUTES.items()),
@@ -100,6 +110,12 @@ urlpatterns = [
     path("ask/<uuid:organization_id>/<str:name>", ask.tool, name="ask_tool"),
     path("connections", connections.index, name="connections"),
     path("connections/", RedirectView.as_view(url="/connections", query_string=True)),
+    path("connections/tokens", personal_tokens.index, name="personal_tokens"),
+    path(
+        "connections/tokens/<uuid:token_id>/revoke",
+        personal_tokens.revoke,
+        name="personal_token_revoke",
+    ),
     path("connections/revoke", connections.revoke_all, name="connections_revoke"),
     path("connections/<uuid:connection_id>", connections.connection, name="connection"),
     path(
@@ -132,6 +148,22 @@ urlpatterns = [
     path("requests/<uuid:request_id>", requests.one, name="approval_request"),
     path("requests/<uuid:request_id>/approve", requests.approve, name="approval_request_approve"),
     path("requests/<uuid:request_id>/reject", requests.reject, name="approval_request_reject"),
+    path("service-clients", service_clients.index, name="service_clients"),
+    path(
+        "service-clients/<uuid:client_id>/credentials",
+        service_clients.credentials,
+        name="service_client_credentials",
+    ),
+    path(
+        "service-clients/<uuid:client_id>/switch",
+        service_clients.switch,
+        name="service_client_switch",
+    ),
+    path(
+        "service-clients/<uuid:client_id>/delete",
+        service_clients.end,
+        name="service_client_end",
+    ),
     path("server-keys", server_keys.index, {"page": server_keys.SDK}, name="server_keys"),
     path(
         "server-keys/<uuid:key_id>/revoke",
@@ -191,6 +223,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     # --- Operators ---
     path("health", health, name="health"),
+    path("healthz", health),
     path("readyz", readiness, name="readiness"),
 ]
 

@@ -87,8 +87,21 @@ def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
     for name, schema in found["components"]["schemas"].items():
         if issubclass(getattr(serializers, name, object), Body):
             schema["additionalProperties"] = False
+            _accept_null(schema)
     for operations in found["paths"].values():
         for one in operations.values():
             # The docstring of a view is for readers of the code.
             one.pop("description", None)
     return found
+
+
+def _accept_null(schema: dict[str, Any]) -> None:
+    """Has optional members accept null, which leaves them out (`ingestion/fields.py`)."""
+    required = schema.get("required", ())
+    for name, part in schema["properties"].items():
+        if name in required or "null" in part.get("type", ()):
+            continue
+        if isinstance(part.get("type"), str) and "enum" not in part:
+            part["type"] = [part["type"], "null"]
+        else:
+            schema["properties"][name] = {"anyOf": [part, {"type": "null"}]}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from django.db import IntegrityError
@@ -28,9 +28,19 @@ CODES: Final[Mapping[int, str]] = {
     413: "payload_too_large",
     415: "unsupported_media_type",
     429: "rate_limited",
+    500: "server_error",
     503: "unavailable",
 }
 GENERAL: Final = "non_field_errors"
+# Of a batch of a thousand users.
+MAX_FIELDS: Final = 100
+
+
+class FieldProblem(NamedTuple):
+    """What is wrong with one field of a request."""
+
+    field: str
+    reason: str
 
 
 class ApiError(Exception):
@@ -43,13 +53,21 @@ class ApiError(Exception):
         self.field, self.reason = field, reason
         self.headers = headers or {}
 
-    def body(self) -> dict[str, str]:
+    def body(self) -> dict[str, Any]:
         field = {"field": self.field} if self.field else {}
         return {"error": CODES[self.status], "reason": self.reason, **field}
 
 
 class Invalid(ApiError):
-    """A field has a wrong value, or the body is no JSON."""
+    """Fields have wrong values, or the body is no JSON. `fields` are all that are wrong."""
+
+    def __init__(self, field: str, reason: str, *others: FieldProblem) -> None:
+        super().__init__(field, reason)
+        self.fields = (FieldProblem(field, reason), *others) if field else others
+
+    def body(self) -> dict[str, Any]:
+        fields = [{"field": one.field, "reason": one.reason} for one in self.fields[:MAX_FIELDS]]
+        return {**super().body(), **({"fields": fields} if fields else {})}
 
 
 class Unauthorized(ApiError):
@@ -122,6 +140,11 @@ class RateLimited(ApiError):
         super().__init__("", "Too many requests. Try again later.", verdict.headers())
 
 
+def body_of_status(status: int, reason: str) -> dict[str, str]:
+    """Returns the body of an error that no view raised: of an address, a method or a server."""
+    return {"error": CODES[status], "reason": reason}
+
+
 def response(problem: Exception, _context: Mapping[str, Any]) -> Response | None:
     """Returns the response to an exception of a view, or None for an unexpected one."""
     found = _refusal(problem)
@@ -135,7 +158,8 @@ def _refusal(problem: Exception) -> ApiError | None:
     if isinstance(problem, ApiError):
         return problem
     if isinstance(problem, exceptions.ValidationError):
-        return Invalid(*_first(problem.detail, ""))
+        first, *others = list_problems(problem.detail)
+        return Invalid(first.field, first.reason, *others)
     if is_store_failure(problem):
         log.error("sdk_request_failed", error=repr(problem))
         return Unavailable()
@@ -151,7 +175,11 @@ def _of_conflict(problem: Exception) -> ApiError:
 
 # The errors of other modules, each with the refusal that is sent for it.
 OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
-    InvalidField: lambda problem: Invalid(problem.field, problem.reason),
+    InvalidField: lambda problem: Invalid(
+        problem.field,
+        problem.reason,
+        *(FieldProblem(one.field, one.reason) for one in problem.each[1:]),
+    ),
     exceptions.ParseError: lambda problem: Invalid("", str(problem.detail)),
     exceptions.UnsupportedMediaType: lambda _: UnsupportedMediaType(),
     exceptions.MethodNotAllowed: lambda _: MethodNotAllowed(),
@@ -160,16 +188,26 @@ OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
 }
 
 
-def _first(detail: Any, place: str) -> tuple[str, str]:
-    """Returns the path and the reason of the first error of a serializer."""
+def list_problems(detail: Any, place: str = "") -> list[FieldProblem]:
+    """Returns each error of a serializer with the path of its field, such as `events[3].at`."""
     if isinstance(detail, dict):
-        name, inner = next(iter(detail.items()))
-        if isinstance(name, int):
-            return _first(inner, f"{place}[{name}]")
-        if name == GENERAL:
-            return _first(inner, place)
-        return _first(inner, ".".join(filter(None, (place, shown(name)))))
+        return [
+            problem
+            for name, inner in detail.items()
+            for problem in list_problems(inner, _place_of(name, place))
+        ]
     if isinstance(detail, list):
-        number, inner = next((pair for pair in enumerate(detail) if pair[1]), (0, ""))
-        return _first(inner, f"{place}[{number}]" if isinstance(inner, dict) else place)
-    return place, str(detail)
+        return [
+            problem
+            for number, inner in enumerate(detail)
+            for problem in list_problems(
+                inner, f"{place}[{number}]" if isinstance(inner, dict) else place
+            )
+        ]
+    return [FieldProblem(place, str(detail))]
+
+
+def _place_of(name: str | int, place: str) -> str:
+    if isinstance(name, int):
+        return f"{place}[{name}]"
+    return place if name == GENERAL else ".".join(filter(None, (place, shown(name))))

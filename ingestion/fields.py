@@ -10,6 +10,8 @@ from workspace.identification import field_values
 from workspace.identification.field_values import Refused
 
 MAX_ID: Final = 200
+# Unknown members that are named.
+MAX_UNKNOWN: Final = 20
 
 
 class Text(serializers.CharField):
@@ -113,13 +115,34 @@ class Unchecked(Typed):
 
 
 class Body(serializers.Serializer):
-    """An object with these members and no other."""
+    """An object with these members and no other; each wrong member is an error."""
 
     def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            for name in data.keys() - self.fields.keys():
-                raise serializers.ValidationError({name: ["There is no such field."]})
-        return super().to_internal_value(data)
+        unknown = sorted(data.keys() - self.fields.keys()) if isinstance(data, Mapping) else []
+        problems: dict[str, Any] = {
+            field_values.shown(name): ["There is no such field."] for name in unknown[:MAX_UNKNOWN]
+        }
+        try:
+            typed = super().to_internal_value(self._without_nulls(data))
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({**problems, **error.detail}) from None
+        if problems:
+            raise serializers.ValidationError(problems)
+        return typed
+
+    def _without_nulls(self, data: Any) -> Any:
+        """Null for an optional member that does not take null is the member left out."""
+        if not isinstance(data, Mapping):
+            return data
+        return {
+            name: value
+            for name, value in data.items()
+            if value is not None or self._can_be_null(name)
+        }
+
+    def _can_be_null(self, name: str) -> bool:
+        field = self.fields.get(name)
+        return field is None or field.required or field.allow_null
 
 
 def identifier(**options: Any) -> Text:

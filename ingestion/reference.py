@@ -62,7 +62,18 @@ def _object(name: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]) ->
     yield ""
 
 
+def without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a schema without the null that an optional member may be (`contract.py`)."""
+    if "anyOf" in schema:
+        (schema,) = (one for one in schema["anyOf"] if one != {"type": "null"})
+    if isinstance(schema.get("type"), list):
+        (kind,) = (one for one in schema["type"] if one != "null")
+        return {**schema, "type": kind}
+    return schema
+
+
 def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
+    schema = without_null(schema)
     found = schemas[_name(schema)] if _name(schema) else schema
     if "enum" in found:
         return ", ".join(f"`{one}`" for one in found["enum"])

@@ -29,7 +29,7 @@ def identify(caller: Caller, sent: Sent) -> Sent:
 def update_users(caller: Caller, sent: Sent) -> Sent:
     updated = profiles.update(
         caller.organization.pk,
-        [_update(place, one) for place, one in enumerate(sent["users"])],
+        field_values.parse_each(_update, enumerate(sent["users"])),
     )
     return DONE | {"updated": updated.changed, "created": updated.added}
 
@@ -130,7 +130,8 @@ def _lead_fields(sent: Sent) -> Sent:
     return fields
 
 
-def _update(place: int, sent: Sent) -> profiles.Profile:
+def _update(item: tuple[int, Sent]) -> profiles.Profile:
+    place, sent = item
     try:
         return profiles.parse(
             sent["user_id"], sent.get("traits", {}), sent.get("context", {}), sent.get("company_id")

@@ -207,9 +207,17 @@ class Config(serializers.Serializer):
     max_events = serializers.IntegerField(help_text="Events in a batch.")
 
 
+class FieldProblem(serializers.Serializer):
+    """What is wrong with one field."""
+
+    field = serializers.CharField()
+    reason = serializers.CharField()
+
+
 class Problem(serializers.Serializer):
-    """An error; `field` is there where one field is concerned."""
+    """An error; `field` is the first that is wrong."""
 
     error = serializers.CharField(help_text="invalid_request, forbidden and so on, by status.")
     reason = serializers.CharField(help_text="One sentence.")
     field = serializers.CharField(required=False, help_text="Such as events[3].event_type.")
+    fields = FieldProblem(many=True, required=False, help_text="Every field that is wrong.")

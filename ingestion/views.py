@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -174,6 +175,7 @@ class TranscriptsView(SdkView):
         return Response(requests.upsert_transcript(caller, sent))
 
 
+@require_safe
 def openapi(_request: HttpRequest) -> HttpResponse:
     """Returns the contract of this API."""
     return HttpResponse(

@@ -56,9 +56,15 @@ def refusal(
     )
 
 
-def unknown_tool(name: str, revision: Revision, codes: ErrorCodes) -> ProtocolError:
-    """Returns the error for a tool that does not exist for the caller; always HTTP 200."""
-    return ProtocolError(codes.unknown_tool[revision], f"Unknown tool: {shown(name)}.")
+def unknown_tool(
+    name: str, revision: Revision, codes: ErrorCodes, nearest: str = ""
+) -> ProtocolError:
+    """Returns the error for a tool that does not exist for the caller; always HTTP 200.
+
+    `nearest` is the tool that the caller may have meant, or empty.
+    """
+    perhaps = f", perhaps {shown(nearest)}" if nearest else ""
+    return ProtocolError(codes.unknown_tool[revision], f"Unknown tool: {shown(name)}{perhaps}.")
 
 
 def unknown_resource(uri: str, revision: Revision, codes: ErrorCodes) -> ProtocolError:
@@ -129,12 +135,12 @@ def failed_request(
 def unavailable(message: str, code: str, retry_after: int) -> ProtocolError:
     """Returns the error while the server cannot answer; nothing was done, and HTTP 503.
 
-    `data` repeats what HTTP has in a header, for WebSockets and streams: `retry_after` in seconds.
+    `data` repeats what HTTP has in a header, for WebSockets and streams.
     """
     return ProtocolError(
         INTERNAL_ERROR,
         message,
-        data={"reason": code, "retry_after": retry_after},
+        data={"reason": code, "retryAfterSeconds": retry_after},
         http_status=503,
         headers=[("Retry-After", str(retry_after))],
     )

@@ -1,4 +1,7 @@
-"""The keys that the specification reserves inside `_meta` (MCP 2026-07-28, basic, `_meta`)."""
+"""The keys inside `_meta`: those that the specification reserves, and our own without a prefix.
+
+Source: MCP 2026-07-28, basic, `_meta`.
+"""
 
 from typing import Final
 
@@ -10,4 +13,6 @@ CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+# Of a result: the call was not run again, and this is the result of an identical one before.
+REPEATED: Final = "repeated"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"

@@ -62,6 +62,12 @@ class InvalidGrant(OAuthError):
     code = "invalid_grant"
 
 
+class UnauthorizedClient(OAuthError):
+    """The client may not use this grant (RFC 6749 section 5.2)."""
+
+    code = "unauthorized_client"
+
+
 class InvalidScope(OAuthError):
     code = "invalid_scope"
 

@@ -14,7 +14,7 @@ from workspace.administration.scoped import ScopedAdmin
 from workspace.models import User
 
 SHOWN = (
-    *("name", "organization", "user", "resource_path", "ending"),
+    *("name", "organization", "user", "resource_path", "scope", "ending"),
     *("created_at", "expires_at", "last_used_at", "revoked_at"),
 )
 

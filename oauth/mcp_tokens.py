@@ -1,8 +1,9 @@
-"""Tokens with which a user's MCP client calls one project of the gateway, without OAuth.
+"""Tokens with which a user's MCP client calls the workspace or one project, without OAuth.
 
 A token is created once and shown once; its SHA-256 is stored. It belongs to a user and to one
-resource, and grants all tools of the project, within its policy. Membership, user and organization
-are conditions of every request (`oauth/grants/grant_conditions.py`).
+resource. For the workspace it has scopes and always expires (a personal token); for a project of
+the gateway it grants all tools, within the project's policy. Membership, user and organization are
+conditions of every request (`oauth/grants/grant_conditions.py`).
 """
 
 from collections.abc import Iterable
@@ -21,21 +22,25 @@ from audit import record
 from foundation import ids
 from foundation.db.statements import Statement
 from oauth import expiry, scopes
+from oauth.addresses import MCP_PATH
+from oauth.consent import grantable
 from oauth.credentials import Verifier
+from oauth.errors import InvalidScope
 from oauth.grants import grant_conditions
 from oauth.models import McpToken
 from oauth.principal import Principal, Unauthenticated
+from oauth.scopes import ScopeSet
 from workspace import changes, flags
 from workspace.models import Membership, Organization, User
 
 PREFIX: Final = "halo_mt_"
-# Of one user, for one project.
+# Of one user in one organization, for one resource.
 MAX_ACTIVE: Final = 20
 
 # The aliases are those of `grant_conditions`.
 SELECT: Final = """
 SELECT a.id, a.organization_id, u.id, u.email, a.name, f.enabled, o.calls_per_minute,
-       a.last_used_at IS NULL OR a.last_used_at < %s
+       a.last_used_at IS NULL OR a.last_used_at < %s, a.scope
   FROM oauth_mcptoken a
   JOIN workspace_user u ON u.id = a.user_id
   JOIN workspace_organization o ON o.id = a.organization_id
@@ -53,7 +58,7 @@ class NotAMember(Exception):
 
 
 class TooManyTokens(Exception):
-    """The user has as many tokens for the project as can be active; the text says so."""
+    """The user has as many tokens for the resource as can be active; the text says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +83,32 @@ class Listed:
     def project_id(self) -> str:
         return self.row.resource_path.removeprefix("/")
 
+    @property
+    def scope(self) -> ScopeSet:
+        return _scope_of(self.row.resource_path, self.row.scope)
+
 
 def verifier(path: str) -> Verifier:
-    """The verifier of the tokens for one project, by the path of its resource."""
+    """The verifier of the tokens for one resource, by its path."""
     recheck = partial(_found, STILL, path)
     return Verifier(partial(_found, AUTHENTICATE, path), recheck, recheck)
+
+
+def issue_personal(
+    user: User, organization: Organization, scope: ScopeSet, *, name: str, days: int, address: str
+) -> NewToken:
+    """Creates a token for the workspace with these scopes, valid for at least one day.
+
+    Raises NotAMember, TooManyTokens, and InvalidScope for no scope and for one that a user cannot
+    grant to a client.
+    """
+    if not scope or grantable.only(scope) != scope or any(one.project for one in scope):
+        raise InvalidScope("A personal token has scopes of the workspace, and at least one.")
+    if days < 1:
+        raise ValueError("a personal token expires")
+    return issue(
+        user, organization, MCP_PATH, name=name, days=days, address=address, scope=str(scope)
+    )
 
 
 @transaction.atomic
@@ -94,8 +120,9 @@ def issue(
     name: str,
     days: int,
     address: str,
+    scope: str = "",
 ) -> NewToken:
-    """Creates a token, valid for so many days; 0 is for ever.
+    """Creates a token, valid for so many days; 0 is for ever. A project's has no scope of its own.
 
     Raises NotAMember and TooManyTokens.
     """
@@ -108,16 +135,14 @@ def issue(
         membership=membership, resource_path=resource_path, revoked_at__isnull=True
     )
     if tokens.exclude(expires_at__lte=timezone.now()).count() >= MAX_ACTIVE:
-        raise TooManyTokens(
-            _("You already have %(most)s active tokens for this project. Revoke one first.")
-            % {"most": MAX_ACTIVE}
-        )
+        raise TooManyTokens(_too_many(resource_path) % {"most": MAX_ACTIVE})
     secret = ids.opaque(PREFIX)
     row = McpToken.objects.create(
         user=user,
         organization=organization,
         membership=membership,
         resource_path=resource_path,
+        scope=scope,
         name=name,
         checksum=ids.sha256_hex(secret),
         ending=secret[-expiry.ENDING :],
@@ -144,8 +169,17 @@ def revoke_all(resource_path: str, by: User | None, *, address: str) -> None:
         revoke(row, user=by or row.user, address=address)
 
 
+def personal(user: User) -> QuerySet[McpToken]:
+    """Returns the tokens of a user for the workspace, the newest first."""
+    return _of_user(user).filter(resource_path=MCP_PATH)
+
+
 def of_user(user: User) -> QuerySet[McpToken]:
-    """Returns the tokens of a user, the newest first."""
+    """Returns the tokens of a user for projects, the newest first."""
+    return _of_user(user).exclude(resource_path=MCP_PATH)
+
+
+def _of_user(user: User) -> QuerySet[McpToken]:
     rows = McpToken.objects.filter(user=user)
     return rows.select_related("organization").order_by("-pk")
 
@@ -174,11 +208,23 @@ def _found(statement: Statement, path: str, token: str | UUID) -> Principal:
         # No client is registered; calls of one token are found by this in the audit log.
         client_id=f"mcp-token:{token_id}",
         client_name=row[4],
-        scope=scopes.parse(str(scopes.for_project(path.removeprefix("/")))),
+        scope=_scope_of(path, row[8]),
         mcp_server_on=flags.DEFAULTS[flags.MCP_SERVER] if enabled is None else bool(enabled),
         calls_per_minute=row[6],
         credential=PREFIX,
     )
+
+
+def _too_many(path: str) -> str:
+    if path == MCP_PATH:
+        return _("You already have %(most)s active tokens in this organization. Revoke one first.")
+    return _("You already have %(most)s active tokens for this project. Revoke one first.")
+
+
+def _scope_of(path: str, text: str) -> ScopeSet:
+    if path == MCP_PATH:
+        return scopes.parse(text)
+    return ScopeSet((scopes.for_project(path.removeprefix("/")),))
 
 
 def _status(row: McpToken) -> str:
@@ -193,5 +239,5 @@ def _record(kind: str, row: McpToken, user: User, address: str) -> None:
         subject=str(row.pk),
         organization_id=str(row.organization_id),
         user_id=str(user.pk),
-        detail=f"{row.name} ({row.resource_path})",
+        detail=f"{row.name} ({row.scope or row.resource_path})",
     )

@@ -29,6 +29,7 @@ class AuthMethod(models.TextChoices):
     NONE = "none", _("public, no secret")
     BASIC = "client_secret_basic", _("secret in the Authorization header")
     POST = "client_secret_post", _("secret in the form")
+    KEY = "private_key_jwt", _("assertion signed with a private key")
 
 
 class Client(AbstractApplication):
@@ -111,6 +112,57 @@ class Authorization(models.Model):
 
     def __str__(self) -> str:
         return f"{self.client} for {self.user}"
+
+
+class ServiceClient(models.Model):
+    """A client that acts for no person, with a member of its own: the client credentials grant.
+
+    `oauth.clients.service_clients` creates, changes and ends them.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="service_clients")
+    client = models.OneToOneField(Client, models.CASCADE, related_name="service")
+    # What its access tokens are issued under. It does not expire: it ends when an admin ends it.
+    authorization = models.OneToOneField(Authorization, models.CASCADE, related_name="service")
+    # The public keys of a client with `private_key_jwt` (RFC 7517 section 5), else null.
+    jwks = models.JSONField(null=True, editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
+    )
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    last_used_at = models.DateTimeField(_("last used"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("service client")
+        verbose_name_plural = _("service clients")
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.client.name
+
+
+class UsedAssertion(models.Model):
+    """A client assertion that was accepted, until it expires: it is accepted once.
+
+    Source: RFC 7523 section 3, item 7.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(Client, models.CASCADE, related_name="+")
+    jti_sha256 = models.CharField(max_length=64, editable=False)
+    expires_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        verbose_name = _("used assertion")
+        verbose_name_plural = _("used assertions")
+        constraints = [
+            models.UniqueConstraint(fields=("client", "jti_sha256"), name="oauth_assertion_once"),
+        ]
+        indexes = [models.Index(fields=("expires_at",), name="oauth_assertion_expiry")]
+
+    def __str__(self) -> str:
+        return f"assertion {self.pk}"
 
 
 class RememberedConsent(models.Model):
@@ -296,7 +348,7 @@ class ServerKey(models.Model):
 
 
 class McpToken(models.Model):
-    """A token of a user for one project of the gateway: its SHA-256.
+    """A token of a user for the workspace or for one project of the gateway: its SHA-256.
 
     `oauth.mcp_tokens` creates, verifies and revokes tokens.
     """
@@ -306,8 +358,11 @@ class McpToken(models.Model):
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="mcp_tokens")
     # Null once the user has left: a later membership is another row and does not restore it.
     membership = models.ForeignKey(Membership, models.SET_NULL, null=True, related_name="+")
-    # The path of the resource under HALO_PUBLIC_URL, as `/prj_...`.
+    # The path of the resource under HALO_PUBLIC_URL: `/api/mcp`, or a project's, as `/prj_...`.
     resource_path = models.CharField(_("resource"), max_length=100, editable=False)
+    # Empty for a project, of which a token may call every tool. A default of the database: an older
+    # process may still create tokens.
+    scope = models.TextField(_("scope"), default="", db_default="", editable=False)
     name = models.CharField(_("name"), max_length=100)
     checksum = models.CharField(max_length=64, unique=True, editable=False)
     # The last characters of the secret, by which people recognize a token.

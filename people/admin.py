@@ -366,7 +366,7 @@ class TimeOffSettingsAdmin(RecordAdmin):
 
 @admin.register(PublicHoliday)
 class PublicHolidayAdmin(RecordAdmin):
-    list_display = ("date", "name", "organization")
+    list_display = ("date", "name", "is_half_day", "organization")
     list_filter = ("date", "organization")
     list_select_related = ("organization",)
     search_fields = ("name",)

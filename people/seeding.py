@@ -157,7 +157,7 @@ class _World:
             for key, (label, sensitivity) in names.CUSTOM_FIELDS.items()
         ]
         holidays = self._holidays()
-        self.holidays = frozenset(one.date for one in holidays)
+        self.holidays = working_time.free_parts(holidays)
         for items in self.lists.values():
             ReferenceItem.objects.bulk_create(items)
         WorkingPattern.objects.bulk_create(self.patterns)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -107,16 +108,16 @@ def check(row: TimeOff) -> None:
     _measure(row)
 
 
-def holidays(organization_id: UUID, start: date, end: date) -> frozenset[date]:
-    """Returns the public holidays of a period."""
+def holidays(organization_id: UUID, start: date, end: date) -> Mapping[date, Decimal]:
+    """Returns the public holidays of a period, each with the part that is not worked."""
     found = access.rows(PublicHoliday, organization_id).filter(date__range=(start, end))
-    return frozenset(found.values_list("date", flat=True))
+    return working_time.free_parts(found)
 
 
 def amount(row: TimeOff, start: date, end: date) -> Amount:
     """Returns the working time that a request takes between two days, both included."""
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
-    free = frozenset[date]() if counted else holidays(row.organization_id, start, end)
+    free = {} if counted else holidays(row.organization_id, start, end)
     return working_time.amount(
         working_time.week_of(row.person.working_pattern),
         free,

@@ -1,18 +1,19 @@
 """How much of a period somebody would have worked: by working pattern, less public holidays."""
 
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
-from people.models import WorkingPattern
+from people.models import PublicHoliday, WorkingPattern
 
 ONE_DAY: Final = timedelta(days=1)
 # For people without a working pattern: Monday to Friday, eight hours.
 USUAL_WEEK: Final = (480, 480, 480, 480, 480, 0, 0)
+NOTHING: Final = Decimal(0)
 HALF: Final = Decimal("0.5")
+WHOLE: Final = Decimal(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,11 @@ class Amount:
     minutes: int
 
 
+def free_parts(holidays: Iterable[PublicHoliday]) -> dict[date, Decimal]:
+    """Returns the part of each public holiday that is not worked."""
+    return {one.date: HALF if one.is_half_day else WHOLE for one in holidays}
+
+
 def week_of(pattern: WorkingPattern | None) -> tuple[int, ...]:
     """Returns the minutes from Monday to Sunday."""
     return USUAL_WEEK if pattern is None else pattern.minutes
@@ -30,20 +36,25 @@ def week_of(pattern: WorkingPattern | None) -> tuple[int, ...]:
 
 def amount(
     week: tuple[int, ...],
-    holidays: AbstractSet[date],
+    holidays: Mapping[date, Decimal],
     start: date,
     end: date,
     *,
     is_from_half_day: bool = False,
     is_to_half_day: bool = False,
 ) -> Amount:
-    """Returns the working time from `start` to `end`, both included, with its halves left out."""
+    """Returns the working time from `start` to `end`, both included, with its halves left out.
+
+    `holidays` has the part of each public holiday that is not worked, 1 or a half. Half a day on
+    half a holiday is the half that is worked.
+    """
     total, minutes = Decimal(0), 0
     for day in each_day(start, end):
-        worked = week[day.weekday()]
-        if not worked or day in holidays:
+        worked, free = week[day.weekday()], holidays.get(day, NOTHING)
+        if not worked or free >= WHOLE:
             continue
         is_half = (day == start and is_from_half_day) or (day == end and is_to_half_day)
+        is_half = is_half or free >= HALF
         total += HALF if is_half else 1
         minutes += worked // 2 if is_half else worked
     return Amount(total, minutes)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from foundation import outbound
+from foundation import json_text, outbound
 from foundation.outbound import OutboundError, Policy, Reply, retry
 from foundation.outbound.breaker import Breakers
 from retrieval.interfaces import Matrix, Passage, RetrievalUnavailable, Vector, normalized
@@ -57,7 +57,7 @@ class Service:
             raise RetrievalUnavailable(f"The model answered with status {reply.status}.")
         breakers.answered((self.url, path))
         try:
-            return json.loads(reply.body)
+            return json_text.parse(reply.body)
         except ValueError:
             raise RetrievalUnavailable("The model's answer is not JSON.") from None
 

@@ -113,6 +113,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:  #
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001  it creates the database
     """The threads of the application in process work on the connection of a test."""
+    from django.db import connection  # noqa: PLC0415  settings first
+
     from tests.drivers import in_process_server  # noqa: PLC0415  settings first
     from tests.drivers.shared_connection import SharedConnection  # noqa: PLC0415  settings first
 
@@ -124,6 +126,8 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001  i
         # Before the database is dropped, which nobody may use then.
         in_process_server.close()
         shared.close_others()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()
 
 
 def _empty_tables_by_delete(patched: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
 
-from tools_registry import integrations, sources
+from tools_registry import icons, integrations, sources
 from tools_registry.api import (
     Connection,
     Guarded,
@@ -62,7 +62,9 @@ class ToolsetSource:
             toolset.integration: toolset.connection for toolset in self.toolsets
         }
         self._tools: Mapping[str, Tool] = {
-            tool.name: tool for toolset in self.toolsets for tool in toolset.tools
+            tool.name: icons.with_icon_of_integration(tool)
+            for toolset in self.toolsets
+            for tool in toolset.tools
         }
         self._by_name: Mapping[str, Tool] = {**_aliased(self._tools), **self._tools}
         self._resources: Mapping[str, Resource] = {

@@ -286,7 +286,7 @@ def _keeping_a_super_admin(request: HttpRequest, organization_ids: set[UUID]) ->
     if request.user.is_superuser:
         yield
         return
-    rows = Membership.objects.filter(role=Role.SUPER_ADMIN, organization__in=organization_ids)
+    rows = _super_admins().filter(organization__in=organization_ids)
     with transaction.atomic():
         # Concurrent changes of the same organization's memberships wait here until this commits.
         rows_to_lock = Organization.objects.select_for_update().order_by("pk")
@@ -306,10 +306,13 @@ def _may_regrade(request: HttpRequest, membership: Membership | None) -> bool:
         return True
     if membership.role not in grantable_roles(request.user, membership.organization_id):
         return False
-    rest = Membership.objects.filter(organization=membership.organization_id).exclude(
-        pk=membership.pk
-    )
-    return membership.role != Role.SUPER_ADMIN or rest.filter(role=Role.SUPER_ADMIN).exists()
+    rest = _super_admins().filter(organization=membership.organization_id)
+    return membership.role != Role.SUPER_ADMIN or rest.exclude(pk=membership.pk).exists()
+
+
+def _super_admins() -> QuerySet[Membership]:
+    """Returns the memberships of people who can administer; a program cannot sign in."""
+    return Membership.objects.filter(role=Role.SUPER_ADMIN, user__is_program=False)
 
 
 admin.site.register(Company, CompanyAdmin)

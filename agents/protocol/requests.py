@@ -3,18 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from agents.protocol import shapes
 from foundation import patterns
 from foundation.patterns import PatternsTooLarge
 from foundation.schema_work import SchemaTooComplex, Steps, UnfollowedReference
+from tools_registry.api.null_members import leave_out_nulls
 from tools_registry.api.schemas import compile_once, validator_of
 
 # A message of a history, as it is sent, stored and answered.
 Message: TypeAlias = Mapping[str, Any]
 
 MAX_SHOWN: Final = 200
+# Errors that one answer names.
+MAX_EXPLAINED: Final = 10
 
 
 class InvalidRequest(Exception):
@@ -64,6 +68,7 @@ def new_session(body: Any) -> tuple[str, Turn]:
 
     Raises InvalidRequest.
     """
+    body = leave_out_nulls(shapes.NEW_SESSION, body)
     _require(shapes.NEW_SESSION, body, "")
     messages = _messages(body["messages"], shapes.STORED)
     if messages[-1]["role"] != "user":
@@ -73,6 +78,7 @@ def new_session(body: Any) -> tuple[str, Turn]:
 
 def new_turn(body: Any) -> Turn:
     """Returns the next turn. Raises InvalidRequest."""
+    body = leave_out_nulls(shapes.NEW_TURN, body)
     _require(shapes.NEW_TURN, body, "")
     return _turn(body, _messages(body["messages"], shapes.SENT))
 
@@ -141,18 +147,21 @@ def _messages(given: Sequence[Any], by_role: Mapping[str, Any]) -> list[Message]
 
 
 def _require(schema: Mapping[str, Any], value: Any, where: str) -> None:
-    """Raises InvalidRequest with the place and the cause of the first error."""
-    error = next(iter(validator_of(schema).iter_errors(value)), None)
-    if error is None:
-        return
+    """Raises InvalidRequest with the place and the cause of each error."""
+    errors = islice(validator_of(schema).iter_errors(value), MAX_EXPLAINED)
+    if sentences := [_explain(error, where) for error in errors]:
+        raise InvalidRequest(" ".join(dict.fromkeys(sentences)))
+
+
+def _explain(error: Any, where: str) -> str:
     place = where
     for part in error.instance_path:
         place += f"[{part}]" if isinstance(part, int) else f".{part}"
     named = place.removeprefix(".") or "The body"
     if named.startswith("agent.options."):
         # The value may be a secret.
-        raise InvalidRequest(f"{named} must be a text of at most {shapes.MAX_OPTION} characters.")
-    raise InvalidRequest(f"{named} is invalid: {_shown(error.message)}.")
+        return f"{named} must be a text of at most {shapes.MAX_OPTION} characters."
+    return f"{named} is invalid: {_shown(error.message)}."
 
 
 def _shown(text: str) -> str:

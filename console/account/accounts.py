@@ -63,7 +63,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Opens the session; every method of sign-in calls this."""
-        if not user.is_active:
+        if not user.is_active or user.is_program:
             # The account was disabled between the password and the second step.
             raise ImmediateHttpResponse(self.respond_user_inactive(request, user))
         super().login(request, user)

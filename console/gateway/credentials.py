@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.gateway.access import of_project
 from foundation.concurrency.job_threads import NoJobThread
-from gateway import access, calling, credentials, policies, source
+from gateway import access, calling, credentials, policies, source, surface
 from gateway.calling import UpstreamCall
 from gateway.credentials import InvalidSecret
 from gateway.models import Authentication, Effect, Project, UpstreamCredential
@@ -22,6 +22,7 @@ from gateway.openapi.shapes import Scheme
 from oauth.endpoints import replies
 from tools_registry import vendors
 from tools_registry.api import ToolFailure, Unauthorized
+from tools_registry.vendors.slots import Upstream
 from workspace import page_jobs
 from workspace.models import User
 from workspace.page_jobs import Ended, JobFailed
@@ -92,8 +93,9 @@ def _send(call: UpstreamCall, project: Project, user: User) -> Ended:
     """Makes the call of a test. Raises JobFailed."""
     organization_id = project.organization_id
     try:
-        with vendors.counted(organization_id):
-            prepared = call.prepare(organization_id, {})
+        prepared = call.prepare(organization_id, {})
+        target = surface.name_of(project.pk)
+        with vendors.hold_slot(Upstream(organization_id, target, prepared.origin, TEST_SECONDS)):
             calling.send(
                 call,
                 prepared,

@@ -48,7 +48,7 @@ class SettingsForm(ComparedForm):
         members = Membership.objects.filter(organization=project.organization_id)
         chosen = self.fields["owner"]
         chosen.queryset = User.objects.filter(  # type: ignore[attr-defined]  # a ModelChoiceField
-            pk__in=members.values("user"), is_active=True
+            pk__in=members.values("user"), is_active=True, is_program=False
         ).order_by("email")
 
 

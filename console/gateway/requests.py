@@ -116,7 +116,9 @@ def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpRespons
         "why_not": why_not,
         "max_note": MAX_NOTE,
         # What the page shows until the request has ended (static/halo/live.js).
-        "live": f"{row.status}-{row.execution_state}-{may_decide}" if row.status in WAITING else "",
+        "live": f"{row.status}-{row.execution_state}-{may_decide}"
+        if row.current_status in WAITING
+        else "",
     }
     return render(request, "console/gateway/request.html", context)
 

@@ -21,6 +21,7 @@ from workspace.models import User
 
 MAX_LISTED: Final = 200
 DEFAULT_DAYS: Final = 90
+REVOKED_AT: Final = "project_token_revoke"
 
 
 class NewTokenForm(forms.Form):
@@ -77,7 +78,8 @@ def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
     if row is None:
         raise Http404
     if request.method != "POST":
-        return render(request, "console/gateway/token_revoke.html", {"token": row})
+        context = {"token": row, "listed_at": "project_tokens", "revoked_at": REVOKED_AT}
+        return render(request, "console/gateway/token_revoke.html", context)
     if mcp_tokens.revoke(row, user=user, address=replies.address_of(request)):
         messages.success(request, _("Revoked. Requests with this token are refused."))
     else:

@@ -98,11 +98,3 @@ class ConcurrencyLimits:
     def is_idle(self) -> bool:
         """Returns whether no operation is in progress."""
         return not any(limit.in_progress for limit in self._limits)
-
-
-def fair_share(total: int) -> PerKey:
-    """Returns a limit for each key: a quarter of `total`, or one once half of it is in use.
-
-    So a few slow keys do not block the others.
-    """
-    return lambda in_progress: 1 if in_progress * 2 >= total else max(total // 4, 1)

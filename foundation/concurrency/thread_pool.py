@@ -1,5 +1,8 @@
 """A bounded pool of daemon threads for an event loop, with overflow threads for slow jobs.
 
+The jobs that wait run by turns: one of each owner, then the next of each. So the hundreds of jobs
+that one caller submits at a time hold up those of others by one each.
+
 Not `concurrent.futures.ThreadPoolExecutor`: the interpreter joins its threads at exit, so that a
 tool that never returns would keep the process running. It also has no overflow: as many slow jobs
 as there are threads would hold up every quick one.
@@ -9,7 +12,8 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -23,6 +27,26 @@ SLOW_SECONDS: Final = 0.5
 GROWTH_INTERVAL: Final = SLOW_SECONDS / 5
 
 
+class _Turns:
+    """Jobs that wait, taken by turns of their owners; those of one owner in their order."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[Hashable, deque[Job]] = OrderedDict()
+
+    def add(self, owner: Hashable, job: Job) -> None:
+        self._jobs.setdefault(owner, deque()).append(job)
+
+    def take(self) -> Job | None:
+        """Returns the next job, or None if none waits."""
+        if not self._jobs:
+            return None
+        owner, jobs = self._jobs.popitem(last=False)
+        job = jobs.popleft()
+        if jobs:
+            self._jobs[owner] = jobs
+        return job
+
+
 class ThreadPool:
     """At most `size` threads, and at most `overflow` further ones, one for each slow job.
 
@@ -34,7 +58,9 @@ class ThreadPool:
         self._size = size
         self._overflow = overflow
         self._name = name
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._turns = _Turns()
+        # True for each job that was added to the turns, None for each thread that has to end.
+        self._wake: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
         self._unfinished = 0
@@ -42,8 +68,8 @@ class ThreadPool:
         self._growth: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    def submit(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Run `work` in a thread unless the future is cancelled before it starts.
+    def submit(self, work: Callable[[], T], *, owner: Hashable = None) -> "asyncio.Future[T]":
+        """Run `work` in a thread, in its owner's turn, unless the future is cancelled before.
 
         Raises RuntimeError once the pool is closed, or if no thread can be started.
         """
@@ -54,7 +80,8 @@ class ThreadPool:
                 raise RuntimeError("cannot schedule new work after closing")
             if self._unfinished >= self._threads:
                 self._add_thread(loop)
-            self._jobs.put((future, work))
+            self._turns.add(owner, (future, work))
+            self._wake.put(True)
             self._unfinished += 1
         return future
 
@@ -64,12 +91,10 @@ class ThreadPool:
             self._is_closed = True
             if self._growth is not None:
                 self._growth.cancel()
-            while not self._jobs.empty():
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    job[0].cancel()
+            while (job := self._turns.take()) is not None:
+                job[0].cancel()
             for _ in range(self._threads):
-                self._jobs.put(None)
+                self._wake.put(None)
 
     def _add_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._threads < self._size:
@@ -102,7 +127,11 @@ class ThreadPool:
 
     def _work(self) -> None:
         thread = threading.get_ident()
-        while (job := self._jobs.get()) is not None:
+        while self._wake.get() is not None:
+            with self._lock:
+                job = self._turns.take()
+            if job is None:  # the pool was closed meanwhile
+                continue
             self._started[thread] = time.monotonic()
             _run(*job)
             del job  # an idle thread keeps no reference to its last job

@@ -2,7 +2,6 @@
 
 import base64
 import codecs
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
 
+from foundation import json_text
 from foundation.db.storable import escape_unstorable
 from foundation.outbound.retry import retry_after
 from gateway.openapi import cutting, masking
@@ -19,6 +19,11 @@ from mcp_protocol.json_writer import dumps
 from tools_registry.api import Blocks, IntegrationFailure, Unauthorized
 
 MAX_RESULT_BYTES: Final = 1_048_576
+# Redirects after which the request itself is to be sent to the other address.
+REPEATED_ELSEWHERE: Final = frozenset({307, 308})
+UNKNOWN_OUTCOME: Final = (
+    "The outcome is unknown: the API may have carried out the request. Check before you try again."
+)
 # Kept free for the sentence about a cut, and for the names of the blocks.
 ROOM_BYTES: Final = 1_024
 # Those that models read; any other image is a file.
@@ -109,6 +114,7 @@ def result(
     body: bytes,
     operation: Operation,
     *,
+    is_read: bool = True,
     secrets: Sequence[str] = (),
     max_bytes: int = MAX_RESULT_BYTES,
 ) -> Blocks:
@@ -116,7 +122,8 @@ def result(
 
     A call that ran never fails: what is no JSON is text or a file, what takes more than `max_bytes`
     in the result is cut. Raises Unauthorized for 401 and 403, with the status in `upstream_status`,
-    and IntegrationFailure for the other errors.
+    and IntegrationFailure for the other errors, and for a redirect of what does not only read: it
+    was not followed, so that nothing says that the change was made.
     """
     response = Response(
         status=status,
@@ -129,7 +136,7 @@ def result(
     if status >= HTTPStatus.BAD_REQUEST:
         _fail(response)
     if status >= HTTPStatus.MULTIPLE_CHOICES:
-        return _redirect(response)
+        return _redirect(response, is_read=is_read)
     if not body.strip():
         done = f"The API answered {response.named_status}, without content."
         return _blocks(response, [_text_block(done)], {})
@@ -179,15 +186,9 @@ def _json_blocks(response: Response, text: str, value: Json) -> Blocks:
 def _parsed(text: str) -> tuple[Any, bool]:
     """The JSON value, storable, and whether the text is JSON."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
-        return escape_unstorable(value), True
+        return escape_unstorable(json_text.parse(text)), True
     except (ValueError, RecursionError):
         return None, False
-
-
-def _refuse(constant: str) -> NoReturn:
-    # NaN and Infinity, which no JSON has (RFC 8259 section 6).
-    raise ValueError(constant)
 
 
 def _paging(response: Response, cut: cutting.Cut) -> str:
@@ -261,12 +262,22 @@ def _file_facts(response: Response) -> dict[str, Json]:
     return facts | ({"name": response.file_name} if response.file_name else {})
 
 
-def _redirect(response: Response) -> Blocks:
-    """Redirects are not followed: the credential of the call must not reach another place."""
+def _redirect(response: Response, *, is_read: bool) -> Blocks:
+    """Redirects are not followed: the credential of the call must not reach another place.
+
+    The API may have carried out a request before it redirects, as with 303, but not with 307 and
+    308, which have the same request sent again (RFC 9110 sections 15.4.4, 15.4.8 and 15.4.9).
+    """
     to = response.headers.get("location", "")
     shown = masking.location(to, response.secrets) if to else ""
     text = f"The API answered {response.named_status}"
     text += f" and points to {shown}, which was not followed." if to else "."
+    if not is_read:
+        is_unknown = response.status not in REPEATED_ELSEWHERE
+        text = text if text.endswith(".") else f"{text}."
+        raise IntegrationFailure(
+            f"{text} {UNKNOWN_OUTCOME}" if is_unknown else text, upstream_status=response.status
+        )
     facts = {"status": response.status} | ({"location": shown} if to else {})
     return _blocks(response, [_text_block(text)], facts)
 

@@ -10,7 +10,7 @@ from gateway.openapi.parameters import Declared
 from gateway.openapi.references import Unmappable
 from gateway.openapi.schemas.definitions import Definitions
 from gateway.openapi.schemas.dialect import Schema, Translation
-from gateway.openapi.schemas.text import plain
+from gateway.openapi.schemas.text import plain, with_sentence
 from gateway.openapi.security import Alternatives
 from gateway.openapi.shapes import Body, Field, Json, Parameter, Style
 from gateway.openapi.wire.names import is_rewriting
@@ -152,19 +152,20 @@ def _add_parameter(made: Arguments, one: Declared, argument: str, pass_: Transla
 def _described(schema: Schema, description: Json) -> Schema:
     if not isinstance(schema, Mapping):
         schema = {} if schema else {"not": {}}
-    text = plain(description, 400)
+    text = plain(description)
     return {**schema, "description": text} if text else dict(schema)
 
 
 def _add_whole(made: Arguments, content: Content, argument: str, pass_: Translation) -> None:
     match content.kind:
         case "text":
-            schema: Schema = {"type": "string"}
+            made.properties[argument] = _described({"type": "string"}, content.description)
         case "binary":
-            schema = dict(bodies.BYTES)
+            text = with_sentence(plain(content.description), bodies.IN_BASE64)
+            made.properties[argument] = {**bodies.BYTES, "description": text}
         case _:
             schema = pass_.schema(content.schema)
-    made.properties[argument] = _described(schema, content.description)
+            made.properties[argument] = _described(schema, content.description)
     if content.required:
         made.required.append(argument)
     made.body = Body(

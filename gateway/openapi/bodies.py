@@ -18,6 +18,7 @@ _TEXT: Final = {"application/xml", "application/graphql", "application/yaml", "a
                 "application/javascript"}  # fmt: skip
 _STEPS_OF_A_PROPERTY: Final = 3
 _JSON_LIKE: Final = {JSON, "text/json", "*/*", "application/*"}
+IN_BASE64: Final = "The content in base64."
 FILE: Final[Mapping[str, Json]] = {
     "type": "object",
     "properties": {
@@ -29,7 +30,7 @@ FILE: Final[Mapping[str, Json]] = {
     "additionalProperties": False,
 }
 BYTES: Final[Mapping[str, Json]] = {
-    "type": "string", "contentEncoding": "base64", "description": "The content in base64.",
+    "type": "string", "contentEncoding": "base64", "description": IN_BASE64,
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -24,7 +25,7 @@ from gateway.openapi.references import (
 from gateway.openapi.schemas.definitions import Definition, Definitions
 from gateway.openapi.schemas.dialect import PREFIX, Schema, is_write_only, validating
 from gateway.openapi.schemas.portable import Portable
-from gateway.openapi.schemas.text import plain
+from gateway.openapi.schemas.text import plain, with_sentence
 from gateway.openapi.shapes import Import, Json, Operation, Unmapped
 from gateway.openapi.wire.names import is_rewriting
 
@@ -35,6 +36,7 @@ _NOT_OPERATIONS: Final = {
 _NOT_IN_PATH: Final = re.compile(r"[\x00-\x20\x7f]")
 _MAX_NOTES: Final = 30
 _MAX_URL: Final = 2_000
+RETURNS_FILE: Final = "The result is a file, in base64."
 _NO_SCHEMES: Final = ("https",)
 TOO_MUCH_WORK: Final = (
     "The document is too large to be read: its operations and schemas refer to each other too "
@@ -200,7 +202,7 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         method=place.method,
         path=path,
         title=summary,
-        description=_text(summary, description) or place.key[:1024],
+        description=_described(_text(summary, description) or place.key[:1024], document, raw),
         full_schema=full,
         listed_schema=listed,
         output_schema=_output(document, raw, notes),
@@ -266,8 +268,25 @@ def _full(given: Arguments) -> Schema:
 def _text(summary: str, description: str) -> str:
     if not summary or description.startswith(summary.rstrip(".")):
         return description or summary
-    end = "" if summary.endswith((".", "!", "?", ":")) else "."
-    return plain(f"{summary}{end if description else ''} {description}")
+    return plain(with_sentence(summary, description) if description else summary)
+
+
+def _described(text: str, document: Document, raw: Mapping[str, Json]) -> str:
+    """The description of a tool, which says so if the tool returns a file."""
+    return with_sentence(text, RETURNS_FILE) if _returns_file(document, raw) else text
+
+
+def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
+    """Whether every body that a successful response is declared with is binary."""
+    responses, types = raw.get("responses"), list[str]()
+    for status, response in responses.items() if isinstance(responses, Mapping) else ():
+        if not str(status).startswith("2"):
+            continue
+        with suppress(Unresolved):
+            resolved = document.resolve(response)
+            content = resolved.get("content") if isinstance(resolved, Mapping) else None
+            types += [*map(str, content)] if isinstance(content, Mapping) else []
+    return bool(types) and all(bodies.kind_of(one) == "binary" for one in types)
 
 
 def _output(document: Document, raw: Mapping[str, Json], notes: list[str]) -> Schema | None:

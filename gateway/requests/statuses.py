@@ -23,7 +23,7 @@ WITH_REASON: Final = frozenset({Status.FAILED, Status.UNKNOWN, Status.DECLINED, 
 
 def of(row: ApprovalRequest) -> str:
     """Returns the status of a request."""
-    return NAMES[row.status]
+    return NAMES[row.current_status]
 
 
 def url(row: ApprovalRequest) -> str:
@@ -36,4 +36,4 @@ def as_json(row: ApprovalRequest) -> dict[str, Any]:
     body = {"requestId": str(row.pk), "status": of(row)}
     if row.status == Status.DONE:
         return {**body, "result": row.result}
-    return {**body, "reason": outcomes.reason(row)} if row.status in WITH_REASON else body
+    return {**body, "reason": outcomes.reason(row)} if row.current_status in WITH_REASON else body

@@ -5,13 +5,13 @@ not hold. Numbers are compared by value, and `5` is not `"5"`.
 """
 
 import json
-import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from foundation import json_text
 from foundation.db.storable import has_unstorable_text
 
 MAX_POINTER: Final = 300
@@ -119,23 +119,12 @@ def _parsed(line: str) -> Condition:
         raise InvalidCondition(f"“{line[:60]}” is not a condition. Write it like /amount > 100.")
     pointer, comparison, text = found.groups()
     try:
-        value = json.loads(text, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError):
+        value = json_text.parse(text)
+    except ValueError:
         raise InvalidCondition(
             f'“{text[:60]}” is no JSON value. Write text in quotes, like "eu".'
         ) from None
     return checked({"pointer": pointer, "operator": comparison, "value": value})
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(constant)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
 
 
 def _is_comparable(value: Any) -> bool:

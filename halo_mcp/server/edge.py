@@ -96,7 +96,7 @@ def private_by_default(
 
 
 class KnownHost(CommonMiddleware):
-    """Django's check of `Host`, for all but /health and /readyz.
+    """Django's check of `Host`, for all but /health, /healthz and /readyz.
 
     Load balancers send an IP address as host, and the responses contain no host.
     """

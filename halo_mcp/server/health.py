@@ -1,4 +1,4 @@
-"""GET /health: whether this process runs. GET /readyz: which of its stores cannot be used.
+"""GET /health, /healthz: whether this process runs. GET /readyz: which stores cannot be used.
 
 A supervisor restarts what is not healthy, which helps no store; a load balancer leaves out what is
 not ready. So `/health` reads no store, and behind `./run serve` the event loop answers it: it needs
@@ -27,8 +27,10 @@ from foundation.db.statements import Statement
 log = structlog.get_logger(__name__)
 
 HEALTH: Final = "/health"
+# The same under the name that Kubernetes has for it.
+HEALTHZ: Final = "/healthz"
 READY: Final = "/readyz"
-PATHS: Final = frozenset({HEALTH, READY})
+PATHS: Final = frozenset({HEALTH, HEALTHZ, READY})
 # For all stores together; each is tried in a thread of its own.
 SECONDS: Final = 1.8
 STORE_SECONDS: Final = 1.5
@@ -59,7 +61,7 @@ def readiness(_request: HttpRequest) -> HttpResponse:
 
 
 class Probes:
-    """Answers `/health` and `/readyz` ahead of Django, in an ASGI application."""
+    """Answers `/health`, `/healthz` and `/readyz` ahead of Django, in an ASGI application."""
 
     def __init__(self) -> None:
         self._threads = ThreadPool(1, "readiness")
@@ -70,7 +72,7 @@ class Probes:
     async def __call__(self, scope: Any, send: Any) -> None:
         if scope["method"] not in {"GET", "HEAD"}:
             await _send(send, scope, 405, {"status": "method not allowed"})
-        elif scope["path"] == HEALTH:
+        elif scope["path"] in {HEALTH, HEALTHZ}:
             await _send(send, scope, 200, {"status": "ok"})
         else:
             missing = await self._find_missing()

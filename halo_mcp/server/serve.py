@@ -14,7 +14,7 @@ from typing import Final
 from django.core.exceptions import ImproperlyConfigured
 
 from foundation.version import PRODUCT
-from halo_mcp import data_folder, env
+from halo_mcp import data_folder, env, served_address
 from halo_mcp.server import launch
 
 INTERRUPTED: Final = 130  # 128 and the number of SIGINT, as shells have it
@@ -96,6 +96,7 @@ def _serve(processes: int, application: str) -> None:
     _require_ready()
     with launch.listen(settings.HOST, settings.PORT) as sock:
         address = f"http://{env.bracketed(settings.HOST)}:{settings.PORT}"
+        served_address.write(settings.HALO_DATA_DIR, settings.HALO_PUBLIC_URL)
         several = "es" * (processes > 1)
         _say(f"{PRODUCT}, listening on {address} with {processes} web process{several}.")
         launch.serve(sock, processes, application)

@@ -203,7 +203,9 @@ class WsgiBridge:
 
     async def _run(self, threads: "_Threads", environ: Environ, receive: Receive) -> "_Response":
         """Run the application in a thread. Raises Disconnected if the client left before."""
-        work = threads.pool.submit(partial(_collect, self._application, environ))
+        owner = environ.get("HTTP_AUTHORIZATION") or environ.get("HTTP_COOKIE")
+        collect = partial(_collect, self._application, environ)
+        work = threads.pool.submit(collect, owner=owner or environ.get("REMOTE_ADDR"))
         # Watching for the disconnect costs a task, so only a request that has to wait gets one.
         is_queued = threads.unfinished >= threads.size
         watch = asyncio.ensure_future(_cancel_on_disconnect(work, receive)) if is_queued else None

@@ -64,3 +64,6 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.get("EMAIL_USE_TLS", False), _MAIL.get("EMA
 # To connect, and for each answer of the mail server.
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.mail_address("HALO_EMAIL_FROM", "halo@localhost")
+
+# Where vulnerabilities of this deployment are reported, for /.well-known/security.txt.
+HALO_SECURITY_CONTACT = env.contact("HALO_SECURITY_CONTACT")

@@ -59,7 +59,10 @@ class ClientAdmin(ScopedAdmin):
     change_form_template = "admin/oauth/client/change_form.html"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        is_editable = obj is None or obj.registration_source == MANUAL
+        # A service client is changed on its own page, by the admins of its organization.
+        is_editable = obj is None or (
+            obj.registration_source == MANUAL and not hasattr(obj, "service")
+        )
         return is_editable and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002  Django's signature

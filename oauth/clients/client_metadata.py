@@ -13,6 +13,10 @@ from oauth.errors import InvalidClientMetadata, InvalidRedirectUri
 
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 AUTH_METHODS: Final = ("none", "client_secret_basic", "client_secret_post")
+# Of assertions, by the type of the key (RFC 7518 section 6.1, RFC 8037). No HMAC: the secret of a
+# client is stored as a hash.
+BY_KEY_TYPE: Final = {"EC": ("ES256",), "RSA": ("RS256", "PS256"), "OKP": ("EdDSA",)}
+ALGORITHMS: Final = tuple(name for names in BY_KEY_TYPE.values() for name in names)
 APPLICATION_TYPES: Final = ("web", "native")
 UNNAMED: Final = "Unnamed client"
 

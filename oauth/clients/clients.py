@@ -6,12 +6,13 @@ from typing import Final
 
 from django.utils import timezone
 
+from audit import record
 from foundation import ids
 from oauth.clients.client_metadata import ClientMetadata
 from oauth.endpoints import forms
 from oauth.endpoints.forms import Form
 from oauth.errors import InvalidClient, InvalidRequest
-from oauth.models import AuthMethod, Client
+from oauth.models import AuthMethod, Client, ServiceClient
 
 CLIENT_ID: Final = "halo_client_"
 SECRET: Final = "halo_cs_"  # noqa: S105  a prefix
@@ -73,19 +74,23 @@ def find(client_id: str | None) -> Client | None:
     return client if client and client.disabled_at is None else None
 
 
-def authenticate(form: Form, authorization: str | None) -> Client:
+def authenticate(form: Form, authorization: str | None, *, address: str) -> Client:
     """Authenticates the client of a token or revocation request (RFC 6749 section 2.3).
 
     Raises InvalidRequest when two methods are mixed, InvalidClient when the proof fails or is not
-    of the registered method. A disabled client is authenticated too: its grants are refused, while
-    `invalid_client` would only make it register again.
+    of the registered method. A refusal of a service client is recorded with its organization. A
+    disabled client is authenticated too: its grants are refused, while `invalid_client` would only
+    make it register again.
     """
-    method, client_id, secret = _credentials(form, authorization)
+    method, client_id, proof = _credentials(form, authorization)
     client = _registered(client_id)
     if client is None:
         raise InvalidClient(UNKNOWN, debug="unknown client")
-    if method != client.auth_method or not _proves(client, secret):
-        raise InvalidClient("Client authentication failed.", debug=f"client={client.pk}")
+    try:
+        _check_proof(client, method, proof)
+    except InvalidClient as refused:
+        _record_refusal(client, refused, address)
+        raise
     return client
 
 
@@ -97,6 +102,13 @@ def _registered(client_id: str | None) -> Client | None:
 
 def _credentials(form: Form, authorization: str | None) -> tuple[AuthMethod, str, str]:
     in_form = form.get("client_secret")
+    if form.get("client_assertion_type") or form.get("client_assertion"):
+        from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
+
+        if authorization is not None or in_form is not None:
+            raise InvalidRequest("Use only one client authentication method.")
+        assertion = assertions.read(form)
+        return AuthMethod.KEY, assertions.claimed_client(form), assertion
     if authorization is None:
         method = AuthMethod.NONE if in_form is None else AuthMethod.POST
         return method, form.required("client_id"), in_form or ""
@@ -106,10 +118,31 @@ def _credentials(form: Form, authorization: str | None) -> tuple[AuthMethod, str
     return AuthMethod.BASIC, client_id, secret
 
 
-def _proves(client: Client, secret: str) -> bool:
-    if client.auth_method == AuthMethod.NONE:
-        return True
-    return compare_digest(ids.sha256_hex(secret), client.secret_sha256)
+def _check_proof(client: Client, method: AuthMethod, proof: str) -> None:
+    """Raises InvalidClient unless a secret or an assertion is that of the client."""
+    if method != client.auth_method:
+        raise InvalidClient("Client authentication failed.", debug="another method")
+    if client.auth_method == AuthMethod.KEY:
+        from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
+
+        assertions.check(client, proof)
+    elif client.auth_method != AuthMethod.NONE and not compare_digest(
+        ids.sha256_hex(proof), client.secret_sha256
+    ):
+        raise InvalidClient("Client authentication failed.", debug="wrong secret")
+
+
+def _record_refusal(client: Client, refused: InvalidClient, address: str) -> None:
+    service: ServiceClient | None = getattr(client, "service", None)
+    if service is not None:
+        record.security_event(
+            "service_client_refused",
+            address=address,
+            subject=str(service.pk),
+            organization_id=str(service.organization_id),
+            client_id=client.client_id,
+            detail=refused.debug or refused.hint,
+        )
 
 
 def issued_at(client: Client) -> int:

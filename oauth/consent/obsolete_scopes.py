@@ -11,13 +11,20 @@ from typing import Any, Final
 import structlog
 from django.db import models, transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from oauth import scopes
 from oauth.consent import grantable
 from oauth.grants import cleanup
 from oauth.grants.grant_conditions import NOT_REVOKED
-from oauth.models import AccessToken, Authorization, AuthorizationRequest, RefreshToken
+from oauth.models import (
+    AccessToken,
+    Authorization,
+    AuthorizationRequest,
+    McpToken,
+    RefreshToken,
+)
 from oauth.scopes import ALL_ACTIONS
 
 log = structlog.get_logger(__name__)
@@ -28,6 +35,7 @@ MODELS: Final[tuple[type[models.Model], ...]] = (
     AccessToken,
     RefreshToken,
     AuthorizationRequest,
+    McpToken,
 )
 
 
@@ -35,7 +43,8 @@ MODELS: Final[tuple[type[models.Model], ...]] = (
 def remove() -> int:
     """Removes what may not be granted from every stored scope; returns how many rows changed.
 
-    An authorization without any scope left is revoked, so that its client requests a new one.
+    An authorization without any scope left is revoked, so that its client requests a new one, and
+    so is a token.
     """
     cleanup.take_turn()
     removed = {
@@ -71,4 +80,6 @@ def _rewrite(model: type[models.Model], text: str) -> int:
     rows, kept = _rows(model).filter(scope=text), str(grantable.parse(text))
     if model is Authorization and not kept:
         return rows.update(revoked_at=timezone.now(), revoke_reason=REASON)
+    if model is McpToken and not kept:
+        return rows.update(scope=kept, revoked_at=Coalesce("revoked_at", timezone.now()))
     return rows.update(scope=kept)

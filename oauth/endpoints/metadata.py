@@ -12,8 +12,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses, scopes
+from oauth.clients.client_metadata import ALGORITHMS
 from oauth.consent import grantable
 from oauth.endpoints import replies
+from oauth.endpoints.token_endpoint import GRANT_TYPES
 from oauth.models import AuthMethod
 from oauth.scopes import ADVERTISED, Scope
 
@@ -80,9 +82,13 @@ def authorization_server_document() -> dict[str, Any]:
         "scopes_uri": addresses.url(SCOPES_PATH),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
+        # MCP extension io.modelcontextprotocol/oauth-client-credentials: clients read from these
+        # whether they may use client credentials, and with which keys.
+        "grant_types_supported": list(GRANT_TYPES),
         "token_endpoint_auth_methods_supported": list(AuthMethod.values),
+        "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
         "revocation_endpoint_auth_methods_supported": list(AuthMethod.values),
+        "revocation_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
         "code_challenge_methods_supported": ["S256"],
         "client_id_metadata_document_supported": settings.HALO_CIMD,
         # RFC 9207: every authorization response, error or not, names the issuer.

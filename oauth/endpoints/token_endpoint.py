@@ -1,6 +1,7 @@
 """POST /api/mcp/oauth/token and /revoke: the endpoints that clients call with a form."""
 
 from contextlib import suppress
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -8,7 +9,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from foundation import limits, peer
 from foundation.limits import Bucket
-from oauth.clients import clients
+from oauth.clients import clients, service_clients
 from oauth.endpoints import forms, replies
 from oauth.endpoints.forms import Form
 from oauth.errors import InvalidRequest, OAuthError, ServerBusy, UnsupportedGrantType
@@ -18,24 +19,28 @@ from oauth.grants.pairs import Pair
 from oauth.models import Client
 
 MAX_BODY_BYTES = 16_384  # bytes of a form
+GRANT_TYPES: Final = ("authorization_code", "refresh_token", "client_credentials")
 
 
 @csrf_exempt
 @replies.accepts("POST")
 @replies.endpoint("token_rejected")
 def token(request: HttpRequest) -> HttpResponse:
-    """The code and refresh grants (RFC 6749 section 3.2)."""
+    """The code, refresh and client credentials grants (RFC 6749 section 3.2)."""
     address = replies.address_of(request)
     form = _charged_form(request, address)
-    client = clients.authenticate(form, request.headers.get("Authorization"))
+    client = clients.authenticate(form, request.headers.get("Authorization"), address=address)
     match form.required("grant_type"):
         case "authorization_code":
-            pair = _redeem(form, client, address)
+            body = _redeem(form, client, address).body()
         case "refresh_token":
-            pair = _refresh(form, client, address)
+            body = _refresh(form, client, address).body()
+        case "client_credentials":
+            scope, resource = form.get("scope"), form.get("resource")
+            body = service_clients.issue_token(client, scope=scope, resource=resource)
         case _:
-            raise UnsupportedGrantType("grant_type must be authorization_code or refresh_token.")
-    return replies.json(pair.body())
+            raise UnsupportedGrantType(f"grant_type must be one of: {', '.join(GRANT_TYPES)}.")
+    return replies.json(body)
 
 
 @csrf_exempt
@@ -53,7 +58,7 @@ def revoke(request: HttpRequest) -> HttpResponse:
         replies.spend(limits.of_address(address), address=address)
     try:
         form = _form(request)
-        client = clients.authenticate(form, request.headers.get("Authorization"))
+        client = clients.authenticate(form, request.headers.get("Authorization"), address=address)
         tokens.revoke(form.required("token"), client=client, address=address)
     except OAuthError as problem:
         replies.log.info("revoke_ignored", error=problem.code, debug=problem.debug)
@@ -85,7 +90,13 @@ def _form(request: HttpRequest) -> Form:
 
 
 def _claimed_client(form: Form, authorization: str | None) -> str:
-    return forms.parse_basic(authorization)[0] if authorization else form.required("client_id")
+    if authorization:
+        return forms.parse_basic(authorization)[0]
+    if form.get("client_assertion"):
+        from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
+
+        return assertions.claimed_client(form)
+    return form.required("client_id")
 
 
 def _redeem(form: Form, client: Client, address: str) -> Pair:

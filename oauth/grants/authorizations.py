@@ -31,14 +31,15 @@ def idle_until(refreshed_at: datetime) -> datetime:
 def expired(now: datetime) -> QuerySet[Authorization]:
     """Returns authorizations that are too old, or whose tokens were not refreshed for too long.
 
-    An authorization without any refresh token has not been used yet, and is only too old.
+    An authorization without any refresh token has not been used yet, and is only too old. That of
+    a service client does not expire.
     """
     oldest = now - timedelta(days=settings.HALO_REFRESH_MAX_DAYS)
     oldest_token = now - timedelta(days=settings.HALO_REFRESH_IDLE_DAYS)
     tokens = RefreshToken.objects.filter(authorization=OuterRef("pk"))
     is_idle = Exists(tokens) & ~Exists(tokens.filter(created__gt=oldest_token))
     too_old = Q(created_at__lte=oldest)
-    return Authorization.objects.filter(too_old | is_idle, NOT_REVOKED.q())
+    return Authorization.objects.filter(too_old | is_idle, NOT_REVOKED.q(), service=None)
 
 
 def give(request: AuthorizationRequest, membership: Membership, scope: ScopeSet) -> Authorization:

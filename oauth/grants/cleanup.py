@@ -26,6 +26,7 @@ from oauth.models import (
     RefreshToken,
     RememberedConsent,
     ServerKey,
+    UsedAssertion,
 )
 
 Rows: TypeAlias = Sequence[Any]
@@ -188,6 +189,10 @@ def _old_codes(now: datetime) -> QuerySet[Grant]:
     )
 
 
+def _old_assertions(now: datetime) -> QuerySet[UsedAssertion]:
+    return UsedAssertion.objects.filter(expires_at__lt=now)
+
+
 def _old_tokens(now: datetime) -> QuerySet[AccessToken]:
     return AccessToken.objects.filter(expires__lt=now - timedelta(days=7))
 
@@ -195,6 +200,7 @@ def _old_tokens(now: datetime) -> QuerySet[AccessToken]:
 def _empty_roots(now: datetime) -> QuerySet[Authorization]:
     """Returns consents whose code was never exchanged."""
     never_used = Q(refresh_tokens__isnull=True, access_tokens__isnull=True, grants__isnull=True)
+    never_used &= Q(service__isnull=True)
     return Authorization.objects.filter(never_used, created_at__lt=now - timedelta(days=2))
 
 
@@ -268,6 +274,7 @@ SPENT_CREDENTIALS: Final = (
     Chore("authorization requests", _old_requests, _unrecorded),
     Chore("remembered consents", _old_memories, _unrecorded),
     Chore("authorization codes", _old_codes, _unrecorded),
+    Chore("used client assertions", _old_assertions, _unrecorded),
     Chore("access tokens", _old_tokens, _unrecorded),
     Chore("consents without tokens", _empty_roots, _unrecorded),
     Chore("expired authorizations", authorizations.expired, _unrecorded, _revoke_expired),

@@ -18,8 +18,9 @@ from oauth.consent import grantable
 from oauth.errors import InvalidGrant, OAuthError
 from oauth.grants import authorizations, grant_conditions, pairs, replay_window
 from oauth.grants.pairs import ACCESS, REFRESH, Pair, looks_like
-from oauth.models import AccessToken, Authorization, Client, RefreshToken
+from oauth.models import AccessToken, Authorization, Client, RefreshToken, ServiceClient
 from oauth.scopes import ScopeSet
+from workspace import changes
 
 SPENT = "The refresh token is not valid. Start the authorization again."
 TOO_OLD = "The authorization expired %d days after it was granted. Start the authorization again."
@@ -33,6 +34,18 @@ def issue(authorization: Authorization, scope: ScopeSet) -> Pair:
     pair = _draw(authorization, scope)
     _write(authorization, pair)
     return pair
+
+
+def issue_access(authorization: Authorization, scope: ScopeSet) -> dict[str, object]:
+    """Issues an access token alone; returns the response of the token endpoint.
+
+    The client credentials grant has no refresh token (RFC 6749 section 4.4.3).
+    """
+    pair = pairs.draw(scope, expires_in=settings.HALO_ACCESS_TOKEN_SECONDS)
+    _write_access(authorization, pair)
+    body = pair.body()
+    del body["refresh_token"]
+    return body
 
 
 def rotate(
@@ -81,13 +94,18 @@ def replayed(authorization: Authorization, kind: str, hint: str, *, address: str
 def revoke(presented: str, *, client: Client, address: str) -> None:
     """Revokes the token family of an access or refresh token of this client (RFC 7009).
 
-    Unknown tokens and tokens of other clients are ignored without an error.
+    Unknown tokens and tokens of other clients are ignored without an error. Of a service client,
+    only the token ends: an admin gave the authorization, and the client could not get another.
     """
     token = _either_kind(presented)
     if token is None:
         return
     if token.authorization.client_id != client.pk:
         authorizations.report("revoke_foreign", token.authorization, address=address)
+    elif ServiceClient.objects.filter(authorization=token.authorization_id).exists():
+        token.delete()
+        changes.publish([token.authorization.organization_id])
+        authorizations.report("revoked_by_client", token.authorization, address=address)
     elif authorizations.revoke(token.authorization_id, reason="revoked_by_client"):
         authorizations.report("revoked_by_client", token.authorization, address=address)
 
@@ -189,15 +207,20 @@ def _left(authorization: Authorization) -> int:
 
 
 def _write(authorization: Authorization, pair: Pair) -> None:
-    scope = str(pair.scope)
+    _write_access(authorization, pair)
+    RefreshToken.objects.create(
+        token_checksum=ids.sha256_hex(pair.refresh),
+        authorization=authorization,
+        scope=str(pair.scope),
+    )
+
+
+def _write_access(authorization: Authorization, pair: Pair) -> None:
     AccessToken.objects.create(
         token_checksum=ids.sha256_hex(pair.access),
         authorization=authorization,
-        scope=scope,
+        scope=str(pair.scope),
         expires=timezone.now() + timedelta(seconds=pair.expires_in),
-    )
-    RefreshToken.objects.create(
-        token_checksum=ids.sha256_hex(pair.refresh), authorization=authorization, scope=scope
     )
 
 

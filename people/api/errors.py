@@ -34,7 +34,6 @@ STATUSES: Final[Mapping[str, int]] = {
     "internal_error": 500,
     "unavailable": 503,
 }
-GENERAL: Final = "non_field_errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,12 @@ def unavailable() -> ApiError:
     return ApiError("unavailable", store_failures.MESSAGE, headers=headers)
 
 
+def of_status(status: int, message: str) -> ApiError:
+    """Returns the error that no view raised: of an address, a method or a server."""
+    code = next(code for code, of_code in STATUSES.items() if of_code == status)
+    return ApiError(code, message)
+
+
 def invalid(name: str, issue: str) -> ApiError:
     return ApiError("invalid_request", issue, [Detail(name, issue)])
 
@@ -106,7 +111,7 @@ def _refused(problem: changes.Refused) -> ApiError:
 
 
 def _of_fields(problem: exceptions.ValidationError) -> ApiError:
-    details = list(_flat(problem.detail, ""))
+    details = [Detail(one.field, one.reason) for one in ingestion.list_problems(problem.detail)]
     named = ", ".join(dict.fromkeys(one.field for one in details if one.field))
     message = f"Check these fields: {named}." if named else details[0].issue
     return ApiError("invalid_request", message, details)
@@ -140,16 +145,3 @@ OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
     ingestion.ApiError: _of_ingestion,
     IntegrityError: _of_conflict,
 }
-
-
-def _flat(detail: Any, place: str) -> "list[Detail]":
-    """Every error of a serializer, with the path of its field."""
-    if isinstance(detail, dict):
-        found: list[Detail] = []
-        for name, inner in detail.items():
-            own = "" if name == GENERAL else str(name)
-            found += _flat(inner, ".".join(filter(None, (place, own))))
-        return found
-    if isinstance(detail, list):
-        return [one for inner in detail for one in _flat(inner, place)]
-    return [Detail(place, str(detail))]

@@ -4,6 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from foundation.calendar_days import missing_day_message
+
 
 class NullText(serializers.CharField):
     """Text, or null if the row has none."""
@@ -24,17 +26,6 @@ class Days(serializers.FloatField):
 
 class Shape(serializers.Serializer):
     """A resource as it is answered; each has all of its fields."""
-
-
-class Body(serializers.Serializer):
-    """A body or a query that is sent; unknown members are errors."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        given = set(data) if isinstance(data, dict) or hasattr(data, "keys") else set()
-        if unknown := sorted(given - set(self.fields)):
-            problems = {name[:80]: ["There is no such field."] for name in unknown[:20]}
-            raise serializers.ValidationError(problems)
-        return super().to_internal_value(data)
 
 
 class Key(serializers.CharField):
@@ -58,3 +49,8 @@ class Day(serializers.DateField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(input_formats=["%Y-%m-%d"], **options)
+
+    def to_internal_value(self, value: Any) -> Any:
+        if message := missing_day_message(value):
+            raise serializers.ValidationError(message)
+        return super().to_internal_value(value)

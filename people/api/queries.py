@@ -5,7 +5,8 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from people.api.fields import Body, Day, Key
+from ingestion.fields import Body
+from people.api.fields import Day, Key
 from people.api.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
 from people.api.time_off_shapes import STATUSES
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
 
 from ingestion import openapi as generated
 from people.api import contract, views
@@ -34,6 +35,7 @@ def _patterns(prefix: str) -> list[URLPattern]:
     ]
 
 
+@require_safe
 def openapi(_request: HttpRequest, **_workspace: str) -> HttpResponse:
     """Returns the contract of this API; it is the same for every workspace."""
     return HttpResponse(

@@ -61,6 +61,7 @@ class Holiday(Shape):
     name = serializers.CharField()
     date = serializers.DateField()
     type = serializers.SerializerMethodField()
+    is_half_day = serializers.BooleanField()
     description = NullText()
 
     def get_type(self, _row: Any) -> str:

@@ -15,18 +15,24 @@ QUERY: Final = {
 
 
 def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
-    """Returns the tool of a function; `more` are properties, required, output and mutates."""
+    """Returns the tool of a function; `more` are properties, required, output and mutates.
+
+    `accepted` are properties as they are validated, if that is more than what is listed.
+    """
     mutates = more.pop("mutates", False)
+    listed = {
+        "type": "object",
+        "properties": more.pop("properties", {}),
+        "required": list(more.pop("required", ())),
+        "additionalProperties": False,
+    }
+    accepted = more.pop("accepted", None)
     return Tool(
         name=run.__name__,
         title=title,
         description=description,
-        input_schema={
-            "type": "object",
-            "properties": more.pop("properties", {}),
-            "required": list(more.pop("required", ())),
-            "additionalProperties": False,
-        },
+        input_schema=listed,
+        argument_schema=None if accepted is None else {**listed, "properties": accepted},
         output_schema=more.pop("output"),
         run=run,
         scope=scope,

@@ -163,6 +163,10 @@ def _reserved(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any:
 
 def _failure(problem: ApiError) -> ToolFailure:
     name = problem.details[0].field if problem.details else ""
-    message = problem.details[0].issue if problem.details else problem.message
+    message = problem.message
+    if len(problem.details) == 1:
+        message = problem.details[0].issue
+    elif problem.details:
+        message = " ".join(f"{one.field}: {one.issue}" for one in problem.details)
     kind = FAILURES.get(problem.code, Refused)
     return kind(message, field=name, reason=problem.code)

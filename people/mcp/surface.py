@@ -21,6 +21,7 @@ from people.mcp import recorded
 from people.mcp.source import HrTools
 from tools_registry.api import Guarded
 from tools_registry.endpoint.surface import McpSurface
+from tools_registry.icons import with_icons
 from tools_registry.pipeline import gate
 from tools_registry.pipeline.gate import Decision, Switches
 from tools_registry.registry import Catalogue
@@ -125,7 +126,7 @@ SURFACE: Final = McpSurface(
     },
     codes=errors.HALO,
     challenges=Challenges(""),
-    server=lambda: SERVER,
+    server=lambda: with_icons(SERVER),
     instructions=INSTRUCTIONS,
     descriptor=None,
     bare_initialize=_bare_initialize,

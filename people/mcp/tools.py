@@ -31,6 +31,11 @@ ARGUMENTS: Final = {
     "properties": {"pathParams": PATH_PARAMETERS, "query": QUERY},
     "additionalProperties": False,
 }
+# A body is accepted for an answer that names the tool that takes it.
+ARGUMENTS_OR_BODY: Final = {
+    **ARGUMENTS,
+    "properties": {"pathParams": PATH_PARAMETERS, "query": QUERY, "body": {}},
+}
 REFERENCE: Final[Mapping[str, str]] = {
     "countries": "listReferenceCountries",
     "statuses": "listReferenceStatuses",
@@ -124,6 +129,8 @@ def call_api_operation(context: ToolContext, arguments: Arguments) -> Facts:
         message = f"{operation.id} changes records. Send it to prepare_api_write."
         raise Invalid(message, field="operation_id")
     given = arguments.get("args", {})
+    if "body" in given:
+        raise Invalid(f"{operation.id} reads: it takes no body.", field="args.body")
     asked = OperationCall(operation, given.get("pathParams", {}), given.get("query", {}))
     contract.require_path(operation, asked.path)
     found = running.one(context, asked)
@@ -297,6 +304,7 @@ def _contract_tools() -> tuple[Tool, ...]:
             "Call one operation that reads. get_api_operation says which parameters it takes.",
             "",
             properties={"operation_id": KEY, "args": ARGUMENTS},
+            accepted={"operation_id": KEY, "args": ARGUMENTS_OR_BODY},
             required=("operation_id",),
             output=an_object({"operation_id": TEXT, "answer": {"type": "object"}}),
         ),

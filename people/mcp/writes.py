@@ -219,7 +219,7 @@ def _shown(value: Any) -> str:
 def _ask_person(context: ToolContext, key: KeyPrincipal, frozen: PreparedWrite, words: str) -> None:
     """Returns once a person has approved the change. Raises Declined, which ends the token."""
     try:
-        is_approved = context.ask_form("approval", words, APPROVE)["approve"]
+        is_approved = context.ask_form("approval", words, APPROVE, ends=frozen.ends)["approve"]
     except Declined:
         is_approved = False
     if not is_approved:

@@ -230,11 +230,17 @@ def new_holiday_id() -> str:
 
 
 class PublicHoliday(Record):
-    """A day on which the organization does not work."""
+    """A day on which the organization does not work, or works half."""
 
     id = key(new_holiday_id)
     date = models.DateField(_("day"))
     name = models.CharField(_("name"), max_length=100)
+    is_half_day = models.BooleanField(
+        _("half a day"),
+        default=False,
+        db_default=False,
+        help_text=_("Half of the day is worked, such as on 24 December."),
+    )
     description = models.CharField(_("description"), max_length=200, blank=True)
 
     class Meta:

@@ -200,3 +200,17 @@ def test_ordinary_references_are_accepted(app: Application) -> None:
     ]
     answer = session_with(app, tools)
     assert answer.status == 201, answer.error
+
+
+@pytest.mark.usefixtures("script")
+def test_null_for_an_optional_member_is_the_member_left_out(app: Application) -> None:
+    answer = app.create(stream=None, tools=None)
+    assert (answer.status, answer.stop_reason) == (201, "end_turn")
+
+
+def test_every_member_that_is_wrong_is_named(app: Application) -> None:
+    body = {"agent": {}, "messages": "hello", "stream": "all"}
+    answer = app.send("PUT", "/session", body)
+    assert answer.status == 400
+    for member in ("agent", "messages", "stream"):
+        assert f"{member} is invalid: " in answer.error

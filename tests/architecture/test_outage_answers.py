@@ -37,7 +37,7 @@ EXAMPLES = {
     "path": "1/change",
 }
 # They report the state of the stores themselves.
-PROBES = {"/health", "/readyz"}
+PROBES = {"/health", "/healthz", "/readyz"}
 # What needs no row: documents, files, forms for strangers, and addresses that moved.
 WITHOUT_STORE = re.compile(
     r"/docs|/docs/images/.*|/admin|/connections/|/signin/inactive"
@@ -192,7 +192,7 @@ def test_json_rpc_errors_have_the_id_of_the_request(
     assert reply.error == {
         "code": -32603,
         "message": MESSAGE,
-        "data": {"reason": "temporarily_unavailable", "retry_after": 1},
+        "data": {"reason": "temporarily_unavailable", "retryAfterSeconds": 1},
     }
 
 

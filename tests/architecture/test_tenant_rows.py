@@ -51,6 +51,7 @@ MAY_QUERY = {
     "ingestion/idempotency.py",
     "oauth/clients/cimd/resolving.py",
     "oauth/clients/client_admin.py",
+    "oauth/clients/service_clients.py",
     "oauth/consent/decisions.py",
     "oauth/consent/obsolete_scopes.py",
     "oauth/consent/remembered.py",

@@ -24,6 +24,7 @@ PATHS = {
     ".well-known/oauth-authorization-server/api/mcp",
     ".well-known/oauth-protected-resource",
     ".well-known/oauth-protected-resource/api/mcp",
+    ".well-known/security.txt",
     "^.well-known/(.*)$",
     # Projects of the gateway
     "<project:project_id>",
@@ -35,6 +36,8 @@ PATHS = {
     "oauth/revoke",
     ".well-known/oauth-protected-resource/<project:project_id>",
     ".well-known/oauth-protected-resource/api/mcp/<project:project_id>",
+    "connections/tokens",
+    "connections/tokens/<uuid:token_id>/revoke",
     "projects-tokens",
     "projects-tokens/<uuid:token_id>/revoke",
     # Servers and pages of organizations
@@ -74,6 +77,10 @@ PATHS = {
     "requests/<uuid:request_id>",
     "requests/<uuid:request_id>/approve",
     "requests/<uuid:request_id>/reject",
+    "service-clients",
+    "service-clients/<uuid:client_id>/credentials",
+    "service-clients/<uuid:client_id>/switch",
+    "service-clients/<uuid:client_id>/delete",
     "server-keys",
     "server-keys/<uuid:key_id>/revoke",
     "api-keys",
@@ -123,6 +130,7 @@ PATHS = {
     "^admin/tools_registry/billingrequest/(?P<rest>.*)$",
     "admin",
     "health",
+    "healthz",
 }
 # What the packages underneath would serve if their URLs were mounted.
 OF_PACKAGES = [

@@ -62,6 +62,22 @@ def press(page: Page, name: str, then: str) -> None:
     expect(page.get_by_text(then)).to_be_visible()
 
 
+def test_the_first_page_of_the_admin_uses_the_whole_width(
+    unscripted: Page, lab_server: Laboratory
+) -> None:
+    unscripted.goto(f"{lab_server.server.url}/admin/")
+    modules = unscripted.locator("#content-main > .module")
+    boxes = [box for box in (one.bounding_box() for one in modules.all()) if box]
+    assert len({box["x"] for box in boxes}) > 1, "the lists are in one column"
+    # At 1280 px; the text column of Django ends at 640.
+    assert max(box["x"] + box["width"] for box in boxes) > 1_200
+    for width in (390, 2200):
+        unscripted.set_viewport_size({"width": width, "height": 900})
+        assert not unscripted.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+
+
 def test_a_client_s_list_follows_every_click(unscripted: Page, lab_server: Laboratory) -> None:
     client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
     page = unscripted

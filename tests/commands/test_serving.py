@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from halo_mcp.served_address import DECIDING
 from tests.commands.deployment import TIMEOUT, Deployment, until
 from tests.drivers import forked_commands, sockets
 
@@ -145,11 +146,22 @@ def test_web_processes_do_not_outlive_a_starter_that_was_killed(
     assert not prepared.listens()
 
 
+def address_of_commands(deployment: Deployment) -> str:
+    """The address that a command of another shell prints, which lacks the server's PORT."""
+    other_shell = {name: value for name, value in deployment.env.items() if name not in DECIDING}
+    words = ["manage.py", "shell", "--no-imports", "--command"]
+    done = forked_commands.run(
+        [*words, "from oauth import addresses; print(addresses.url(''))"], other_shell
+    )
+    return done.stdout.strip()
+
+
 def test_one_process_serves_by_itself(prepared: Deployment) -> None:
     process = prepared.serve()
     until(prepared.is_up)
 
     assert list(prepared.processes()) == [process.pid]
+    assert address_of_commands(prepared) == prepared.url
     process.terminate()
 
     assert process.wait(TIMEOUT) == 0

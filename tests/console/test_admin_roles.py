@@ -193,6 +193,16 @@ def test_the_last_super_admin_stays(grant: Grant) -> None:
     assert list(Membership.objects.filter(role=Role.SUPER_ADMIN)) == [second]
 
 
+def test_a_program_is_no_super_admin_who_could_stay(grant: Grant) -> None:
+    second = admin_of(grant.organization, Role.SUPER_ADMIN)
+    User.objects.filter(pk=second.pk).update(is_program=True)
+    owner = browser_of(grant.user)
+    assert regrade(owner, membership(grant.user), Role.MEMBER).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [str(membership(grant.user).pk)]}
+    owner.post(model_url(Membership, "changelist"), chosen | {"post": "yes"})
+    assert membership(grant.user).role == Role.SUPER_ADMIN
+
+
 def test_selecting_all_super_admins_deletes_none_of_them(grant: Grant) -> None:
     owner = browser_of(grant.user)
     both = [membership(grant.user), membership(admin_of(grant.organization, Role.SUPER_ADMIN))]

@@ -9,6 +9,7 @@ from django.test import Client, RequestFactory
 
 from console import errors
 from tests.console import markup
+from tests.drivers import in_process_server
 
 Handler = Callable[[HttpRequest, Exception], HttpResponse]
 HANDLERS: list[tuple[Handler, int, str, str]] = [
@@ -88,3 +89,74 @@ def test_a_form_without_its_token_says_to_go_back_and_try_again() -> None:
     response = stranger.post("/signin", {"login": "ada@acme.example", "password": "guess"})
     assert response.status_code == 403
     assert "Go back, reload the page and try again" in markup.read(response.content).text
+
+
+SENTENCE = "There is nothing at this address."
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize(
+    "path", ["/api/v1/nothing", "/w/acme/api/v1/people/x/nothing", "/w/acme/api/v1", "/api/v1/me/"]
+)
+def test_an_unknown_address_of_the_hr_api_is_an_error_of_the_hr_api(
+    path: str, client: Client
+) -> None:
+    response = client.get(path)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["message"]) == (404, "not_found", SENTENCE)
+    assert error["request_id"] == response["X-Request-ID"]
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("path", ["/api/sdk", "/api/sdk/users", "/api/sdk/identify/"])
+def test_an_unknown_address_of_the_sdk_api_is_an_error_of_the_sdk_api(
+    path: str, client: Client
+) -> None:
+    response = client.post(path, "{}", "application/json")
+    assert response.status_code == 404
+    assert response.json() == {"error": "not_found", "reason": SENTENCE}
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("path", ["/aap", "/aap/sessions/1/2/3"])
+def test_an_unknown_address_of_agents_is_an_error_of_their_protocol(
+    path: str, client: Client
+) -> None:
+    behind_wsgi = client.get(path)
+    ahead_of_django = in_process_server.request("GET", path, [("Host", "127.0.0.1:8000")], b"")
+    assert (behind_wsgi.status_code, behind_wsgi.json()) == (404, {"error": SENTENCE})
+    status, _headers, body = ahead_of_django
+    assert (status, json.loads(body)) == (404, {"error": SENTENCE})
+
+
+@pytest.mark.usefixtures("db")
+def test_a_document_of_an_api_refuses_another_method_in_the_form_of_its_api(
+    client: Client,
+) -> None:
+    sdk, hr = client.put("/api/sdk/openapi.json"), client.delete("/w/acme/api/v1/openapi.json")
+    assert (sdk.status_code, sdk["Allow"], hr.status_code) == (405, "GET, HEAD", 405)
+    assert sdk.json()["error"] == hr.json()["error"]["code"] == "method_not_allowed"
+
+
+@pytest.mark.usefixtures("db")
+def test_an_unknown_method_of_an_address_is_refused_in_the_form_of_its_api(client: Client) -> None:
+    sdk = client.generic("PROPFIND", "/api/sdk/events")
+    assert (sdk.status_code, sdk.json()["error"]) == (405, "method_not_allowed")
+    hr = client.generic("TRACE", "/w/acme/api/v1/me")
+    assert hr.json()["error"]["code"] in {"authentication_required", "method_not_allowed"}
+
+
+@pytest.mark.usefixtures("db")
+def test_an_unknown_address_of_an_mcp_endpoint_is_an_error_of_json_rpc(client: Client) -> None:
+    for path in ("/api/mcp/nothing", "/w/not%20a%20name/api/mcp", "/prj_short"):
+        response = client.post(path, "{}", "application/json")
+        error = {"code": -32600, "message": SENTENCE}
+        assert response.status_code == 404
+        assert response.json() == {"jsonrpc": "2.0", "id": None, "error": error}
+
+
+def test_an_unexpected_failure_has_the_form_of_its_api(rf: RequestFactory) -> None:
+    sdk = json.loads(errors.server_error(rf.get("/api/sdk/events")).content)
+    hr = json.loads(errors.server_error(rf.get("/w/acme/api/v1/me")).content)
+    assert sdk == {"error": "server_error", "reason": "Internal error."}
+    assert hr["error"]["code"] == "internal_error"

@@ -306,4 +306,4 @@ def assert_obeys_the_policy(shown: Element) -> None:
         assert not any(name.startswith("on") for name in element.attributes)
     loaded = [one.attributes["href"] for one in shown.all("link")]
     loaded += [one.attributes["src"] for one in shown.all("img")]
-    assert all(address.startswith("/static/") for address in loaded)
+    assert all(address.startswith("/") and not address.startswith("//") for address in loaded)

@@ -118,7 +118,8 @@ def test_from_and_to_are_days_of_the_workspace(
     ("given", "field", "reason"),
     [
         ({"from": "soon"}, "from", "a date, an RFC 3339 time or -30d. Today is 2026-11-23."),
-        ({"to": "2026-02-30"}, "to", "a date, an RFC 3339 time or -30d. Today is 2026-11-23."),
+        ({"to": "2026-02-30"}, "to", "2026-02-30 does not exist."),
+        ({"from": "2025-06-31T08:00:00Z"}, "from", "2025-06-31 does not exist."),
         ({"from": "0001-01-01"}, "from", "a date, an RFC 3339 time or -30d. Today is 2026-11-23."),
         ({"from": "-1d", "to": "-2d"}, "to", "is before from. Send a later one."),
         (

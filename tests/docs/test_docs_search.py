@@ -28,6 +28,7 @@ QUESTIONS = [
     ("how do I revoke a token?", "tokens"),
     ("refresh token replay", "tokens"),
     ("narrow what a client may do", "connections"),
+    ("how does a cron job call the tools", "programs"),
     ("add an authenticator app", "sign-in-security"),
     ("sign in with a passkey", "sign-in-security"),
     ("where are recovery codes shown", "sign-in-security"),

@@ -125,7 +125,7 @@ def main() -> None:
     # WebSockets are for projects only: here one that does not exist is the workspace server.
     surfaces = {gateway.name_of(PROJECT): WORKSPACE_SURFACE}
     surface.mount_family(policies.FAMILY, lambda name: surfaces.get(name) or gateway.named(name))
-    asgi.application = asgi.Application(McpApplication(timeouts))
+    asgi.application = asgi.Application(McpApplication(timeouts), body_seconds=timeouts.body)
     offered = (
         fixture_tools.CRM,
         fixture_tools.COUNTER,

@@ -5,15 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from foundation.concurrency.concurrency_limit import (
-    ConcurrencyLimit,
-    ConcurrencyLimitReached,
-    fair_share,
-)
-
-
-def shared(total: int) -> ConcurrencyLimit:
-    return ConcurrencyLimit(total, fair_share(total))
+from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 
 
 def acquired(limit: ConcurrencyLimit, *keys: str) -> list[bool]:
@@ -21,18 +13,8 @@ def acquired(limit: ConcurrencyLimit, *keys: str) -> list[bool]:
     return [limit.acquire(key) for key in keys]
 
 
-def test_a_key_has_a_quarter_of_the_total() -> None:
-    assert acquired(shared(16), *"aaaaa") == [True] * 4 + [False]
-
-
-def test_once_half_is_in_use_each_further_key_has_one() -> None:
-    limit = shared(8)
-    assert acquired(limit, *"aabb") == [True] * 4
-    assert acquired(limit, *"abccddeefg") == [False, False, *[True, False] * 3, True, False]
-
-
 def test_what_is_held_is_released_whatever_happens() -> None:
-    limit = shared(1)
+    limit = ConcurrencyLimit(1)
     for _ in range(3):
         with suppress(ZeroDivisionError), limit.hold("a"):
             assert not limit.acquire("a")

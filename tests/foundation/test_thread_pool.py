@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -200,3 +201,22 @@ def test_a_slow_job_is_one_that_runs_longer_than_the_limit(slow: Slow) -> None:
             assert time.monotonic() - before >= SLOW_SECONDS
 
     asyncio.run(script())
+
+
+def test_a_job_is_behind_one_waiting_job_of_another_owner_and_not_behind_all(slow: Slow) -> None:
+    order: list[str] = []
+
+    async def script() -> None:
+        async with pool(size=1, overflow=0) as tested:
+            tested.submit(slow, owner="many")
+            await until(lambda: slow.running == 1)
+            jobs = [
+                tested.submit(partial(order.append, f"many {number}"), owner="many")
+                for number in range(3)
+            ]
+            jobs.append(tested.submit(partial(order.append, "single"), owner="other"))
+            slow.release()
+            await asyncio.wait_for(asyncio.gather(*jobs), TIMEOUT)
+
+    asyncio.run(script())
+    assert order == ["many 0", "single", "many 1", "many 2"]

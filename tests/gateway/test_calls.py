@@ -165,10 +165,21 @@ def test_a_redirect_is_not_followed(open_shop: Shop, elsewhere: str) -> None:
     moved = {"Location": f"{elsewhere}?token=s3cret"}
     for status in (301, 302, 303, 307, 308):
         open_shop.site.script(sites.sending(b"", status, moved))
-        text = said(open_shop, "createItem", title="Ink")
+        result = open_shop.mcp.call("createItem", {"title": "Ink"}).result
+        text = result["content"][0]["text"]
+        assert result["isError"]
         assert str(status) in text
+        assert elsewhere in text
         assert "s3cret" not in text
+        assert (UNKNOWN in text) == (status < 307)
     assert {seen.method for seen in open_shop.site.seen} == {"POST"}
+
+
+def test_a_read_that_is_redirected_says_where_to(open_shop: Shop) -> None:
+    open_shop.site.script(sites.sending(b"", 307, {"Location": "https://files.example/a.pdf"}))
+    result = open_shop.mcp.call("getItem", {"id": "7"}).result
+    assert not result.get("isError")
+    assert "https://files.example/a.pdf" in result["content"][0]["text"]
 
 
 def test_a_redirect_to_another_origin_takes_no_credential_along(

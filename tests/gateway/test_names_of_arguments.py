@@ -127,6 +127,9 @@ def mcp(grant: Grant, site: Site) -> McpClient:
         ("find", {"tenant": "a", "where": {"tenant": "b"}}, ("where", "tenant")),
         ("find", {"where": {"Tenant": "b"}}, ("where", "tenant")),
         ("find", {"where": {"page[size]": 1_000}}, ("where", "page_size")),
+        ("find", {"where": {"page[s\u0131ze]": 1_000}}, ("where", "page_size")),
+        ("find", {"where": {"tenant\ufeff": "b"}}, ("tenant", "tenant")),
+        ("nested", {"owner": {"rol\u200be": "admin"}}, ("rol", "role")),
         ("find", {"where": {"a": 1, "A": 2}}, ("'A'", "'a'")),
         ("find", {"where": {"api_token": "x"}}, ("api_token", "the credential")),
         ("findInCookies", {"where": {"zone": "b"}}, ("where", "zone")),
@@ -180,6 +183,13 @@ def test_j21_a_parameter_that_the_path_has_a_value_for_is_no_argument(
     assert (refused.code, "Unknown argument" in refused.error["data"]["reason"]) == (-32602, True)
     mcp.call("listItems", {})
     assert [seen.query for seen in site.seen] == [{"q": ["own"]}]
+
+
+def test_null_for_an_optional_parameter_or_member_is_not_sent(mcp: McpClient, site: Site) -> None:
+    mcp.call("find", {"tenant": "b", "where": None})
+    mcp.call("postForm", {"price_eur": 5, "price[usd]": None})
+    assert site.seen[0].query == {"tenant": ["b"]}
+    assert site.seen[1].body == b"price%5Beur%5D=5"
 
 
 def test_j21_a_key_of_one_path_parameter_is_not_another(grant: Grant, site: Site) -> None:

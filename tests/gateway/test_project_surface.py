@@ -91,7 +91,10 @@ def test_later_revisions_are_negotiated_and_offer_tools_only(
 
     assert reply.result["protocolVersion"] == revision
     assert reply.result["capabilities"] == {"tools": {"listChanged": False}}
-    assert reply.result["serverInfo"]["name"] == "airlock"
+    info = reply.result["serverInfo"]
+    assert info["name"] == "airlock"
+    kinds = [icon["mimeType"] for icon in info.get("icons", ())]
+    assert kinds == (["image/png", "image/svg+xml"] if "description" in info else [])
 
 
 def test_the_newest_revision_discovers_and_lists(client: McpClient) -> None:
@@ -99,6 +102,9 @@ def test_the_newest_revision_discovers_and_lists(client: McpClient) -> None:
 
     assert newest.request("server/discover").result["capabilities"]["tools"] is not None
     assert newest.tool_names() == ["list_users"]
+    for method, params in (("tools/list", {}), ("server/discover", {})):
+        meta = newest.request(method, params).result["_meta"]
+        assert meta["io.modelcontextprotocol/serverInfo"]["name"] == "airlock"
 
 
 def test_the_errors_are_those_of_the_table(client: McpClient, settings: Any) -> None:

@@ -27,7 +27,7 @@ def test_a_process_that_runs_is_healthy_whatever_its_stores_do(
 ) -> None:
     monkeypatch.setattr(health, "_stores", lambda: {"database": refuse})
 
-    assert get("/health") == (200, {"status": "ok"})
+    assert get("/health") == get("/healthz") == (200, {"status": "ok"})
 
 
 @pytest.mark.django_db
@@ -59,9 +59,10 @@ def test_a_store_that_does_not_answer_is_missing_in_time(monkeypatch: pytest.Mon
     is_over.set()
 
 
-@pytest.mark.parametrize("path", ["/health", "/readyz"])
+@pytest.mark.parametrize("path", ["/health", "/healthz", "/readyz"])
 def test_health_and_readiness_are_only_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_stores", dict)
+    # The result of another test is not used.
     monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
 
     assert get(path, "HEAD") == (200, None)
@@ -77,6 +78,7 @@ def test_without_an_asgi_server_django_answers_the_same(
         200,
         {"status": "ok"},
     )
+    assert client.get("/healthz").json() == {"status": "ok"}
     reply = client.get("/readyz")
     assert (reply.status_code, reply.json()["missing"]) == (503, ["database"])
     assert client.post("/readyz").status_code == 405

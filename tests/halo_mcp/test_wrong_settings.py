@@ -27,6 +27,7 @@ ONE_LINE = r"^{}: [^\n]+$"
         ("HALO_WIDGET_SCRIPT_URL", "//cdn.example/a.js"),
         ("HALO_GATEWAY_PRIVATE_HOSTS", "http://x"),
         ("HALO_GATEWAY_PRIVATE_HOSTS", "api.internal:0"),
+        ("HALO_GATEWAY_PRIVATE_HOSTS", "172.16.0.0/12"),
         ("HALO_AGENTS_PRIVATE_HOSTS", "api.internal:99999"),
         ("HALO_CIMD_PRIVATE_HOSTS", "*.internal"),
         ("HALO_KNOWLEDGE_PRIVATE_HOSTS", "10.0.0.0/8"),

@@ -171,6 +171,41 @@ def test_a_wrong_customer_in_a_batch_is_named_and_nothing_is_stored(app: App) ->
     assert not Customer.objects.exists()
 
 
+def test_every_wrong_field_of_a_batch_is_named(app: App) -> None:
+    users: list[Any] = [{"user_id": str(number)} for number in range(4)]
+    users[1]["traits"] = {"arr": -1, "renewal_date": "2025-11-31", "plan": "pro"}
+    users[3] |= {"traits": {"on_contract": "yes"}, "context": {"tier": 5}}
+    answer = app.server().post("users/update", {"users": users})
+    assert answer.refusal == (400, "users[1].traits.arr")
+    reasons = {one["field"]: one["reason"] for one in answer.json["fields"]}
+    assert list(reasons) == [
+        "users[1].traits.arr",
+        "users[1].traits.renewal_date",
+        "users[3].traits.on_contract",
+        "users[3].context.tier",
+    ]
+    assert reasons["users[1].traits.renewal_date"] == "2025-11-31 does not exist."
+
+
+def test_every_wrong_member_of_a_body_is_named(app: App) -> None:
+    users: list[Any] = [{"user_id": 5, "name": "Ada"}, {"traits": []}]
+    answer = app.server().post("users/update", {"users": users, "dry_run": True})
+    assert [one["field"] for one in answer.json["fields"]] == [
+        "dry_run",
+        "users[0].name",
+        "users[0].user_id",
+        "users[1].user_id",
+        "users[1].traits",
+    ]
+
+
+def test_null_for_an_optional_member_is_the_member_left_out(app: App) -> None:
+    users: list[Any] = [{"user_id": "7", "traits": None, "context": None}]
+    answer = app.server().post("users/update", {"users": users})
+    assert (answer.status, answer.json["created"]) == (200, 1)
+    assert app.server().post("users/update", {"users": None}).refusal == (400, "users")
+
+
 def test_a_bulk_update_has_at_most_1000_customers(app: App) -> None:
     users = [{"user_id": str(number), "traits": {"n": number}} for number in range(1001)]
     server = app.server()

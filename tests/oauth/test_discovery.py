@@ -35,12 +35,17 @@ def test_the_server_says_what_it_speaks_and_nothing_more(path: str) -> None:
     assert metadata["issuer"] == ORIGIN
     assert metadata["response_types_supported"] == ["code"]
     assert metadata["response_modes_supported"] == ["query"]
-    assert metadata["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert metadata["grant_types_supported"] == [
+        "authorization_code",
+        "refresh_token",
+        "client_credentials",
+    ]
     assert metadata["code_challenge_methods_supported"] == ["S256"]
     assert metadata["token_endpoint_auth_methods_supported"] == [
         "none",
         "client_secret_basic",
         "client_secret_post",
+        "private_key_jwt",
     ]
     assert metadata["authorization_response_iss_parameter_supported"] is True
     assert "jwks_uri" not in metadata

@@ -25,6 +25,7 @@ NOTHING = {
     "authorization requests": 0,
     "remembered consents": 0,
     "authorization codes": 0,
+    "used client assertions": 0,
     "access tokens": 0,
     "consents without tokens": 0,
     "expired authorizations": 0,

@@ -39,8 +39,10 @@ class Office:
             organization=self.organization, label=label, **{"friday": 0} | minutes
         )
 
-    def holiday(self, day: date) -> None:
-        PublicHoliday.objects.create(organization=self.organization, date=day, name="Holiday")
+    def holiday(self, day: date, *, is_half_day: bool = False) -> None:
+        PublicHoliday.objects.create(
+            organization=self.organization, date=day, name="Holiday", is_half_day=is_half_day
+        )
 
     def leave_of(self, person: Person, start: date, end: date, **more: Any) -> TimeOff:
         return time_off.request(person, more.pop("category", self.leave), start, end, **more)

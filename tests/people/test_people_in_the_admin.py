@@ -229,3 +229,13 @@ def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> No
         address = page("timeoffcategory", "delete", category.pk)
         assert browser.post(address, {"post": "yes"}).status_code == status
     assert TimeOff.objects.get().category == office.leave
+
+
+def test_an_admin_enters_half_a_public_holiday_which_counts_half(
+    office: Office, browser: Client
+) -> None:
+    form = {"date": MONDAY.isoformat(), "name": "Founding day", "is_half_day": "on"}
+    form |= {"organization": str(office.organization.pk), "description": ""}
+    assert "Founding day" in send(browser, page("publicholiday", "add"), form)
+    row = office.leave_of(office.person(), MONDAY, MONDAY + timedelta(days=1))
+    assert (float(row.amount_days), row.amount_minutes) == (1.5, 720)

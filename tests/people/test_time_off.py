@@ -55,6 +55,33 @@ def test_working_pattern_and_public_holidays_are_left_out(office: Office) -> Non
     assert later.amount_days == 5
 
 
+@pytest.mark.parametrize(
+    ("end", "halves", "days", "minutes"),
+    [
+        (MONDAY, {}, "0.5", 240),
+        (MONDAY, {"is_from_half_day": True}, "0.5", 240),
+        (MONDAY, {"is_to_half_day": True}, "0.5", 240),
+        (FRIDAY, {}, "3.5", 1680),
+        (FRIDAY, {"is_from_half_day": True, "is_to_half_day": True}, "3", 1440),
+    ],
+)
+def test_half_a_public_holiday_counts_half(
+    office: Office, end: date, halves: dict[str, bool], days: str, minutes: int
+) -> None:
+    office.holiday(MONDAY, is_half_day=True)
+    office.holiday(MONDAY + timedelta(days=2))
+    row = office.leave_of(office.person(), MONDAY, end, **halves)
+    assert (row.amount_days, row.amount_minutes) == (Decimal(days), minutes)
+
+
+def test_half_a_public_holiday_is_a_whole_day_where_the_category_counts_holidays(
+    office: Office,
+) -> None:
+    office.holiday(MONDAY, is_half_day=True)
+    counting = office.category("Parental", public_holidays=HolidayTreatment.INCLUDE)
+    assert office.leave_of(office.person(), MONDAY, MONDAY, category=counting).amount_days == 1
+
+
 HALVES = ("is_from_half_day", "is_to_half_day")
 WRONG: dict[str, tuple[date, date, dict[str, Any], str]] = {
     "backwards": (FRIDAY, MONDAY, {}, "end_date"),

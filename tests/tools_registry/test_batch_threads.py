@@ -18,6 +18,7 @@ from tests.tools_registry.test_asgi_process import until
 from tools_registry.endpoint import asgi as edge
 from tools_registry.endpoint.asgi import McpApplication
 from tools_registry.pipeline import calls
+from tools_registry.vendors import slots
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -61,6 +62,7 @@ def test_who_comes_meanwhile_waits_for_one_member_and_not_for_the_batch(
 ) -> None:
     settings.HALO_VENDOR_CALLS = 1
     monkeypatch.setattr(edge, "REFUSING_THREADS", 0)  # one thread for all batches
+    monkeypatch.setattr(slots, "MAX_WAITING", 0)
     with application() as app:
         wire = asyncio.run(answered_between(app, mcp, tmp_path))
     assert [(one["id"], "result" in one) for one in wire.reply.json] == [(1, True), (2, True)]

@@ -43,7 +43,7 @@ def test_titled_choices_are_serialized_as_the_revision_requires(asked: Elicitati
             (request,) = await requests_on(wire)
             conforms(request, Revision.V2025_06_18, "ElicitRequest")
             assert request["params"] == {
-                "message": "Which?",
+                "message": "Which?\n\nAnswer within 10 minutes.",
                 "requestedSchema": {
                     "type": "object",
                     "properties": {

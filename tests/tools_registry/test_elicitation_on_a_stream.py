@@ -26,6 +26,7 @@ from tests.drivers.elicitation_client import (
     response,
 )
 from tests.drivers.grants import Grant
+from tests.drivers.mcp import events_in
 from tests.drivers.schemas import conforms
 from tools_registry.endpoint import elicitation_store
 from tools_registry.endpoint.streams import conversation
@@ -50,7 +51,7 @@ def test_a_question_goes_out_on_the_stream_and_the_call_goes_on_with_the_answer(
             (request,) = await requests_on(wire)
             conforms(request, revision, "JSONRPCRequest")
             conforms(request, revision, "ElicitRequest")
-            assert request["params"]["message"] == "Who are you?"
+            assert request["params"]["message"] == "Who are you?\n\nAnswer within 10 minutes."
             assert await asked.see(outcomes) == ["input_required"]
             assert await asked.answer(request, accept(name="Ada")) == 202
         return wire
@@ -101,7 +102,7 @@ def test_a_second_round_knows_the_answers_of_the_first(asked: ElicitationClient)
             (first,) = await requests_on(wire)
             await asked.answer(first, accept(name="Ada"))
             second = (await requests_on(wire, 2))[1]
-            assert second["params"]["message"] == "Your colour, Ada?"
+            assert second["params"]["message"].startswith("Your colour, Ada?\n")
             await asked.answer(second, accept(colour="blue"))
         return wire
 
@@ -245,6 +246,44 @@ def test_a_call_that_waits_keeps_no_more_of_meta_than_it_needs(asked: Elicitatio
     asyncio.run(script())
 
 
+def progress_of(wire: Wire) -> list[dict[str, Any]]:
+    """What the stream of a call has said of its progress so far."""
+    events = events_in(wire.body)
+    return [one["params"] for one in events if one.get("method") == "notifications/progress"]
+
+
+def test_a_call_that_waits_for_a_person_reports_progress_where_a_token_was_given(
+    asked: ElicitationClient,
+) -> None:
+    """Clients give up on a call that is silent: 60 seconds are usual."""
+
+    async def script() -> Wire:
+        async with asked.call("greet", meta={"progressToken": "p"}) as wire:
+            (request,) = await requests_on(wire)
+            await wire.until(lambda: len(progress_of(wire)) >= 3)
+            await asked.answer(request, accept(name="Ada"))
+        return wire
+
+    wire = asyncio.run(script())
+    reported = progress_of(wire)
+    values = [one["progress"] for one in reported]
+    assert values == sorted(set(values))
+    assert reported[0]["progressToken"] == "p"
+    assert reported[0]["message"] == "Waiting for an answer: 10 minutes left."
+    assert facts(wire) == {"greeting": "Hello, Ada"}
+
+
+def test_a_call_that_waits_without_a_token_reports_no_progress(asked: ElicitationClient) -> None:
+    async def script() -> Wire:
+        async with asked.call("greet") as wire:
+            (request,) = await requests_on(wire)
+            await asyncio.sleep(0.1)
+            await asked.answer(request, accept(name="Ada"))
+        return wire
+
+    assert progress_of(asyncio.run(script())) == []
+
+
 def test_nobody_waits_longer_than_the_time_that_a_person_may_take(
     asked: ElicitationClient, settings: Any
 ) -> None:
@@ -324,7 +363,8 @@ def test_what_a_streaming_tool_says_goes_out_around_its_question(asked: Elicitat
         return wire
 
     wire = asyncio.run(script())
-    said = [event.get("method") for event in wire.reply.events]
+    own = [one for one in wire.reply.events if "Waiting for" not in json.dumps(one)]
+    said = [event.get("method") for event in own]
     progress = "notifications/progress"
     assert said == [progress, "elicitation/create", progress, progress, None]
     assert facts(wire) == {"name": "Ada"}

@@ -168,6 +168,9 @@ def test_the_server_s_icon_is_in_the_answer_itself(mcp: McpClient, revision: Rev
     else:
         params = {**HANDSHAKE_PARAMS, "protocolVersion": revision.value}
         info = client.request("initialize", params).result["serverInfo"]
-    (icon,) = info["icons"]
-    assert icon["src"].startswith("data:image/svg+xml;base64,PHN2Zy")
+    # Clients must support PNG and should support SVG (MCP 2025-11-25, basic, Icons).
+    png, svg = info["icons"]
+    assert png["src"].startswith("data:image/png;base64,iVBOR")
+    assert (png["mimeType"], png["sizes"]) == ("image/png", ["96x96"])
+    assert svg["src"].startswith("data:image/svg+xml;base64,PHN2Zy")
     assert info["websiteUrl"] == "http://127.0.0.1:8000"

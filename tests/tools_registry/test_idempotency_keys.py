@@ -91,7 +91,9 @@ def test_a_call_with_a_known_key_gets_the_first_result(
 ) -> None:
     client = client.at(revision)
     first, second = order(client), order(client)
-    assert first.json == second.json
+    assert first.result["content"] == second.result["content"]
+    assert "repeated" not in first.result.get("_meta", {})
+    assert second.result["_meta"]["repeated"] is True
     assert orders == ["book"]
     rows = ActionExecution.objects.filter(tool="place_order").order_by("pk")
     assert [(row.outcome, row.detail) for row in rows] == [

@@ -91,6 +91,13 @@ def test_invalid_arguments_are_reported_by_field_and_recorded(
     assert row.detail.startswith(f"{field}: ")
 
 
+def test_every_invalid_argument_is_named(mcp: McpClient) -> None:
+    answer = message(mcp, "check", {"number": "5", "colour": "blue", "extra": 1, "more": 2})
+    assert answer["code"] == -32602
+    for name in ("whole", "number", "colour", "extra", "more"):
+        assert name in f"{answer['field']}: {answer['reason']}"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

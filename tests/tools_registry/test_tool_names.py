@@ -116,3 +116,27 @@ def _saying(words: str) -> Toolset:
 
 def said_here(_context: ToolContext, _arguments: Arguments) -> Facts:
     return Facts("said")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "crm-find-contact",
+        "CRM.FindContact",
+        "mcp__halo__crm_find_contact",
+        "halo_crm.find_contact",
+        "crm_find_contacts",
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_tool(name: str, mcp: McpClient) -> None:
+    refused = mcp.call(name)
+    assert refused.code == -32601
+    assert refused.error["message"] == f'Unknown tool: "{name}", perhaps "crm.find_contact".'
+
+
+def test_an_unknown_name_is_not_answered_with_a_tool_that_the_caller_cannot_see(
+    mcp: McpClient, grant: Grant
+) -> None:
+    grant.connect("crm", enabled=("create_deal",))
+    assert "find_contact" not in mcp.call("crm-find-contact").error["message"].partition(",")[2]
+    assert mcp.call("zzz").error["message"] == 'Unknown tool: "zzz".'

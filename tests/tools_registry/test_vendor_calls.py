@@ -17,7 +17,7 @@ from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
 from tools_registry.api import Cancelled, IntegrationFailure
-from tools_registry.vendors import retries
+from tools_registry.vendors import retries, slots
 
 READ, KEYED, UNKEYED = "desk.get_ticket", "desk.open_ticket", "desk.comment"
 
@@ -146,6 +146,11 @@ BAD = {
     "garbage": (site.GARBAGE, NO_JSON, 200),
     "nan": (
         site.sending(b'{"a": NaN}'),
+        NO_JSON,
+        200,
+    ),
+    "infinite": (
+        site.sending(b'{"total": 1e999}'),
         NO_JSON,
         200,
     ),
@@ -296,20 +301,17 @@ def test_a_path_never_leads_away_from_the_vendor(grant: Grant, vendor: Site, pat
 
 
 def test_an_organization_has_a_share_of_the_calls_that_wait(
-    mcp: McpClient, grant: Grant, vendor: Site
+    mcp: McpClient, grant: Grant, vendor: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with (
-        vendors.limited_call(grant.organization.pk, "desk"),
-        vendors.limited_call(grant.organization.pk, "desk"),
-    ):
+    monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 0.1)
+    desk = vendors.find_upstream(grant.organization.pk, "desk")
+    with vendors.hold_slot(desk), vendors.hold_slot(desk):
         assert mcp.call(READ).facts == {}
-        with (
-            vendors.limited_call(grant.organization.pk, "desk"),
-            vendors.limited_call(grant.organization.pk, "desk"),
-        ):
-            message = "Too many integration calls are in progress. Try again in a moment."
-            failed(mcp.call(READ), message, None)
-            failed(mcp.call(UNKEYED), message, None)
+        with vendors.hold_slot(desk), vendors.hold_slot(desk):
+            for tool in (READ, UNKEYED):
+                reply = mcp.call(tool)
+                assert (reply.status, reply.headers["retry-after"]) == (503, "5")
+                assert reply.error["data"]["retryAfterSeconds"] == 5
             assert mcp.call("search_docs", {"query": "tokens"}).facts
     assert len(vendor.seen) == 1
     assert mcp.call(READ).facts == {}
@@ -318,8 +320,10 @@ def test_an_organization_has_a_share_of_the_calls_that_wait(
 def test_a_tool_without_a_vendor_is_not_limited(grant: Grant) -> None:
     organization = grant.organization.pk
     for _ in range(3):
-        with vendors.limited_call(organization, ""), vendors.limited_call(organization, "crm"):
-            pass
+        for integration in ("", "crm"):
+            assert vendors.find_upstream(organization, integration) is None
+            with vendors.hold_slot(None):
+                pass
     with pytest.raises(IntegrationFailure, match="not connected"):
         vendors.of(organization, "crm").send("GET", "/")
 

@@ -61,6 +61,7 @@ NO_TEXT = {
         *("gateway.ProjectTool.fingerprint", "gateway.PolicyRule.approver_roles"),
         *("oauth.ServerKey.checksum", "oauth.ServerKey.ending", "oauth.ServerKey.scope"),
         *("oauth.McpToken.resource_path", "oauth.McpToken.checksum", "oauth.McpToken.ending"),
+        *("oauth.McpToken.scope", "oauth.ServiceClient.jwks", "oauth.UsedAssertion.jti_sha256"),
         "tools_registry.IntegrationMode.integration",
         *("workspace.PageJob.back", "workspace.PageJob.result"),
         *("workspace.KnowledgeSource.digest", "workspace.KnowledgeChunk.embedder"),
@@ -68,7 +69,12 @@ NO_TEXT = {
     "ids that the organization's own systems gave": {
         "workspace.Company.external_id",
     },
-    "deleted when an erasure begins": {"workspace.DataImport.content"},
+    "deleted when an erasure begins": {
+        *("workspace.DataImport.content", "workspace.DataImport.refused_rows"),
+    },
+    "headers and formats of files": {
+        *("workspace.DataImport.choices", "workspace.ImportMapping.columns"),
+    },
     "a document, which is listed by its text": {
         *("workspace.KnowledgeSource.original", "workspace.KnowledgeChunk.embedding"),
     },

@@ -11,13 +11,16 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foundation.db import storable
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import send, words
 from workspace import customers
-from workspace.imports import passes, reading
+from workspace.imports import passes, reading, uploads
+from workspace.imports.choices import Choices
 from workspace.imports.columns import Row, Unusable
 from workspace.imports.customers import KIND
-from workspace.models import Customer, User
+from workspace.imports.inspection import inspect
+from workspace.models import Customer, Organization, User
 
 HEAD = "external_id,email,name,hubspot,stripe\n"
 ADA = "user-1,Ada@Example.com,Ada,151,cus_Ada\n"
@@ -134,8 +137,7 @@ BAD_ROWS = {
     "1,,,,sub_1\n": "2 stripe This is not a valid id.",
     "1,,a\0b,,\n": "2 name Remove the line break or other control character.",
     '1,,"a\nb",,\n': "3 name Remove the line break or other control character.",
-    "1,,\n": "2 The row has 3 cells; expected 5.",
-    "1,,,,,\n": "2 The row has 6 cells; expected 5.",
+    "1,,,,,x\n": "2 The row has 6 cells; expected 5.",
     '1,,"open,,\n': "This is not a CSV file",
     '1,,"a"b,,\n': "2 This is not a CSV file",
 }
@@ -151,25 +153,21 @@ def test_a_bad_row_is_named_and_nothing_is_imported(admin: Client, grant: Grant,
 
 BAD_FILES: dict[str, tuple[bytes, str]] = {
     "Latin-1": (b"email,name\nada@example.com,Zo\xeb\n", "The file is not UTF-8."),
-    "UTF-16": ("email\nada@example.com\n".encode("utf-16"), "The file is not UTF-8."),
-    "no such column": (b"email,phone\n", "Line 1: Unknown column “phone”. To keep it"),
-    "no name": (b"email,\na,b\n", "Line 1: Unknown column “”."),
-    "a column twice": (b"email,email\n", "Line 1, email: The column is there twice."),
-    "a custom field twice": (
-        b"email,custom.a,custom.a\n",
-        "Line 1, custom.a: The column is there twice.",
-    ),
+    "no such column": (b"email,phone\n", "phone Leave out"),
+    "no name": (b"email,\na,b\n", "The column has no name."),
+    "a column twice": (b"email,email\n", "“email” is email already."),
+    "a custom field twice": (b"email,custom.a,custom.a\n", "“custom.a” is custom.a already."),
     "a custom field with the name of a column": (
         b"email,custom.plan\n",
-        "“custom.plan” cannot be the name of a custom field.",
+        "No column has this name.",
     ),
     "nothing to tell by": (b"name,stripe\n", "A column external_id or email is required."),
-    "no header": (b"ada@example.com,Ada\n", "Line 1: Unknown column"),
+    "no header": (b"ada@example.com,Ada\n", "A column external_id or email is required."),
     "only line breaks": (b"\n\n", "A column external_id or email is required."),
     "no rows": (b"email,name\n", "The file has no rows."),
     "too large": (b"email\n" + b"x" * reading.MAX_BYTES, "The file is larger than 16 MB."),
     "too many columns": (b"a," * 300 + b"email\n", "The file has more than 200 columns."),
-    "one long cell": (b"email\n" + b"x" * 200_000, "This is not a CSV file: field larger than"),
+    "one long cell": (b"email\n" + b"x" * 200_000, "A cell is longer than 131,072 characters."),
 }
 
 
@@ -258,8 +256,9 @@ def test_a_row_means_the_same_wherever_in_the_file_it_is(
     grant.customer(email="a@example.com")
     grant.customer(external_id="5", email="b@example.com")
     data = f"external_id,email\n{rows}".encode()
+    inspected = uploads.inspect(grant.organization, "customers", data)
     try:
-        outcome = judge(grant.organization, "customers", data, lambda _rows: None)
+        outcome = judge(grant.organization, inspected, lambda _rows: None)
     except Unusable as unusable:
         outcome = passes.Outcome(problems=[*unusable.problems])
     assert REPEATED[rows] in f"{outcome} {' '.join(map(str, outcome.problems))}"
@@ -269,8 +268,12 @@ def test_a_row_means_the_same_wherever_in_the_file_it_is(
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for content in (data, HEAD.encode() + data):
         with suppress(Unusable):
-            for row in reading.open_file(KIND, content).rows:
-                assert not isinstance(row, Row) or row.text("external_id") or row.text("email")
+            found = inspect(Organization(), KIND, content, Choices(leaves_out_others=True), {})
+            guesses = [guess.as_json() for guess in found.guesses]
+            assert not storable.has_unstorable_text([guesses, [*map(str, found.problems)]])
+            for row in [] if found.questions or found.problems else found.read_rows():
+                read = row.read
+                assert not isinstance(read, Row) or read.text("external_id") or read.text("email")
 
 
 def run(grant: Grant, file: Path) -> str:
@@ -282,7 +285,7 @@ def run(grant: Grant, file: Path) -> str:
 def test_the_command_imports_as_the_page_does(grant: Grant, tmp_path: Path) -> None:
     file = tmp_path / "customers.csv"
     file.write_text(HEAD + ADA, encoding="utf-8")
-    assert run(grant, file) == "1 added, 0 changed, 0 unchanged.\n"
+    assert run(grant, file).endswith("\n1 added, 0 changed, 0 unchanged.\n")
     assert all_of(grant) == [ADA_KEPT]
 
 

@@ -20,6 +20,7 @@ from agents.models import Session, SessionTurn
 from agents.models_port import ModelRequest
 from approvals.models import ApprovalRequest
 from foundation.admin_urls import page_url
+from ingestion.reference import without_null
 from oauth import server_keys
 from oauth.models import KeyKind
 from people.api.operations import ALL as OPERATIONS
@@ -63,8 +64,8 @@ NOT_TRIED = {
         *("connections/<uuid:connection_id>", "connections/<uuid:connection_id>/ask-again"),
         *("connections/<uuid:connection_id>/revoke", "connections/revoke", "docs/"),
         *("docs/<slug:folder>/<slug:slug>", "docs/<slug:slug>", "docs/images/<slug:name>.png"),
-        *("api/mcp/oauth/scopes", "health", "readyz", "jobs/<uuid:job_id>", "requests", "usage"),
-        "requests/<uuid:request_id>",
+        *("api/mcp/oauth/scopes", "health", "healthz", "readyz", "jobs/<uuid:job_id>", "requests"),
+        *("requests/<uuid:request_id>", "usage"),
         *("requests/<uuid:request_id>/approve", "w/<slug:workspace>/auth.md"),
         "^admin/tools_registry/billingrequest/(?P<rest>.*)$",
         *(path for path in PATHS if ".well-known" in path),
@@ -75,12 +76,17 @@ NOT_TRIED = {
         *("api/mcp/oauth/revoke", "api/mcp/oauth/token", "oauth/authorize", "oauth/revoke"),
         *("oauth/token", "register"),
     },
+    "the name of a program of the organization": {
+        *("service-clients", "service-clients/<uuid:client_id>/credentials"),
+        *("service-clients/<uuid:client_id>/switch", "service-clients/<uuid:client_id>/delete"),
+    },
     "accounts of the organization's own people": {
         path for path in PATHS if path.startswith(("signin", "signout", "account/"))
     },
     "settings, which are named and left": {
         *("agent-keys", "agent-keys/<uuid:key_id>/revoke", "api-keys"),
         *("api-keys/<uuid:key_id>/revoke", "server-keys/<uuid:key_id>/revoke", "projects"),
+        *("connections/tokens", "connections/tokens/<uuid:token_id>/revoke"),
         *("projects-tokens", "projects-tokens/<uuid:token_id>/revoke", "projects/new"),
         *("projects/<str:project_id>", "projects/<str:project_id>/credentials"),
         *("projects/<str:project_id>/credentials/test", "projects/<str:project_id>/delete"),
@@ -178,6 +184,7 @@ FIXED = {
 
 def _filled(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str = "") -> Any:
     """A value of a schema, with the text wherever any text may be."""
+    schema = without_null(schema)
     if "$ref" in schema:
         return _filled(schemas[schema["$ref"].rpartition("/")[2]], schemas, name)
     if name in FIXED or "enum" in schema or "format" in schema:

@@ -116,7 +116,8 @@ class ToolContext:
 
     `visible_tools()` are the tools that this caller could call now. `call_id` is this call's alone,
     the same at each step of it: a key for what must not be done twice. A call with an API key has
-    no user; `credential_id` is the key's. `outgoing` is what the tool's own `outgoing` has built.
+    no user; `credential_id` is the key's. `outgoing` is what the tool's own `outgoing` has built,
+    and `waited` the time in seconds that the call has waited for its turn to send it.
     """
 
     organization_id: str
@@ -128,6 +129,7 @@ class ToolContext:
     call_id: str = ""
     vendor: Vendor = field(default_factory=NotConnected, repr=False)
     outgoing: object = field(default=None, repr=False)
+    waited: float = 0.0
     request_approval: RequestApproval = field(default=cannot_request, repr=False)
     client_capabilities: Mapping[str, Json] = field(default_factory=dict)
     answers: Answers = field(default=NONE_YET, repr=False)
@@ -173,10 +175,13 @@ class ToolContext:
         fields: Mapping[str, Mapping[str, Json]],
         *,
         optional: Sequence[str] = (),
+        ends: float | None = None,
     ) -> Mapping[str, Json]:
         """What the person filled into a form; raises Declined when they would not.
 
         `fields` are the properties of a flat object schema; all are required but the `optional`.
+        The person reads how long the question can be answered; `ends`, in Unix time, is for a tool
+        that refuses answers from then on.
         """
         schema = {
             "type": "object",
@@ -184,7 +189,10 @@ class ToolContext:
             "required": [name for name in fields if name not in optional],
         }
         params = {"mode": "form", "message": message, "requestedSchema": schema}
-        answer = self.ask({key: {"method": "elicitation/create", "params": params}})[key]
+        request: dict[str, Json] = {"method": "elicitation/create", "params": params}
+        if ends is not None:
+            request["ends"] = ends
+        answer = self.ask({key: request})[key]
         if answer["action"] != "accept":
             raise Declined
         content: Mapping[str, Json] = answer["content"]

@@ -5,9 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 PREFIX: Final = "#/$defs/"
+# Some servers compare by upper case (Java, `equalsIgnoreCase`), where these are an I as well.
+DOTLESS_AND_DOTTED: Final = str.maketrans("\u0131\u0130", "ii")
 IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 CONDITIONS: Final = ("if", "then", "else")
 OF_OTHERS: Final = ("additionalProperties", "unevaluatedProperties")
+
+
+def in_any_case(name: str) -> str:
+    """Returns what is equal for names that a server which ignores case may take for one.
+
+    Control and format characters are left out: a person does not see them, and some servers drop
+    them.
+    """
+    return "".join(filter(str.isprintable, name.translate(DOTLESS_AND_DOTTED).casefold()))
 
 
 @dataclass(slots=True)
@@ -41,8 +52,8 @@ class SchemaPlace:
         if name in self.names:
             return None
         if self.names and not self._folded:
-            self._folded = {each.casefold(): each for each in self.names}
-        return self._folded.get(name.casefold())
+            self._folded = {in_any_case(each): each for each in self.names}
+        return self._folded.get(in_any_case(name))
 
     def member(self, name: str) -> "SchemaPlace":
         """Returns the place of a member of an object."""

@@ -40,6 +40,14 @@ class Outgoing(Protocol):
     def digest(self) -> str:
         """SHA-256 of what is sent, but for credentials and the key of the call."""
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of the server."""
+
+    @property
+    def seconds(self) -> float:
+        """The time that the call may take."""
+
 
 # Given the organization and checked arguments; raises ToolFailure for what cannot be sent.
 BuildOutgoing: TypeAlias = Callable[[UUID, Arguments], Outgoing]

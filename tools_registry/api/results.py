@@ -104,6 +104,10 @@ class IntegrationFailure(UpstreamFailure):
     kind = "integration"
 
 
+class NotSent(IntegrationFailure):
+    """The request could not be sent to the other server: it has done nothing."""
+
+
 class Declined(ToolFailure):
     """The person declined, or closed the question."""
 

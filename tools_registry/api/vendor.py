@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol
 
+from tools_registry.api.readable import one_line
 from tools_registry.api.results import (
     IntegrationFailure,
     Invalid,
@@ -17,6 +18,9 @@ from tools_registry.api.results import (
     Unauthorized,
 )
 
+MAX_SENTENCE: Final = 300
+MAX_SENTENCE_DEPTH: Final = 4
+SENTENCES: Final = ("message", "detail", "error_description", "title", "error", "errors")
 REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 NOTHING: Final[Mapping[str, Json]] = {}
 
@@ -82,15 +86,38 @@ def by_status(answer: Answer) -> ToolFailure | None:
     """Returns the failure that a REST status means, or None for a success.
 
     404 means that the record does not exist, and 422 that the values are refused (RFC 9110 sections
-    15.5.5 and 15.5.21). A 400 may have other causes: an integration judges it by its body.
+    15.5.5 and 15.5.21), and the failure has the vendor's sentence. A 400 may have other causes: an
+    integration judges it by its body.
     """
+    sentence = error_sentence(answer.value)
     match answer.status:
         case HTTPStatus.NOT_FOUND:
-            return NotFound("The vendor has no such record (it answered 404).")
+            said = f": {sentence}" if sentence else " (it answered 404)."
+            return NotFound(f"The vendor has no such record{said}")
         case HTTPStatus.UNPROCESSABLE_ENTITY:
-            reason = "the vendor answered 422"
-            return Invalid("The vendor refused the values.", field="arguments", reason=reason)
+            reason = sentence or "the vendor answered 422"
+            said = f": {sentence}" if sentence else "."
+            message = f"The vendor refused the values{said}"
+            return Invalid(message, field="arguments", reason=reason)
     return by_endpoint_status(answer)
+
+
+def error_sentence(value: Json, depth: int = MAX_SENTENCE_DEPTH) -> str:
+    """Returns what an error of a REST API says, as one line, or nothing.
+
+    Read are the members that error bodies have in common, also within `error` and the first of
+    `errors`: `message`, `detail` and `title` (RFC 9457) and `error_description` (RFC 6749). The
+    client masks secrets in the message of every failure.
+    """
+    match value:
+        case str():
+            return one_line(value, MAX_SENTENCE)
+        case [first, *_] if depth:
+            return error_sentence(first, depth - 1)
+        case dict() if depth:
+            parts = (error_sentence(value.get(name), depth - 1) for name in SENTENCES)
+            return next(filter(None, parts), "")
+    return ""
 
 
 def by_endpoint_status(answer: Answer) -> ToolFailure | None:

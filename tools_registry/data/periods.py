@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import DateTimeField, Model, Q
 
+from foundation.calendar_days import missing_day_message
 from tools_registry.api import Invalid, Json
 from tools_registry.data.call import Call, refused
 
@@ -118,6 +119,8 @@ def _in_range(found: Day, call: Call, argument: str) -> Day:
 
 
 def _unreadable(call: Call, argument: str) -> Invalid:
+    if missing := missing_day_message(call.given[argument]):
+        return refused(argument, missing)
     reason = f"a date, an RFC 3339 time or -30d. Today is {call.today.isoformat()}."
     return refused(argument, reason)
 

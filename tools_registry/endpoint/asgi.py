@@ -10,7 +10,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,14 +43,15 @@ from tools_registry.endpoint.http import (
 from tools_registry.endpoint.streams.delivery import EVENTS, Delivery, Encoding
 from tools_registry.endpoint.streams.disconnects import WATCHES_AFTER, DisconnectWatcher
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
+from tools_registry.vendors import slots
 
 T = TypeVar("T")
 
 # For steps that are quick: looks of streams that are silent for hours, and of calls that wait for
 # an answer. Few, so that a thousand of them that wake at once leave the processor to others.
 QUIET_THREADS: Final = 2
-# In addition to the calls that may wait for vendors (`vendors.limited_call`): these threads refuse
-# the calls beyond that at once.
+# In addition to the calls that wait for vendors, or for a slot (`vendors/slots.py`): these threads
+# refuse the calls beyond that at once.
 REFUSING_THREADS: Final = 4
 # Overflow threads for slow tools, in addition to HALO_CORE_THREADS.
 CORE_OVERFLOW: Final = 8
@@ -96,7 +97,9 @@ class McpApplication:
     def __init__(self, timeouts: Timeouts | None = None) -> None:
         self._timeouts = timeouts = timeouts or Timeouts()
         self._core = ThreadPool(settings.HALO_CORE_THREADS, "core", overflow=CORE_OVERFLOW)
-        self._vendors = ThreadPool(settings.HALO_VENDOR_CALLS + REFUSING_THREADS, "vendor")
+        self._vendors = ThreadPool(
+            settings.HALO_VENDOR_CALLS + slots.MAX_WAITING + REFUSING_THREADS, "vendor"
+        )
         self._streams = ThreadPool(settings.HALO_STREAM_THREADS, "stream")
         self._quiet = ThreadPool(QUIET_THREADS, "quiet")
         self._subscriptions = Subscriptions()
@@ -176,7 +179,10 @@ class McpApplication:
             WATCHES_AFTER, DisconnectWatcher, cancellation, receive, self._subscriptions
         )
         try:
-            answer = await self.answer(cancellation, partial(respond.respond, request))
+            # Who calls is not known before a thread has found out.
+            owner = request.header("authorization") or request.address
+            begin = partial(respond.respond, request)
+            answer = await self.answer(cancellation, begin, owner=owner)
         except asyncio.CancelledError:
             if not self._is_ending:
                 raise
@@ -190,15 +196,21 @@ class McpApplication:
         return answer
 
     async def answer(
-        self, cancellation: CancelState, begin: Callable[[], Answer | Deferred]
+        self,
+        cancellation: CancelState,
+        begin: Callable[[], Answer | Deferred],
+        *,
+        owner: Hashable,
     ) -> Answer:
         """Run `begin` in a thread, and what it defers in one of those that wait for vendors.
 
-        Cancelled once the server can wait no longer.
+        The requests of each `owner` have a turn, whatever number of them waits. Cancelled once the
+        server can wait no longer.
         """
-        answer = await self._in_thread(self._core, cancellation, begin)
+        run = partial(self._in_thread, cancellation, owner)
+        answer = await run(self._core, begin)
         while isinstance(answer, Deferred):
-            answer = await self._in_thread(self._vendors, cancellation, answer.finish)
+            answer = await run(self._vendors, answer.finish)
         return answer
 
     async def look(self, work: Callable[[], T]) -> T:
@@ -216,9 +228,13 @@ class McpApplication:
         return self._subscriptions
 
     async def _in_thread(
-        self, pool: ThreadPool, cancellation: CancelState, work: Callable[[], Answer | Deferred]
+        self,
+        cancellation: CancelState,
+        owner: Hashable,
+        pool: ThreadPool,
+        work: Callable[[], Answer | Deferred],
     ) -> Answer | Deferred:
-        future = pool.submit(partial(with_connection, work))
+        future = pool.submit(partial(with_connection, work), owner=owner)
         self._answering[future] = cancellation
         try:
             return await future

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from audit import record
 from audit.outcomes import Outcome
 from audit.record import Execution
-from mcp_protocol import envelope, failures, headers, methods, negotiation
+from mcp_protocol import envelope, failures, headers, methods, negotiation, shapes
 from mcp_protocol.envelope import Malformed, Notification, Request, RequestId, Response
 from mcp_protocol.errors import ProtocolError, method_not_found
 from mcp_protocol.headers import VERSION_HEADER
@@ -121,7 +121,7 @@ def end(waiting: Waiting, why: ToolFailure) -> Complete:
     request, invocation = waiting.request, waiting.question.invocation
     failed = calls.fail(invocation, why)
     reply = replies.settled(invocation, failed, request.revision, request.surface)
-    return _answered(request.id, reply, request.revision)
+    return _answered(request, reply)
 
 
 def _step(
@@ -138,7 +138,7 @@ def _step(
             reply = replies.settled(invocation, outcome, revision, surface, host=host)
     if isinstance(reply, Question):
         return Waiting(reply, request)
-    return _answered(request.id, reply, revision)
+    return _answered(request, reply)
 
 
 def answer(request: MethodRequest) -> Complete:
@@ -161,7 +161,7 @@ def _begin_request(request: MethodRequest, message: Request) -> Step:
     reply = HANDLERS[message.method](request)
     if isinstance(reply, Invocation | Stream):
         return reply
-    step = _answered(message.id, reply, terms.revision)
+    step = _answered(request, reply)
     if isinstance(reply, ProtocolError):
         return step
     session = _session(request)
@@ -186,10 +186,11 @@ def _session(request: MethodRequest) -> Headers:
     return ()
 
 
-def _answered(identifier: RequestId, reply: Reply, revision: Revision) -> Complete:
+def _answered(request: MethodRequest, reply: Reply) -> Complete:
     if isinstance(reply, ProtocolError):
-        return _failure(identifier, reply, revision)
-    return Complete(200, message=envelope.success(identifier, reply))
+        return _failure(request.id, reply, request.revision)
+    result = shapes.name_server(reply, request.surface.server())
+    return Complete(200, message=envelope.success(request.id, result))
 
 
 def _failure(identifier: RequestId | None, error: ProtocolError, revision: Revision) -> Complete:

@@ -5,9 +5,12 @@ revisions it goes out on the call's own stream, which waits. Either way the tool
 again from its start. Why: docs/decisions/0017-elicitation.md.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from django.conf import settings
 
 from mcp_protocol import errors, input_requests, shapes
 from mcp_protocol.errors import ProtocolError
@@ -20,6 +23,7 @@ from tools_registry.endpoint import request_state
 from tools_registry.endpoint.request_state import SealedFor
 from tools_registry.pipeline.invocation import Invocation, NeedsInput
 
+MINUTES_FROM: Final = 120
 CANNOT_ASK: Final = "This tool needs your input, and this client or call does not support that."
 
 
@@ -46,7 +50,10 @@ def as_result(asked: NeedsInput, revision: Revision) -> JsonObject | ProtocolErr
     if asked.missing:
         return errors.missing_capability(asked.missing)
     invocation = asked.invocation
-    requests = input_requests.serialized(asked.requests, revision)
+    ends = invocation.answers.ends or time.time() + settings.HALO_ASK_SECONDS
+    requests = _with_deadlines(
+        asked.requests, input_requests.serialized(asked.requests, revision), ends
+    )
     state = request_state.seal(
         _purpose_of(invocation), invocation.answers, asked.requests, asked.state
     )
@@ -61,9 +68,40 @@ def on_stream(asked: NeedsInput, revision: Revision, *, can_wait: bool) -> Quest
         requests = input_requests.serialized(asked.requests, revision)
     except UnsupportedAtRevision:
         return None
+    ends = time.time() + settings.HALO_ASK_SECONDS
+    requests = _with_deadlines(asked.requests, requests, ends)
     before = asked.invocation.answers
     sent = {**before.put, **digests(asked.requests)}
     return Question(asked.invocation, requests, asked.state, before.by_key, sent)
+
+
+def _with_deadlines(
+    asked: Mapping[str, Any], requests: Mapping[str, JsonObject], ends: float
+) -> dict[str, JsonObject]:
+    """The requests, where those that a person reads say how long they can be answered.
+
+    `ends` is Unix time; a request of the tool may end earlier (`ToolContext.ask_form`).
+    """
+    return {
+        key: _with_deadline(request, min(ends, asked[key].get("ends", ends)))
+        for key, request in requests.items()
+    }
+
+
+def _with_deadline(request: JsonObject, ends: float) -> JsonObject:
+    if request["method"] != input_requests.ELICIT:
+        return request
+    params = request["params"]
+    message = f"{params['message']}\n\nAnswer within {duration(ends - time.time())}."
+    return {**request, "params": {**params, "message": message}}
+
+
+def duration(seconds: float) -> str:
+    """Returns a time as people read it: whole minutes from two on, else seconds."""
+    whole = max(round(seconds), 1)
+    if whole >= MINUTES_FROM:
+        return f"{whole // 60} minutes"
+    return f"{whole} second{'s' if whole > 1 else ''}"
 
 
 def cannot_ask() -> IntegrationFailure:

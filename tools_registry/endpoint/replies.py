@@ -9,8 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from foundation import store_failures
 from foundation.store_failures import is_store_failure
-from mcp_protocol import failures, prompt_shapes, resource_shapes, shapes
+from mcp_protocol import failures, meta_keys, prompt_shapes, resource_shapes, shapes
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ErrorCodes, ProtocolError
+from mcp_protocol.meta_keys import META
 from mcp_protocol.resource_shapes import Contents
 from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
@@ -35,6 +36,7 @@ from tools_registry.pipeline.invocation import (
     TokenEnded,
     UnknownName,
 )
+from tools_registry.vendors.slots import UpstreamBusy
 
 Reply: TypeAlias = JsonObject | ProtocolError
 
@@ -90,9 +92,14 @@ def unavailable() -> ProtocolError:
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
     result: Any = outcome.result
     if isinstance(result, Blocks):
-        return shapes.call_result(result.content, revision, structured=result.structured)
-    structured = result.value if subject.output_schema is not None else None
-    return shapes.call_result([shapes.text_block(outcome.text)], revision, structured=structured)
+        content, structured = result.content, result.structured
+    else:
+        content = [shapes.text_block(outcome.text)]
+        structured = result.value if subject.output_schema is not None else None
+    reply = shapes.call_result(content, revision, structured=structured)
+    if outcome.is_repeated:
+        reply[META] = {**reply.get(META, {}), meta_keys.REPEATED: True}
+    return reply
 
 
 def _read_result(resource: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
@@ -145,8 +152,10 @@ def _failure(
 ) -> Reply:
     method, name, codes = invocation.kind.method, invocation.name, surface.codes
     if isinstance(failure, UnknownName):
+        if method == "tools/call":
+            return failures.unknown_tool(name, revision, codes, failure.nearest)
         return UNKNOWN[method](name, revision, codes)
-    if isinstance(failure, CallFailure) and type(failure) in STOPPED:
+    if type(failure) in STOPPED:
         return STOPPED[type(failure)](failure)
     field, reason = failure.field or None, failure.reason or None
     if method == "tools/call":
@@ -186,8 +195,12 @@ def _in_progress(failure: CallFailure) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, failure.message, data=data, http_status=409, headers=retry)
 
 
-def _connection_lost(_failure: CallFailure) -> ProtocolError:
+def _connection_lost(_failure: ToolFailure) -> ProtocolError:
     return unavailable()
+
+
+def _busy(failure: ToolFailure) -> ProtocolError:
+    return failures.unavailable(failure.message, failure.kind, UpstreamBusy.retry_after)
 
 
 def _unknown_prompt(name: str, _revision: Revision, _codes: ErrorCodes) -> ProtocolError:
@@ -200,14 +213,13 @@ RESULTS: Final[Mapping[str, Callable[[Any, Succeeded, Revision], JsonObject]]] =
     "prompts/get": _prompt_result,
 }
 UNKNOWN: Final[Mapping[str, Callable[[str, Revision, ErrorCodes], ProtocolError]]] = {
-    "tools/call": failures.unknown_tool,
     "resources/read": failures.unknown_resource,
     "resources/subscribe": failures.unknown_resource,
     "resources/unsubscribe": failures.unknown_resource,
     "prompts/get": _unknown_prompt,
 }
 # Failures of the call itself, which are errors at every revision and of every kind of call.
-STOPPED: Final[Mapping[type[CallFailure], Callable[[CallFailure], ProtocolError]]] = {
+STOPPED: Final[Mapping[type[ToolFailure], Callable[[Any], ProtocolError]]] = {
     BindingRejected: _rejected,
     CallCancelled: _cancelled,
     CallInProgress: _in_progress,
@@ -215,4 +227,5 @@ STOPPED: Final[Mapping[type[CallFailure], Callable[[CallFailure], ProtocolError]
     # Without a status that clients repeat a request for.
     ChangeInterrupted: _cancelled,
     ConnectionLost: _connection_lost,
+    UpstreamBusy: _busy,
 }

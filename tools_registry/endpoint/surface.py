@@ -1,9 +1,7 @@
 """A surface that speaks MCP over HTTP, and the first one: the workspace server at /api/mcp."""
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Protocol
 
 from django.conf import settings
@@ -13,9 +11,11 @@ from mcp_protocol.capabilities import Server
 from mcp_protocol.errors import ErrorCodes
 from mcp_protocol.methods import RateBucket
 from mcp_protocol.strict_json import JsonObject
-from oauth import credentials, principal
+from oauth import credentials, mcp_tokens, principal
+from oauth.addresses import MCP_PATH
 from oauth.endpoints import challenges
 from tools_registry import registry
+from tools_registry.icons import with_icons
 from tools_registry.pipeline.surface import WORKSPACE_NAME, Surface
 
 INSTRUCTIONS: Final = (
@@ -55,16 +55,7 @@ class McpSurface(Surface):
 
 
 def _server() -> Server:
-    return Server(website_url=settings.HALO_PUBLIC_URL, icons=({**_icon()},))
-
-
-@cache
-def _icon() -> dict[str, object]:
-    # In the answer itself: clients take icons from https or data addresses only, and this server
-    # may be on http on a developer's computer (MCP 2025-11-25, basic, Icons).
-    drawn = (settings.BASE_DIR / "static" / "halo" / "logo.svg").read_bytes()
-    source = f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"
-    return {"src": source, "mimeType": "image/svg+xml", "sizes": ["any"]}
+    return with_icons(Server(website_url=settings.HALO_PUBLIC_URL))
 
 
 def _descriptor() -> JsonObject:
@@ -73,7 +64,10 @@ def _descriptor() -> JsonObject:
 
 WORKSPACE_SURFACE: Final = McpSurface(
     name=WORKSPACE_NAME,
-    credentials={principal.ACCESS_TOKEN: credentials.VERIFIERS[principal.ACCESS_TOKEN]},
+    credentials={
+        principal.ACCESS_TOKEN: credentials.VERIFIERS[principal.ACCESS_TOKEN],
+        mcp_tokens.PREFIX: mcp_tokens.verifier(MCP_PATH),
+    },
     catalogue=registry.WORKSPACE_CATALOGUE,
     limits={
         "tools_list": "HALO_RATE_TOOLS_LIST",

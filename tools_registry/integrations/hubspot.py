@@ -264,7 +264,8 @@ def _noon(day: str, field: str) -> str:
     try:
         return f"{dt.date.fromisoformat(day)}T12:00:00Z"
     except ValueError:
-        raise _invalid(field, "must be a day of the calendar, such as 2027-01-31") from None
+        # The schema has made sure of the form.
+        raise _invalid(field, f"{day} does not exist") from None
 
 
 def _rich(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -15,6 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from jsonschema_rs import ValidationErrorKind as ErrorKind
 
+from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError, shown
@@ -35,6 +37,7 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
+from tools_registry.api.null_members import leave_out_nulls
 from tools_registry.api.schemas import (
     ValueTooLarge,
     explains_errors,
@@ -46,6 +49,8 @@ from tools_registry.registry import Catalogue
 NO_MATCH: Final = "does not match any of the allowed forms"
 MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
+# Errors that one answer names.
+MAX_EXPLAINED: Final = 10
 # Numbers as text, short enough for any column.
 AS_TEXT: Final = {
     "integer": (re.compile(r"-?[0-9]{1,15}"), int),
@@ -104,7 +109,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     if has_unstorable_text(arguments):
         raise _unstorable()
     schema = tool.argument_schema or tool.input_schema
-    given = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
+    given: dict[str, Any] = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
     try:
         validator = validator_of_tool(tool)
     except ValueError:
@@ -114,16 +119,17 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         if validator.is_valid(given):
             return given
         given |= _read_from_text(tool, schema, given)
+        given = leave_out_nulls(schema, given, tool.owner)
         if validator.is_valid(given):
             return given
         if not explains_errors(tool):
-            raise _unmatched(tool, schema, given)
-        error = next(iter(validator.iter_errors(given)))
+            raise _invalid(_unmatched(tool, schema, given))
+        errors = list(islice(validator.iter_errors(given), MAX_EXPLAINED))
     except ValueTooLarge as too_large:
         reason = str(too_large)
         message = f"The arguments are {reason}."
         raise Invalid(message, field="arguments", reason=reason) from None
-    raise _explained(schema, error)
+    raise _invalid([_explained(schema, error) for error in errors])
 
 
 def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
@@ -176,33 +182,53 @@ def _number(kind: str | None, value: Any) -> Any:
     return read(value) if pattern.fullmatch(value.strip()) else value
 
 
-def _unmatched(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> Invalid:
-    """The first argument that its own schema refuses, without the reason of each alternative."""
+def _invalid(problems: Sequence[Invalid]) -> Invalid:
+    """One error for all arguments that are wrong: its field is the first of them."""
+    first, *others = problems
+    if not others:
+        return first
+    each = [": ".join(filter(None, (one.field, one.reason.removesuffix(".")))) for one in problems]
+    reason = "; ".join([first.reason.removesuffix("."), *each[1:]])
+    return Invalid(f"Invalid arguments: {'; '.join(each)}.", field=first.field, reason=reason)
+
+
+def _unmatched(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> Sequence[Invalid]:
+    """The arguments that their own schemas refuse, without the reason of each alternative."""
     definitions = {"$defs": schema.get("$defs", {})}
-    for name, part in schema.get("properties", {}).items():
-        if name not in given:
-            continue
-        if not validator_of({**definitions, **part}, tool.owner).is_valid(given[name]):
-            return Invalid(f"Invalid arguments: {name} {NO_MATCH}.", field=name, reason=NO_MATCH)
-    return Invalid("Invalid arguments.", field="arguments", reason=NO_MATCH)
+    refused = [
+        Invalid(f"Invalid arguments: {name} {NO_MATCH}.", field=name, reason=NO_MATCH)
+        for name, part in schema.get("properties", {}).items()
+        if name in given
+        and not validator_of({**definitions, **part}, tool.owner).is_valid(given[name])
+    ]
+    general = Invalid("Invalid arguments.", field="arguments", reason=NO_MATCH)
+    return refused[:MAX_EXPLAINED] or [general]
 
 
 def _explained(schema: Schema, problem: Any) -> Invalid:
     surplus = isinstance(problem.kind, ErrorKind.AdditionalProperties)
     if surplus and not problem.instance_path:
-        return _unknown(schema, problem.kind.unexpected[0])
-    reason = _shortened(str(problem.message))
+        return _unknown(schema, problem.kind.unexpected)
+    reason = _missing_day(problem) or _shortened(str(problem.message))
     steps = [str(step) for step in (*problem.instance_path, *_named(problem.kind))]
     return Invalid(f"Invalid arguments: {reason}", field=".".join(steps)[:300], reason=reason)
 
 
-def _unknown(schema: Schema, name: str) -> Invalid:
+def _missing_day(problem: Any) -> str:
+    is_format = isinstance(problem.kind, ErrorKind.Format)
+    return missing_day_message(problem.instance) if is_format else ""
+
+
+def _unknown(schema: Schema, names: Sequence[str]) -> Invalid:
     known = sorted(schema.get("properties", {}))
-    close = get_close_matches(name[:MAX_ECHO_LENGTH], known, n=1)
-    perhaps = f', perhaps "{close[0]}"' if close else ""
-    reason = f"Unknown argument {shown(name[:MAX_ECHO_LENGTH])}{perhaps}. "
-    reason += f"Valid: {', '.join(known)}." if known else "It takes none."
-    return Invalid(reason, field=name[:MAX_REASON_LENGTH], reason=reason)
+    each = []
+    for name in names[:MAX_EXPLAINED]:
+        close = get_close_matches(name[:MAX_ECHO_LENGTH], known, n=1)
+        perhaps = f', perhaps "{close[0]}"' if close else ""
+        each.append(f"Unknown argument {shown(name[:MAX_ECHO_LENGTH])}{perhaps}.")
+    each.append(f"Valid: {', '.join(known)}." if known else "It takes none.")
+    reason = " ".join(each)
+    return Invalid(reason, field=names[0][:MAX_REASON_LENGTH], reason=reason)
 
 
 def _shortened(message: str) -> str:

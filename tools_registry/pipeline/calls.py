@@ -13,6 +13,7 @@ ends with an outcome, whatever fails, and never with an error that says to try a
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -52,7 +53,7 @@ from tools_registry.pipeline import (
     idempotency,
     visibility,
 )
-from tools_registry.pipeline.call_kinds import Subject
+from tools_registry.pipeline.call_kinds import CALL, Subject
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
@@ -74,7 +75,9 @@ from tools_registry.pipeline.invocation import (
     ToolChanged,
     UnknownName,
 )
+from tools_registry.pipeline.nearest_name import find_nearest
 from tools_registry.pipeline.surface import Surface
+from tools_registry.vendors.slots import Upstream, UpstreamBusy
 
 log = structlog.get_logger(__name__)
 FRESH_SECONDS: Final = 1.0  # a call that has waited longer for its thread is checked again
@@ -104,6 +107,7 @@ FAILURES: Final[Mapping[str, outcomes.Outcome]] = {
     "interrupted": outcomes.Outcome.INTERRUPTED,
     "refused": outcomes.Outcome.REFUSED,
     "rate_limited": outcomes.Outcome.RATE_LIMITED,
+    "busy": outcomes.Outcome.RATE_LIMITED,
     "token_ended": outcomes.Outcome.REFUSED,
     "tool_changed": outcomes.Outcome.REFUSED,
     "approval_rejected": outcomes.Outcome.REFUSED,
@@ -113,6 +117,19 @@ FAILURES: Final[Mapping[str, outcomes.Outcome]] = {
 def run(invocation: Invocation, channel: Channel = SILENCE) -> Outcome:
     """Run a call from the first check to its audit row."""
     return prepare(invocation) or execute(invocation, channel)[1]
+
+
+def _nearest_tool(invocation: Invocation) -> str:
+    """The name nearest to an unknown one, of the tools that the caller can see."""
+    if invocation.kind is not CALL:
+        return ""
+    principal, surface = invocation.principal, invocation.surface
+    # Most unknown names are near to none: the switches are not read for them.
+    tools = surface.catalogue.tools(principal.organization_id)
+    if not find_nearest(invocation.name, (tool.name for tool in tools)):
+        return ""
+    visible = visibility.tools(principal, surface)
+    return find_nearest(invocation.name, (tool.name for tool in visible))
 
 
 def prepare(
@@ -127,7 +144,7 @@ def prepare(
     catalogue, organization_id = invocation.surface.catalogue, invocation.principal.organization_id
     subject = invocation.kind.find(catalogue, invocation.name, organization_id)
     if subject is None:
-        failed = Failed(UnknownName(invocation.kind.unknown))
+        failed = Failed(UnknownName(invocation.kind.unknown, _nearest_tool(invocation)))
         _record(invocation, None, failed)
         return failed
     invocation.subject = subject
@@ -186,15 +203,42 @@ def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, O
     written before it begins; nothing is raised after that. Raises NotStored if a read cannot be
     recorded anywhere.
     """
-    subject = invocation.subject
     if channel.is_cancelled():
-        outcome: Outcome = Failed(_stopped(channel))
-        return _record(invocation, subject, outcome), outcome
-    if subject.mutates:
+        return _end_unbegun(invocation, _stopped(channel))
+    with ExitStack() as held:
+        # Before anything is recorded as begun: a call that is refused here was never begun, and one
+        # that changes something at a vendor is not refused halfway.
+        try:
+            slot = vendors.hold_slot(_find_upstream(invocation), channel)
+            invocation.waited = held.enter_context(slot)
+        except UpstreamBusy as busy:
+            return _end_unbegun(invocation, busy)
+        except Cancelled:
+            return _end_unbegun(invocation, _stopped(channel))
+        return _execute(invocation, channel)
+
+
+def _find_upstream(invocation: Invocation) -> Upstream | None:
+    """Returns the server that the call waits for, None if it waits for no other server."""
+    subject, organization_id = invocation.subject, invocation.principal.organization_id
+    outgoing = invocation.outgoing
+    if subject.waits and outgoing is not None:
+        target = invocation.surface.name
+        return Upstream(organization_id, target, outgoing.origin, outgoing.seconds)
+    return vendors.find_upstream(organization_id, subject.integration)
+
+
+def _end_unbegun(invocation: Invocation, failure: ToolFailure) -> tuple[UUID, Outcome]:
+    outcome = Failed(failure)
+    return _record(invocation, invocation.subject, outcome), outcome
+
+
+def _execute(invocation: Invocation, channel: Channel) -> tuple[UUID, Outcome]:
+    if invocation.subject.mutates:
         with changes_in_flight.hold():
             return _execute_change(invocation, channel)
     outcome = _attempted(invocation, channel)
-    call = _execution(invocation, subject, outcome)
+    call = _execution(invocation, invocation.subject, outcome)
     return record.ended_execution(invocation.actor or invocation.principal, call), outcome
 
 
@@ -326,20 +370,10 @@ def _refused_now(invocation: Invocation) -> Settled | None:
 
 
 def _ran(invocation: Invocation, channel: Channel) -> Outcome:
-    subject = invocation.subject
     if channel.is_cancelled():
         raise Cancelled
     try:
-        if subject.waits:
-            with vendors.counted(invocation.principal.organization_id):
-                result = _returned(invocation, channel)
-        elif not subject.integration:
-            result = _returned(invocation, channel)
-        else:
-            # Reserved before the tool begins: a call that has changed something at a vendor is not
-            # refused halfway.
-            with vendors.limited_call(invocation.principal.organization_id, subject.integration):
-                result = _returned(invocation, channel)
+        result = _returned(invocation, channel)
     except InputRequired as required:
         return _needs_input(invocation, required)
     return Succeeded(result, invocation.kind.text(result))
@@ -377,7 +411,9 @@ def _context(invocation: Invocation, channel: Channel) -> ToolContext:
     is_usable = answers.verified or not subject.mutates
     of_integration: dict[str, Any] = {}
     if subject.integration:
-        of_integration["vendor"] = vendors.of(who.organization_id, subject.integration, channel)
+        of_integration["vendor"] = vendors.of(
+            who.organization_id, subject.integration, channel, waited=invocation.waited
+        )
     return visibility.context(
         who,
         invocation.surface,
@@ -387,6 +423,7 @@ def _context(invocation: Invocation, channel: Channel) -> ToolContext:
         client_capabilities=invocation.client_capabilities,
         answers=answers if is_usable else NONE_YET,
         outgoing=invocation.outgoing,
+        waited=invocation.waited,
         request_approval=partial(_request_approval, invocation),
         **of_integration,
     )

@@ -164,7 +164,7 @@ def _read_outcome(row: RepeatableCall, invocation: Invocation) -> Settled:
     if "failure" in kept:
         return Failed(FirstFailure(kept["failure"]))
     result = _to_result(kept)
-    return Succeeded(result, invocation.kind.text(result))
+    return Succeeded(result, invocation.kind.text(result), is_repeated=True)
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any] | None:

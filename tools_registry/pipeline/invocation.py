@@ -39,7 +39,8 @@ class Invocation:
     `subject` and `customer` are what `name` and `binding` name, once `calls.prepare` has found
     them; a call without a subject cannot be executed. `validated` are the arguments that the
     subject runs with; `arguments` are recorded as they were sent. `outgoing` is what the subject
-    sends for them, if it says so.
+    sends for them, if it says so; `waited` is the time in seconds that the call has waited to send
+    it, because others were waiting for the same server.
 
     `client_capabilities` say what the caller can be asked for, in the form of MCP's
     ClientCapabilities, and `answers` what it has answered so far. `is_repeated` says that a
@@ -70,14 +71,19 @@ class Invocation:
     customer: Customer | None = field(init=False, repr=False, default=None)
     validated: Arguments = field(init=False, repr=False)
     outgoing: Outgoing | None = field(init=False, repr=False, default=None)
+    waited: float = field(init=False, default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The call ran. `text` is the JSON text of a result that is sent as text, else empty."""
+    """The call ran. `text` is the JSON text of a result that is sent as text, else empty.
+
+    `is_repeated` says that the result is that of an identical call before, which was not run again.
+    """
 
     result: Any
     text: str = ""
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +133,14 @@ class CallFailure(ToolFailure):
 
 
 class UnknownName(CallFailure):
-    """Nothing of this name exists for the caller. The kind depends on what was called."""
+    """Nothing of this name exists for the caller. The kind depends on what was called.
 
-    def __init__(self, kind: str) -> None:
-        super().__init__("Unknown name.")
-        self.kind = kind
+    `nearest` is the tool that the caller may have meant, or empty.
+    """
+
+    def __init__(self, kind: str, nearest: str = "") -> None:
+        super().__init__(f'Unknown name, perhaps "{nearest}".' if nearest else "Unknown name.")
+        self.kind, self.nearest = kind, nearest
 
 
 class BindingRejected(CallFailure):

@@ -1,33 +1,30 @@
 """The way to a vendor: an organization's credential, and requests made with it."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from contextlib import contextmanager
 from uuid import UUID
 
-from django.conf import settings
-
-from foundation.concurrency.concurrency_limit import (
-    ConcurrencyLimit,
-    ConcurrencyLimitReached,
-    fair_share,
-)
 from tools_registry import registry
-from tools_registry.api import Channel, Connection, IntegrationFailure, Silence, Vendor
+from tools_registry.api import Cancelled, Channel, Connection, Silence, Vendor
 from tools_registry.api.vendor import NotConnected
+from tools_registry.vendors import slots
 from tools_registry.vendors.client import OrganizationVendor
 from tools_registry.vendors.retries import Deadline
+from tools_registry.vendors.slots import Upstream, UpstreamBusy
 
 
-def of(organization_id: UUID, integration: str, channel: Channel | None = None) -> Vendor:
+def of(
+    organization_id: UUID, integration: str, channel: Channel | None = None, *, waited: float = 0.0
+) -> Vendor:
     """The vendor that a tool of this integration speaks to; nothing is opened before it does.
 
-    What waits for the vendor stops once the caller behind the channel has gone.
+    What waits for the vendor stops once the caller behind the channel has gone. `waited` is the
+    time in seconds that the call has waited for its slot, a part of its deadline.
     """
     connection = registry.connection(integration) if integration else None
     if connection is None:
         return NotConnected()
-    return by_way_of(connection, organization_id, integration, channel)
+    return by_way_of(connection, organization_id, integration, channel, waited=waited)
 
 
 def is_connected_to(integration: str) -> bool:
@@ -36,33 +33,45 @@ def is_connected_to(integration: str) -> bool:
 
 
 def by_way_of(
-    connection: Connection, organization_id: UUID, integration: str, channel: Channel | None = None
+    connection: Connection,
+    organization_id: UUID,
+    integration: str,
+    channel: Channel | None = None,
+    *,
+    waited: float = 0.0,
 ) -> Vendor:
     """As `of`, with the connection as it is given here."""
-    deadline = Deadline(connection.deadline, channel or Silence())
+    deadline = Deadline(connection.deadline - waited, channel or Silence())
     return OrganizationVendor(integration, connection, organization_id, deadline)
 
 
-def limited_call(organization_id: UUID, integration: str) -> AbstractContextManager[None]:
-    """Count the block as one of the calls that wait for vendors; calls without a vendor are not.
-
-    Raises IntegrationFailure at once if HALO_VENDOR_CALLS or the organization's share is reached.
-    """
-    return counted(organization_id) if is_connected_to(integration) else nullcontext()
+def find_upstream(organization_id: UUID, integration: str) -> Upstream | None:
+    """Returns what a call of an integration waits for, None if it waits for no vendor."""
+    connection = registry.connection(integration) if integration else None
+    if connection is None:
+        return None
+    return Upstream(organization_id, integration, integration, connection.deadline)
 
 
 @contextmanager
-def counted(organization_id: UUID) -> Iterator[None]:
-    """As `limited_call`, for a call that waits for another server without an integration."""
+def hold_slot(upstream: Upstream | None, channel: Channel | None = None) -> Iterator[float]:
+    """Counts the block as one of the calls that wait for other servers (`slots.Slots`).
+
+    Returns the seconds that it has waited for its slot; without an upstream there is nothing to
+    wait for. Raises UpstreamBusy, and Cancelled once the caller behind the channel has gone.
+    """
+    if upstream is None:
+        yield 0.0
+        return
+    is_cancelled = (channel or Silence()).is_cancelled
+    held = slots.of_process()
     try:
-        with _calls().hold(organization_id):
-            yield
-    except ConcurrencyLimitReached:
-        message = "Too many integration calls are in progress. Try again in a moment."
-        raise IntegrationFailure(message) from None
-
-
-@cache
-def _calls() -> ConcurrencyLimit:
-    most = settings.HALO_VENDOR_CALLS
-    return ConcurrencyLimit(most, fair_share(most))
+        waited = held.acquire(upstream, is_cancelled)
+    except UpstreamBusy:
+        if is_cancelled():
+            raise Cancelled from None
+        raise
+    try:
+        yield waited
+    finally:
+        held.release(upstream)

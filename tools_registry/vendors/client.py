@@ -13,6 +13,7 @@ from itertools import count
 from typing import Final, NoReturn
 from uuid import UUID
 
+from foundation.masking import masked
 from foundation.outbound import OutboundError, TimedOut, Unreachable, Unwanted, retry
 from foundation.outbound.breaker import Breakers
 from foundation.sealing import SealBroken
@@ -170,6 +171,9 @@ class OrganizationVendor:
             return answer
         if failure.upstream_status is None:
             failure.upstream_status = answer.status
+        # A vendor's sentence may repeat what it was sent.
+        failure.message = masked(failure.message, [self._open().secret])
+        failure.reason = masked(failure.reason, [self._open().secret])
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
         if isinstance(failure, Unauthorized) and answer.status != HTTPStatus.FORBIDDEN:
             connection_status.refused(self._open().mode, failure.message)

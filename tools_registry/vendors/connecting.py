@@ -80,7 +80,7 @@ def disconnect(mode: IntegrationMode) -> None:
 
 def _asked(mode: IntegrationMode, connection: Connection) -> str:
     short = replace(connection, deadline=min(connection.deadline, CHECK_SECONDS))
-    with vendors.limited_call(mode.organization_id, mode.integration):
+    with vendors.hold_slot(vendors.find_upstream(mode.organization_id, mode.integration)):
         try:
             return short.check(vendors.by_way_of(short, mode.organization_id, mode.integration))
         except (LookupError, TypeError, ValueError, AttributeError) as surprise:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings as project
 
-from foundation import outbound
+from foundation import json_text, outbound
 from foundation.db.storable import escape_unstorable
 from foundation.outbound import Policy, Reply, retry
 from foundation.outbound.deadline import always_wanted
@@ -124,9 +124,4 @@ def _parsed(body: bytes) -> Any:
     """The JSON value, with what no database stores spelled out. Raises ValueError."""
     if not body.strip():
         return None
-    return escape_unstorable(stdlib_json.loads(body, parse_constant=_refuse))
-
-
-def _refuse(constant: str) -> None:
-    # NaN and Infinity, which no JSON has (RFC 8259 section 6).
-    raise ValueError(constant)
+    return escape_unstorable(json_text.parse(body))

@@ -138,7 +138,7 @@ def is_shared(model: type[Model], lookup: str) -> bool:
 
 def organizations_administered(user: Visitor) -> frozenset[UUID]:
     """Returns the organizations, none of them suspended, in which a person is an admin."""
-    if not user.is_active:
+    if not user.is_active or cast("User", user).is_program:
         return frozenset()
     roles = cast("User", user).active_roles
     return frozenset(organization for organization, role in roles.items() if role in ADMINS)

@@ -1,13 +1,14 @@
 """The admin pages of imports: the upload, the preview, the progress and the report."""
 
 import csv
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
@@ -15,9 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from foundation import admin_urls
 from workspace.administration.scoped import ScopedAdmin, offered
 from workspace.imports import columns, reading, uploads
+from workspace.imports.choices import OPTIONS, Choices, Guess
 from workspace.imports.columns import Unusable
 from workspace.imports.passes import KINDS, MAX_PROBLEMS
 from workspace.models import DataImport, ImportStatus, Organization, User
+from workspace.models.people import available_time_zones
 
 SHOWN_PROBLEMS: Final = 50
 MEGABYTES: Final = reading.MAX_BYTES // 1_048_576
@@ -30,7 +33,7 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
         label=_("File"),
         max_length=255,
         widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}),
-        help_text=_("CSV in UTF-8 with commas or semicolons, at most %(rows)s rows and %(mb)s MB.")
+        help_text=_("CSV of a spreadsheet or another product, at most %(rows)s rows and %(mb)s MB.")
         % {"rows": f"{reading.MAX_ROWS:,}", "mb": MEGABYTES},
     )
 
@@ -44,7 +47,7 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
             return given
         given["content"] = given["file"].read(reading.MAX_BYTES + 1)
         try:
-            reading.open_file(KINDS[given["kind"]], given["content"])
+            reading.check_content(given["content"])
         except Unusable as unusable:
             for problem in unusable.problems[:SHOWN_PROBLEMS]:
                 self.add_error("file", str(problem))
@@ -71,7 +74,7 @@ class DataImportAdmin(ScopedAdmin):
     ordering = ("-created_at", "id")
     actions = None
     show_full_result_count = False
-    deferred = ("content", "problems", "preview")
+    deferred = ("content", "problems", "preview", "choices", "refused_rows")
     add_form_template = "admin/workspace/dataimport/upload.html"
     change_form_template = "admin/workspace/dataimport/import.html"
 
@@ -87,7 +90,9 @@ class DataImportAdmin(ScopedAdmin):
         pages = {
             "template/<slug:kind>/": (self.template_file, "template"),
             "<path:object_id>/confirm/": (self.confirm, "confirm"),
-            "<path:object_id>/refused/": (self.refused_rows, "refused"),
+            "<path:object_id>/choices/": (self.choose, "choices"),
+            "<path:object_id>/refused/": (self.refused_cells, "refused"),
+            "<path:object_id>/refused-rows/": (self.refused_rows, "refused_rows"),
         }
         own = [
             path(route, self.admin_site.admin_view(page), name=f"workspace_dataimport_{name}")
@@ -149,14 +154,23 @@ class DataImportAdmin(ScopedAdmin):
 
     def confirm(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Confirms an import; the second of two clicks changes nothing."""
-        found = self._found(request, object_id)
-        if not self.reach(request, "add").includes(found.organization_id):
-            raise PermissionDenied
+        found = self._found_for_change(request, object_id)
         if request.method == "POST":
-            uploads.confirm(found.pk, by=cast("User", request.user))
+            by, others = cast("User", request.user), "without_refused" in request.POST
+            uploads.confirm(found.pk, by=by, without_refused=others)
         return _to_page(found.pk)
 
-    def refused_rows(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def choose(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Has a file checked again with what a person chose about it."""
+        found = self._found_for_change(request, object_id)
+        if request.method == "POST" and _may_change(found):
+            try:
+                uploads.choose(found.pk, _read_choices(found, request.POST))
+            except ValueError as error:
+                messages.error(request, str(error))
+        return _to_page(found.pk)
+
+    def refused_cells(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Serves the report of refused cells as CSV."""
         found = self._found(request, object_id)
         response = _csv_file(f"refused-{found.kind}.csv")
@@ -166,6 +180,15 @@ class DataImportAdmin(ScopedAdmin):
             (line or "", _harmless(column), _harmless(reason))
             for line, column, reason in found.problems
         )
+        return response
+
+    def refused_rows(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Serves the refused rows as they were in the file, so that they can be corrected."""
+        found = self._found(request, object_id)
+        if found.refused_rows is None:
+            raise Http404
+        response = _csv_file(f"refused-rows-{found.kind}.csv")
+        response.write(bytes(found.refused_rows))
         return response
 
     def template_file(self, request: HttpRequest, kind: str) -> HttpResponse:
@@ -185,9 +208,16 @@ class DataImportAdmin(ScopedAdmin):
             raise Http404
         return cast("DataImport", found)
 
+    def _found_for_change(self, request: HttpRequest, object_id: str) -> DataImport:
+        found = self._found(request, object_id)
+        if not self.reach(request, "add").includes(found.organization_id):
+            raise PermissionDenied
+        return found
+
     def _shown(self, request: HttpRequest, found: DataImport) -> dict[str, Any]:
         has_failed = found.status == ImportStatus.FAILED
-        may_confirm = self.reach(request, "add").includes(found.organization_id)
+        may_change = self.reach(request, "add").includes(found.organization_id)
+        guesses = [Guess.from_json(each) for each in found.preview.get("guesses", ())]
         return {
             "title": f"{_('Import')}: {found}",
             # Not as Django reads it later: the worker may have changed it meanwhile.
@@ -196,7 +226,14 @@ class DataImportAdmin(ScopedAdmin):
             "is_running": found.status in uploads.RUNNING,
             "is_ready": found.status == ImportStatus.READY,
             "is_done": found.status == ImportStatus.DONE,
-            "may_confirm": may_confirm and found.status == ImportStatus.READY,
+            "is_unclear": found.status == ImportStatus.UNCLEAR,
+            "may_confirm": may_change and found.status == ImportStatus.READY,
+            "may_change": may_change and _may_change(found),
+            "whole": [_with_zones(each) for each in guesses if each.name in OPTIONS],
+            "headers": [each for each in guesses if each.name not in OPTIONS],
+            "product": found.preview.get("product", ""),
+            "has_refused_rows": uploads.has_refused_rows(found.pk),
+            "others": _count_others(found) if may_change else 0,
             "counts": _counts(found),
             "failure": found.problems[0][-1] if has_failed and found.problems else "",
             "problems": None if has_failed else _problems(found),
@@ -205,6 +242,48 @@ class DataImportAdmin(ScopedAdmin):
             "max_problems": MAX_PROBLEMS,
             "expires_at": found.created_at + uploads.CONFIRM_WITHIN,
         }
+
+
+def _may_change(found: DataImport) -> bool:
+    # The preview is deleted with the file.
+    return found.status in uploads.CHANGEABLE and bool(found.preview)
+
+
+def _count_others(found: DataImport) -> int:
+    """Returns how many rows can be imported without those that are refused."""
+    if found.status != ImportStatus.REFUSED or not _may_change(found):
+        return 0
+    is_known = uploads.has_refused_rows(found.pk)
+    return found.added + found.changed + found.unchanged if is_known else 0
+
+
+def _with_zones(guess: Guess) -> Guess:
+    if guess.name != "zone":
+        return guess
+    return replace(guess, options=[(name, name) for name in sorted(available_time_zones())])
+
+
+def _read_choices(found: DataImport, posted: QueryDict) -> Choices:
+    """Returns what is chosen with the form of a file. Raises ValueError for others.
+
+    A certain guess that is left as it is stays a guess: another choice may change it.
+    """
+    stored = found.choices
+    whole, columns = dict[str, str](), {**stored.get("columns", {})}
+    for guess in map(Guess.from_json, found.preview.get("guesses", ())):
+        value = posted.get(guess.name)
+        is_whole = guess.name in OPTIONS
+        if value is None or (is_whole and not value):
+            continue
+        if value not in dict(_with_zones(guess).options):
+            raise ValueError(_("Choose one of the values for %(name)s.") % {"name": guess.label})
+        if guess.is_certain and value == guess.value:
+            continue
+        if is_whole:
+            whole[guess.name] = value
+        else:
+            columns[guess.header] = value
+    return Choices.from_json({**stored, **whole, "columns": columns})
 
 
 def _previewed(found: DataImport) -> dict[str, Any]:

@@ -2,18 +2,22 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from foundation.calendar_days import missing_day_message
 from foundation.db import storable
 
 # Takes a JSON value, returns the typed one. Raises Refused.
 Reader: TypeAlias = Callable[[Any], Any]
+
+Item = TypeVar("Item")
+Parsed = TypeVar("Parsed")
 
 MAX_EMAIL: Final = 254
 MAX_MONEY: Final = 999_999_999_999
@@ -38,16 +42,37 @@ class Refused(ValueError):
 class InvalidField(Exception):
     """A field of a request has a wrong value. `reason` is shown to the caller.
 
-    `field` is a path such as `users[3].traits.mrr`.
+    `field` is a path such as `users[3].traits.mrr`. `others` are the further fields that are wrong.
     """
 
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, field: str, reason: str, others: "Sequence[InvalidField]" = ()) -> None:
         super().__init__(f"{field}: {reason}")
-        self.field, self.reason = field, reason
+        self.field, self.reason, self.others = field, reason, others
+
+    @property
+    def each(self) -> "list[InvalidField]":
+        """This error and the others."""
+        return [self, *(error for other in self.others for error in other.each)]
 
     def within(self, place: str) -> "InvalidField":
-        """Returns the same error for a field that is part of `place`."""
-        return InvalidField(f"{place}.{self.field}", self.reason)
+        """Returns the same error for fields that are part of `place`."""
+        others = [other.within(place) for other in self.others]
+        return InvalidField(f"{place}.{self.field}", self.reason, others)
+
+
+def parse_each(parse: Callable[[Item], Parsed], items: Iterable[Item]) -> list[Parsed]:
+    """Returns each item parsed. Raises one InvalidField with all fields that are wrong."""
+    parsed: list[Parsed] = []
+    errors: list[InvalidField] = []
+    for item in items:
+        try:
+            parsed.append(parse(item))
+        except InvalidField as error:
+            errors.append(error)
+    if errors:
+        first, *others = errors
+        raise InvalidField(first.field, first.reason, [*first.others, *others])
+    return parsed
 
 
 def text(max_length: int) -> Reader:
@@ -104,7 +129,7 @@ def money(value: Any) -> Decimal:
 
 
 def day(value: Any) -> date:
-    refusal = Refused("Send a date, such as 2026-04-11.")
+    refusal = Refused(missing_day_message(value) or "Send a date, such as 2026-04-11.")
     if not isinstance(value, str) or not DAY.fullmatch(value):
         raise refusal
     try:
@@ -118,7 +143,10 @@ def day(value: Any) -> date:
 
 def time(value: Any) -> datetime:
     """Reads an RFC 3339 time; returns it in UTC."""
-    refusal = Refused("Send a time with its offset, such as 2026-04-11T12:25:19+00:00.")
+    refusal = Refused(
+        missing_day_message(value)
+        or "Send a time with its offset, such as 2026-04-11T12:25:19+00:00."
+    )
     if not isinstance(value, str) or not TIME.fullmatch(value):
         raise refusal
     try:

@@ -51,7 +51,10 @@ def parse(
     company_id: str | None = None,
 ) -> Profile:
     """Returns a profile of traits and context as sent. Raises InvalidField."""
-    typed, entries = traits.of_customer(sent), traits.context_entries(context)
+    typed: Any
+    entries: Any
+    parts = ((traits.of_customer, sent), (traits.context_entries, context))
+    typed, entries = field_values.parse_each(lambda part: part[0](part[1]), parts)
     if field_values.json_bytes([sent, context]) > traits.MAX_USER_BYTES:
         reason = f"Send at most {traits.MAX_USER_BYTES} bytes of traits and context."
         raise InvalidField("traits", reason)

@@ -109,7 +109,7 @@ def context_entries(sent: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Raises InvalidField.
     """
-    return {key: _entry(key, entry) for key, entry in sent.items()}
+    return dict(field_values.parse_each(_entry, sent.items()))
 
 
 def write_customer(customer: Customer, traits: Traits, context: Mapping[str, Any]) -> None:
@@ -134,25 +134,29 @@ def write_company(company: Company, traits: Traits) -> None:
 
 
 def _read(sent: Mapping[str, Any], known: Mapping[str, Known], managed: Collection[str]) -> Traits:
-    columns: dict[str, Any] = {}
-    custom: dict[str, Any] = {}
-    for name, value in sent.items():
+    def read(item: tuple[str, Any]) -> tuple[str, Any]:
+        name, value = item
         if name in managed:
             raise InvalidField(f"traits.{name}", "Halo sets this field. Leave it out.")
         try:
             field_values.check_json({name: value})
             if name not in known:
-                custom[name] = value
-            else:
-                columns[name] = known[name].empty if value is None else known[name].read(value)
+                return name, value
+            return name, known[name].empty if value is None else known[name].read(value)
         except Refused as refused:
             raise InvalidField(f"traits.{field_values.shown(name)}", str(refused)) from None
-    return Traits(columns, custom)
+
+    typed = dict(field_values.parse_each(read, sent.items()))
+    return Traits(
+        {name: value for name, value in typed.items() if name in known},
+        {name: value for name, value in typed.items() if name not in known},
+    )
 
 
-def _entry(key: str, entry: Any) -> Mapping[str, Any] | None:
+def _entry(item: tuple[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    key, entry = item
     try:
-        return None if entry is None else _typed_entry(key, entry)
+        return key, None if entry is None else _typed_entry(key, entry)
     except Refused as refused:
         raise InvalidField(f"context.{field_values.shown(key)}", str(refused)) from None
 

@@ -6,19 +6,20 @@ from workspace.identification import field_values
 from workspace.identification.traits import Traits
 from workspace.imports import columns
 from workspace.imports.columns import Column, Row
+from workspace.imports.formats import Shape
 from workspace.models import RenewalStatus, Term
 
 COLUMNS: Final = (
     Column("plan", columns.text(100), "pro"),
-    Column("mrr", columns.number(field_values.money), "49.90"),
-    Column("arr", columns.number(field_values.money), "598.80"),
-    Column("signed_up_at", columns.time, "2026-01-31"),
+    Column("mrr", columns.number(field_values.money), "49.90", Shape.MONEY),
+    Column("arr", columns.number(field_values.money), "598.80", Shape.MONEY),
+    Column("signed_up_at", columns.time, "2026-01-31", Shape.TIME),
     Column(
         "renewal_status",
         columns.choice(field_values.choice(RenewalStatus.values)),
         "up_for_renewal",
     ),
-    Column("renewal_date", field_values.day, "2027-01-31"),
+    Column("renewal_date", field_values.day, "2027-01-31", Shape.DAY),
     Column("contract_term", columns.choice(field_values.choice(Term.values)), "annual"),
     Column("payment_terms", columns.choice(field_values.choice(Term.values)), "monthly"),
     Column("on_contract", columns.flag, "true"),

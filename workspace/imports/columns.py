@@ -12,6 +12,7 @@ from django.db.models import Model
 
 from workspace.identification import field_values
 from workspace.identification.field_values import Reader, Refused
+from workspace.imports.formats import Formats, Shape
 from workspace.models import ImportKind
 
 # Takes the text of a cell that is not empty, returns the typed value. Raises Refused.
@@ -20,7 +21,6 @@ CellReader: TypeAlias = Callable[[str], Any]
 CUSTOM: Final = "custom."
 MAX_CUSTOM_NAME: Final = 100
 MAX_CUSTOM_VALUE: Final = 10_000
-NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?")
 DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 YES_AND_NO: Final = {"true": True, "yes": True, "false": False, "no": False}
 LINE_BREAKS: Final = "\n\r\t"
@@ -49,11 +49,15 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a file. `example` is its cell in the template file."""
+    """A column of a file. `example` is its cell in the template file.
+
+    `shape` is that of cells that files write in different ways: `read` gets the one form.
+    """
 
     name: str
     read: CellReader
     example: str = ""
+    shape: Shape = Shape.TEXT
     is_required: bool = False
     may_have_line_breaks: bool = False
 
@@ -128,23 +132,35 @@ Planner: TypeAlias = Callable[[UUID, Sequence[Row], Seen], Plan]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of file. A row has a value in at least one of the columns `named_by`."""
+    """A kind of file. A row has a value in at least one of the columns `named_by`.
+
+    A column of `parts` may be written as several, which are joined with a space.
+    """
 
     kind: ImportKind
     columns: tuple[Column, ...]
     named_by: tuple[str, ...]
     plan: Planner
     store: Callable[[Plan], None]
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def by_name(self) -> Mapping[str, Column]:
         return {column.name: column for column in self.columns}
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Returns what a header may be, but for custom fields."""
+        return (*self.by_name, *(name for names in self.parts.values() for name in names))
 
 
 def column_for(kind: Kind, name: str) -> Column | None:
     """Returns the column of a header cell: a declared one, or a custom field; None for neither."""
     if name.lower() in kind.by_name:
         return kind.by_name[name.lower()]
+    for whole, parts in kind.parts.items():
+        if name.lower() in parts:
+            return Column(name.lower(), kind.by_name[whole].read)
     if not name.lower().startswith(CUSTOM):
         return None
     custom = name[len(CUSTOM) :].strip()
@@ -155,27 +171,67 @@ def column_for(kind: Kind, name: str) -> Column | None:
     return Column(CUSTOM + custom, text(MAX_CUSTOM_VALUE))
 
 
-def read_row(columns: Sequence[Column], line: int, cells: Sequence[str]) -> Row | list[Problem]:
-    """Returns the typed row, or all that is wrong with it."""
-    values: dict[str, Any] = {}
-    problems: list[Problem] = []
-    for column, cell in zip(columns, cells, strict=True):
-        if not cell:
-            if column.is_required:
-                problems.append(Problem(line, column.name, "Enter a value."))
-            continue
-        try:
-            values[column.name] = _typed(column, cell)
-        except Refused as refused:
-            # The readers are those of the SDK API, which a program sends values to.
-            reason = str(refused).replace("Send ", "Enter ", 1)
-            problems.append(Problem(line, column.name, reason))
-    if problems:
-        return problems
-    custom = {
-        name[len(CUSTOM) :]: values.pop(name) for name in [*values] if name.startswith(CUSTOM)
-    }
-    return Row(line, values, custom)
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """How the rows of one file are read. A column that is None is left out.
+
+    `values` are other words for those of a column: of the product that wrote the file.
+    """
+
+    kind: Kind
+    columns: Sequence[Column | None]
+    formats: Formats = field(default_factory=Formats)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def read(self, line: int, cells: Sequence[str]) -> Row | list[Problem]:
+        """Returns the typed row, or all that is wrong with it. A row may lack its last cells."""
+        if any(cells[len(self.columns) :]):
+            reason = f"The row has {len(cells)} cells; expected {len(self.columns)}."
+            return [Problem(line, "", reason)]
+        values: dict[str, Any] = {}
+        problems: list[Problem] = []
+        given = {
+            column.name: (column, self._word(column, cell))
+            for column, cell in zip(self.columns, cells, strict=False)
+            if column
+        }
+        for whole, parts in self.kind.parts.items():
+            written = [given.pop(part) for part in parts if part in given]
+            if joined := " ".join(cell for _, cell in written if cell):
+                given[whole] = (self.kind.by_name[whole], joined)
+        if not any(given[name][1] for name in self.kind.named_by if name in given):
+            either = " or ".join(f"an {name}" for name in self.kind.named_by)
+            return [Problem(line, "", f"Enter {either}.")]
+        problems += [
+            Problem(line, column.name, "Enter a value.")
+            for column in self.kind.columns
+            if column.is_required and not given.get(column.name, ("", ""))[1]
+        ]
+        for name, (column, cell) in given.items():
+            if not cell:
+                continue
+            try:
+                values[name] = self._typed(column, cell)
+            except Refused as refused:
+                # The readers are those of the SDK API, which a program sends values to.
+                reason = str(refused).replace("Send ", "Enter ", 1)
+                problems.append(Problem(line, name, reason))
+        if problems:
+            return problems
+        custom = {
+            name[len(CUSTOM) :]: values.pop(name) for name in [*values] if name.startswith(CUSTOM)
+        }
+        return Row(line, values, custom)
+
+    def _word(self, column: Column, cell: str) -> str:
+        words = self.values.get(column.name)
+        return words.get(cell.lower(), cell) if words else cell
+
+    def _typed(self, column: Column, cell: str) -> Any:
+        if any(_is_control(character, column) for character in cell):
+            raise Refused("Remove the line break or other control character.")
+        normal = self.formats.normalize(column.shape, cell) if column.shape != Shape.TEXT else cell
+        return column.read(normal)
 
 
 def text(max_length: int) -> CellReader:
@@ -192,11 +248,9 @@ def choice(read: Reader) -> CellReader:
 
 
 def number(read: Reader) -> CellReader:
-    """Reads a decimal number with a point, without separators of thousands."""
+    """Reads a decimal number with a point, without separators of thousands: see `RowReader`."""
 
     def of_cell(cell: str) -> Any:
-        if not NUMBER.fullmatch(cell):
-            raise Refused("Enter a number such as 49.90, without spaces or a currency.")
         return read(float(cell) if "." in cell else int(cell))
 
     return of_cell
@@ -211,12 +265,6 @@ def flag(cell: str) -> bool:
 def time(cell: str) -> Any:
     """Reads an RFC 3339 time, or a day, which is its midnight in UTC."""
     return field_values.time(f"{cell}T00:00:00Z" if DAY.fullmatch(cell) else cell)
-
-
-def _typed(column: Column, cell: str) -> Any:
-    if any(_is_control(character, column) for character in cell):
-        raise Refused("Remove the line break or other control character.")
-    return column.read(cell)
 
 
 def _is_control(character: str, column: Column) -> bool:

@@ -10,6 +10,7 @@ from workspace.identification import field_values, traits
 from workspace.identification.field_values import InvalidField
 from workspace.imports import accounts, columns, lookups
 from workspace.imports.columns import Column, Kind, Plan, Row, Seen
+from workspace.imports.formats import Shape
 from workspace.lookup_keys import domain_of, has_external_id
 from workspace.models import Company, ImportKind
 
@@ -18,7 +19,7 @@ COLUMNS: Final = (
     Column("name", columns.text(200), "Acme"),
     Column("domain", columns.text(253), "acme.example"),
     Column("industry", columns.text(100), "Manufacturing"),
-    Column("employee_count", columns.number(field_values.whole), "120"),
+    Column("employee_count", columns.number(field_values.whole), "120", Shape.WHOLE),
     *accounts.COLUMNS,
 )
 TRAITS: Final = tuple(column.name for column in COLUMNS if column.name in traits.COMPANY)

@@ -194,4 +194,5 @@ KIND: Final = Kind(
     named_by=("external_id", "email"),
     plan=plan,
     store=store,
+    parts={"name": ("first_name", "last_name")},
 )

@@ -15,6 +15,7 @@ from workspace.access import Access
 from workspace.identification import field_values
 from workspace.imports import columns, lookups
 from workspace.imports.columns import Column, Kind, Plan, Row, Seen
+from workspace.imports.formats import Shape
 from workspace.lookup_keys import email_key, has_external_id
 from workspace.models import Customer, ImportKind, Ticket, TicketPriority, TicketStatus
 from workspace.models.support import MAX_SUBJECT
@@ -29,8 +30,8 @@ COLUMNS: Final = (
     Column("inbox", columns.text(100), "Support"),
     Column("customer_id", columns.text(200)),
     Column("assignee", columns.email),
-    Column("created_at", columns.time, "2026-03-02T09:30:00Z"),
-    Column("resolved_at", columns.time, "2026-03-03T16:00:00Z"),
+    Column("created_at", columns.time, "2026-03-02T09:30:00Z", Shape.TIME),
+    Column("resolved_at", columns.time, "2026-03-03T16:00:00Z", Shape.TIME),
     Column(
         "message",
         columns.text(tickets.MAX_MESSAGE),

@@ -36,6 +36,7 @@ from workspace.models.demo import (
 from workspace.models.imports import (
     DataImport,
     ImportKind,
+    ImportMapping,
     ImportStatus,
 )
 from workspace.models.knowledge import (
@@ -102,6 +103,7 @@ __all__ = [
     "Feedback",
     "GivenBy",
     "ImportKind",
+    "ImportMapping",
     "ImportStatus",
     "KnowledgeChunk",
     "KnowledgeIndex",

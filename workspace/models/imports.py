@@ -1,5 +1,7 @@
 """Files of customers, companies and tickets that are checked, confirmed and then imported."""
 
+from typing import Final
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -7,6 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
 from workspace.models.people import Organization
+
+# What a process of the version before leaves to the database.
+NOTHING: Final = models.Value({}, models.JSONField())
 
 
 def new_import_id() -> str:
@@ -22,6 +27,7 @@ class ImportKind(models.TextChoices):
 class ImportStatus(models.TextChoices):
     UPLOADED = "uploaded", _("Waiting to be checked")
     CHECKING = "checking", _("Being checked")
+    UNCLEAR = "unclear", _("Needs your choices")
     READY = "ready", _("Ready to import")
     REFUSED = "refused", _("Refused")
     CONFIRMED = "confirmed", _("Waiting to be imported")
@@ -34,9 +40,11 @@ class ImportStatus(models.TextChoices):
 class DataImport(models.Model):
     """A file, what the check of it found, and what became of it. `workspace.imports` writes it.
 
-    `content` and `preview` are emptied when the import ends. `problems` holds the first refused
-    cells as `[line, column, reason]`; `problem_count` counts all of them. `attempts` counts the
-    workers that began with the check, then those that began with the import.
+    `content` and `preview` are emptied when the import ends, or with the time to confirm it.
+    `choices` is what was chosen about the file (`workspace/imports/choices.py`), and
+    `refused_rows` those rows as a CSV file; `skips_refused` imports the others. `problems` holds
+    the first refused cells as `[line, column, reason]`; `problem_count` counts all of them.
+    `attempts` counts the workers that began with the check, then those that began with the import.
     """
 
     id = models.CharField(
@@ -66,6 +74,9 @@ class DataImport(models.Model):
     problem_count = models.PositiveIntegerField(default=0, editable=False)
     problems = models.JSONField(default=list, blank=True, editable=False)
     preview = models.JSONField(default=dict, blank=True, editable=False)
+    choices = models.JSONField(default=dict, db_default=NOTHING, blank=True, editable=False)
+    skips_refused = models.BooleanField(default=False, db_default=False, editable=False)
+    refused_rows = models.BinaryField(null=True, editable=False)
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True, editable=False
     )
@@ -85,3 +96,24 @@ class DataImport(models.Model):
 
     def __str__(self) -> str:
         return self.file_name or self.id
+
+
+class ImportMapping(models.Model):
+    """The columns that the headers of an organization's last imports were read as.
+
+    `columns` has them by the header in the form of `workspace.imports.mapping.header_key`.
+    """
+
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=10, choices=ImportKind.choices)
+    columns = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=("organization", "kind"), name="workspace_import_mapping_kind"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.organization_id} {self.kind}"

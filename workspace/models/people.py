@@ -58,6 +58,11 @@ class User(AbstractBaseUser, PermissionsMixin):
         default=True,
         help_text=_("Switching this off stops every token of this person on the next request."),
     )
+    # The member of a service client: it cannot sign in, administers nothing and approves nothing. A
+    # default of the database: an older process may still create users.
+    is_program = models.BooleanField(
+        _("is a program"), default=False, db_default=False, editable=False
+    )
     date_joined = models.DateTimeField(_("joined"), default=timezone.now, editable=False)
     session_generation = models.PositiveIntegerField(
         default=0,

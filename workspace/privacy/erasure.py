@@ -69,7 +69,7 @@ def begin(organization_id: UUID, customer_id: str, actor: Actor) -> Erasure:
     )
     rows.filter(pk=customer_id).update(**_emptied(), name=ERASED_NAME, erased_at=timezone.now())
     # A file that waits for its confirmation may name the customer, and would add them again.
-    uploads.expire(DataImport.objects.filter(organization=organization_id))
+    uploads.forget_rows(DataImport.objects.filter(organization=organization_id))
     return erasure
 
 

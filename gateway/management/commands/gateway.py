@@ -114,7 +114,9 @@ def _is_url(place: str) -> bool:
 
 def _owner(organization: Organization, email: str | None) -> User:
     """The member of this address, else the first admin."""
-    members = Membership.objects.filter(organization=organization, user__is_active=True)
+    members = Membership.objects.filter(
+        organization=organization, user__is_active=True, user__is_program=False
+    )
     if email:
         members = members.filter(user__email=email.lower())
     else:

@@ -34,7 +34,6 @@ ANNOTATIONS: Final = ("description", "default", SUBTYPES)
 MAX_NOTE: Final = 80
 MAX_NOTES: Final = 30
 _STEPS_OF_A_PATTERN: Final = 1_000
-MAX_SHOWN: Final = 400
 
 
 def _is_number(value: Json) -> bool:
@@ -114,7 +113,7 @@ class Translation:
         self._inner(raw, made, hidden)
         if "required" in raw:
             self._required(raw["required"], made, hidden)
-        if description := plain(raw.get("description") or raw.get("title"), MAX_SHOWN):
+        if description := plain(raw.get("description") or raw.get("title")):
             made["description"] = description
         if "default" in raw:
             made["default"] = raw["default"]

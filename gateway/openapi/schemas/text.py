@@ -25,6 +25,14 @@ def plain(given: Json, limit: int = MAX_DESCRIPTION) -> str:
     return _plain_text(given[:_MAX_READ], limit)
 
 
+def with_sentence(text: str, sentence: str) -> str:
+    """Returns a text followed by a sentence, with a full stop in between where there is none."""
+    if not text:
+        return sentence
+    end = "" if text.endswith((".", "!", "?", ":")) else "."
+    return f"{text}{end} {sentence}"
+
+
 @lru_cache(maxsize=1024)
 def _plain_text(text: str, limit: int) -> str:
     """Once for a text: all operations may share a long one."""

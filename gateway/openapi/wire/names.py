@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from gateway.openapi.shapes import Body, Operation
 from gateway.openapi.wire.values import ALL, InvalidArgument, Json
-from tools_registry.api.declared_members import SchemaPlace
+from tools_registry.api.declared_members import SchemaPlace, in_any_case
 
 WirePlace: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form"]
 Steps: TypeAlias = tuple[str, ...]
@@ -120,7 +120,7 @@ class NamesOnWire:
             ) is not None:
                 raise _same_name(owner_of(argument), name, owner)
         # Members of JSON are often a map, whose names may differ in their case alone.
-        key = place, name if place == "json" else name.casefold()
+        key = place, name if place == "json" else in_any_case(name)
         before = self._free.setdefault(key, (argument, name))
         if before != (argument, name):
             other = f"{owner_of(before[0])} as {_shown(before[1])}"
@@ -227,7 +227,7 @@ def _readings(place: str, name: str) -> set[Steps]:
     """How servers may read a name: as steps into an object."""
     if place == "header":
         return {(_header(name),)}
-    folded = name.casefold()
+    folded = in_any_case(name)
     if place == "json":
         return {(folded,)}
     folded = folded.strip()

@@ -97,9 +97,7 @@ def _path_text(parameter: Parameter, value: Json, names: NamesOnWire) -> str:
     for text in texts:
         if CONTROL.search(text):
             raise InvalidArgument(parameter.argument, "has a control character")
-        # RFC 3986 section 5.2.4. Some servers decode a slash before they remove dot segments. Since
-        # no value is a dot or two, no segment is, whatever the template has around the value.
-        if DOTS & set(re.split(r"[/\\]", text)):
+        if _has_dot_segment(text):
             raise InvalidArgument(parameter.argument, "has a dot segment")
     if not any(texts):
         raise InvalidArgument(parameter.argument, "is empty")
@@ -107,6 +105,16 @@ def _path_text(parameter: Parameter, value: Json, names: NamesOnWire) -> str:
         for key in value:
             names.write_free("path", key, parameter.argument)
     return _expanded(parameter, value)
+
+
+def _has_dot_segment(text: str) -> bool:
+    """Whether a server may find a dot segment in a value (RFC 3986 section 5.2.4).
+
+    Some decode a slash before they remove dot segments, and some leave out what follows a semicolon
+    in a segment (section 3.3), which a proxy may have decoded. Since no value is a dot or two, no
+    segment is, whatever the template has around the value.
+    """
+    return not DOTS.isdisjoint(part.partition(";")[0] for part in re.split(r"[/\\]", text))
 
 
 def _items(parameter: Parameter, value: Json) -> list[Json]:

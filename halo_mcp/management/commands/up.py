@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from foundation.version import PRODUCT
-from halo_mcp import bootstrap, checks
+from halo_mcp import bootstrap, checks, served_address
 from halo_mcp.bootstrap import FirstAdmin
 from halo_mcp.server import launch
 
@@ -28,7 +28,9 @@ class Command(BaseCommand):
 
     def _run(self) -> None:
         with launch.listen(settings.HOST, settings.PORT) as sock:
-            self._welcome(bootstrap.bootstrap())
+            admin = bootstrap.bootstrap()
+            served_address.write(settings.HALO_DATA_DIR, settings.HALO_PUBLIC_URL)
+            self._welcome(admin)
             with launch.worker():
                 launch.serve(sock, settings.HALO_PROCESSES)
 

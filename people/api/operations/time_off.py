@@ -6,10 +6,11 @@ from typing import Any, Final
 from django.utils import timezone
 from rest_framework import serializers
 
+from ingestion.fields import Body
 from people import access, balances, time_off
 from people.api import answers, etags, time_off_shapes
 from people.api.errors import invalid
-from people.api.fields import Body, Day, Key, YesNo
+from people.api.fields import Day, Key, YesNo
 from people.api.operation import Answer, Call, Operation
 from people.api.paging import Order
 from people.api.queries import TimeOffQuery, WhoIsOutQuery, YearQuery
@@ -287,9 +288,10 @@ OPERATIONS: Final = (
             "name": "New Year",
             "date": "2026-01-01",
             "type": "public",
+            "is_half_day": False,
             "description": None,
         },
-        projection=("id", "name", "date", "type", "description"),
+        projection=("id", "name", "date", "type", "is_half_day", "description"),
     ),
     Operation(
         id="getTimeOff",

@@ -11,7 +11,7 @@ from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.fixture_tools import NOTHING
 from tests.drivers.grants import Grant
-from tools_registry import registry, vendors
+from tools_registry import registry
 from tools_registry.api import (
     Answer,
     Arguments,
@@ -23,7 +23,7 @@ from tools_registry.api import (
     Vendor,
 )
 from tools_registry.models import IntegrationMode
-from tools_registry.vendors import client, credentials
+from tools_registry.vendors import client, credentials, slots
 
 SECRET = "desk-key-nobody-may-see"
 ACTIONS = ("get_ticket", "open_ticket", "comment", "walk", "idle")
@@ -112,5 +112,5 @@ def opened(settings: Any) -> Iterator[Site]:
     rested = patch.object(client, "breakers", Breakers())
     with rested, registry.including(DESK), site.serving(Site()) as desk:
         settings.HALO_VENDOR_URLS = {"desk": desk.url}
-        vendors._calls.cache_clear()
+        slots.of_process.cache_clear()
         yield desk

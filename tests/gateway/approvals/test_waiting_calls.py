@@ -19,6 +19,7 @@ from oauth.models import Authorization
 from tests.drivers import grants
 from tests.drivers.billing import browser_of
 from tests.drivers.reviewed_project import READ, REMOVE, WRITE, ReviewedProject
+from tests.drivers.shared_connection import wait_for_jobs
 from tools_registry.api import ToolFailure
 from workspace.models import Membership, Role, User
 
@@ -52,12 +53,15 @@ def test_n01_a_write_waits_with_the_pending_result_of_the_document(
     assert project.call(READ).result["content"][0]["text"] == "made Ada"
     reply = project.call(WRITE, name="Ada", password="p")
     row = ApprovalRequest.objects.get()
+    assert project.row.owner is not None
     url = f"{settings.HALO_PUBLIC_URL}/requests/{row.pk}"
     (block,) = reply.result["content"]
     assert block["text"] == (
         f'{{"status": "PENDING_APPROVAL", "requestId": "{row.pk}", "statusUrl": "{url}", '
         f'"approvalUrl": "{url}", "pollIntervalSeconds": 15, "message": "This operation requires '
-        'approval. An approver is being notified."}'
+        "approval. An approver is being notified. It can be approved by "
+        f"{project.row.owner.email}. Repeat this call with the same arguments to get the "
+        'decision and the result."}'
     )
     modern = project.mcp.at(Revision.V2025_06_18).call(WRITE, {"name": "Ada", "password": "p"})
     assert modern.result["structuredContent"] == json.loads(block["text"])
@@ -65,6 +69,60 @@ def test_n01_a_write_waits_with_the_pending_result_of_the_document(
     assert project.executed == [{"name": "Ada"}]
     minutes = Project.objects.get().approval_minutes
     assert row.expires_at - row.created_at >= timedelta(minutes=minutes - 1)
+
+
+def test_a_pending_call_names_who_can_approve_it(project: ReviewedProject) -> None:
+    for number in range(5):
+        project.member(f"lead-{number}", Role.ADMIN)
+    User.objects.filter(email="lead-0@example.com").update(name="Lea\n\u202eDer")
+    project.rule(WRITE, "require_approval", approver_roles=["admin"])
+    message = project.call().facts["message"]
+    assert "can be approved by Lea Der (lead-0@example.com), lead-1@example.com, " in message
+    assert "or 3 other members. Repeat this call" in message
+    assert project.grant.user.email not in message
+
+
+def test_a_pending_call_says_that_no_person_can_approve_it(
+    project: ReviewedProject, settings: Any
+) -> None:
+    Membership.objects.exclude(user=project.grant.user).delete()
+    Project.objects.update(owner=project.grant.user)
+    message = project.call().facts["message"]
+    assert "no person can approve it" in message
+    assert f"{settings.HALO_PUBLIC_URL}/projects/{project.row.pk}/policy" in message
+    assert "notified" not in message
+    Project.objects.update(self_approval=True)
+    other = project.call(WRITE, name="Grace").facts["message"]
+    assert "can be approved by the requester." in other
+
+
+def test_a_repeated_result_is_marked_and_another_idempotency_key_means_another_call(
+    project: ReviewedProject,
+) -> None:
+    def create(key: str = "", revision: Revision = Revision.V2025_11_25) -> Any:
+        meta = {"_meta": {"idempotency_key": key}} if key else {}
+        params = {"name": WRITE, "arguments": {"name": "Ada"}, **meta}
+        return project.mcp.at(revision).request("tools/call", params)
+
+    pending = create()
+    assert "repeated" not in pending.result.get("_meta", {})
+    first = ApprovalRequest.objects.get(pk=pending.facts["requestId"])
+    project.owner().post(f"/requests/{first.pk}/approve")
+    wait_for_jobs()
+    for revision in (Revision.V2024_11_05, Revision.V2025_11_25, Revision.V2026_07_28):
+        again = create(revision=revision)
+        assert again.result["_meta"]["repeated"] is True
+        assert again.result["content"][0]["text"] == "made Ada"
+    assert len(project.executed) == 1
+
+    second = create("another").facts["requestId"]
+    assert second != str(first.pk)
+    assert create("another").facts["requestId"] == second
+    assert create("a third").facts["requestId"] != second
+    project.owner().post(f"/requests/{second}/approve")
+    wait_for_jobs()
+    assert create("another").result["_meta"]["repeated"] is True
+    assert len(project.executed) == 2
 
 
 def test_n02_an_identical_call_finds_the_request_and_another_files_its_own(

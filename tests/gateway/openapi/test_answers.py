@@ -70,6 +70,7 @@ def test_json_is_one_text_block_as_it_came() -> None:
         ("null", {"value": None}),
         ("NaN", {"text": "NaN"}),
         ('{"a": NaN}', {"text": '{"a": NaN}'}),
+        ('{"total": -1E400}', {"text": '{"total": -1E400}'}),
         ("{not json", {"text": "{not json"}),
         ("[" * 100_000, {"text": "[" * 100_000}),
     ],

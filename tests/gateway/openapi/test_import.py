@@ -205,6 +205,32 @@ def test_pitfalls_25_and_26_one_type_is_chosen(types: list[str], kind: str, chos
     assert (body.kind, body.media_type) == (kind, chosen)
 
 
+def test_binary_in_and_out_is_said_to_be_base64() -> None:
+    scan = {"image/tiff": {"schema": {"type": "string", "format": "binary"}}}
+    one = operation(
+        {
+            "summary": "Straightens a scan",
+            "requestBody": {"description": "The scanned page", "content": scan},
+            "responses": {"200": {"description": "Done.", "content": scan}},
+        }
+    )
+    body = one.listed_schema["properties"]["body"]
+    assert body["description"] == "The scanned page. The content in base64."
+    assert one.description == "Straightens a scan. The result is a file, in base64."
+    text = {"text/csv": {}, **scan}
+    other = operation({"summary": "Exports", "responses": {"200": {"content": text}}})
+    assert "base64" not in other.description
+
+
+def test_descriptions_of_arguments_are_whole_up_to_their_limit() -> None:
+    long = " ".join(f"word{number}" for number in range(100))
+    parameter = {"name": "q", "in": "query", "description": long, "schema": TEXT}
+    body = json_body({"type": "object", "properties": {"a": {**TEXT, "description": long}}})
+    one = operation({**body, "parameters": [parameter]})
+    for name in ("q", "a"):
+        assert one.listed_schema["properties"][name]["description"] == long
+
+
 def test_pitfall_28_cycles_are_cut_where_listed_and_kept_where_validated() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/N"},
             "id": TEXT}, "allOf": [{"$ref": "#/components/schemas/N"}]}  # fmt: skip

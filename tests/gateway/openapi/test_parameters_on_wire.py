@@ -151,6 +151,8 @@ def test_o07_a_path_value_is_one_encoded_segment(value: str, expected: str) -> N
         (".", "has a dot segment"),
         ("../../admin", "has a dot segment"),
         ("a\\..\\b", "has a dot segment"),
+        ("..;v=1", "has a dot segment"),
+        ("a/.;/b", "has a dot segment"),
         ("", "is empty"),
         ([], "is empty"),
         ({}, "is empty"),

@@ -23,6 +23,7 @@ from gateway.openapi.wire import build
 from gateway.openapi.wire.values import text_of
 from tests.drivers import style_decoder
 from tests.drivers.gateway_operations import operation
+from tools_registry.api.declared_members import in_any_case
 
 NAMES = ["id", "filter[id]", "$top", "T<", "a b", "x&y=z", "å", "100%", "a.b-c_d~", "q?#/"]
 STYLES = {
@@ -75,7 +76,7 @@ def objects(
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Objects whose keys differ in any case: others are refused, as two names of one parameter."""
     made = st.dictionaries(names, values, **size)
-    return made.filter(lambda each: len({key.casefold() for key in each}) == len(each))
+    return made.filter(lambda each: len({in_any_case(key) for key in each}) == len(each))
 
 
 @cache

@@ -302,3 +302,13 @@ def test_every_list_and_record_of_the_seed_is_answered(seeded: Program) -> None:
             assert reply.data, operation.id
             first = reply.data[0] if operation.lists else reply.data
             assert set(first) == set(operation.example), operation.id
+
+
+def test_a_public_holiday_says_whether_it_is_half_a_day(office: Office, program: Program) -> None:
+    office.holiday(MONDAY, is_half_day=True)
+    office.holiday(FRIDAY)
+    found = program.get("time-off/public-holidays", year="2026").data
+    assert [(one["date"], one["is_half_day"]) for one in found] == [
+        ("2026-06-01", True),
+        ("2026-06-05", False),
+    ]

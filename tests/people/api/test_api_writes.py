@@ -174,6 +174,19 @@ def test_a_wrong_body_is_refused_by_its_fields(
     assert not TimeOff.objects.exists()
 
 
+def test_every_wrong_field_of_a_body_is_named_and_a_day_that_does_not_exist(
+    office: Office, person: Person, program: Program
+) -> None:
+    changes = {"start_date": "2026-02-29", "end_date": "2026-04-31", "salary": 1}
+    reply = program.post("time-off", wanted(office, person) | changes)
+    issues = {one["field"]: one["issue"] for one in reply.error["details"]}
+    assert issues == {
+        "salary": "There is no such field.",
+        "start_date": "2026-02-29 does not exist.",
+        "end_date": "2026-04-31 does not exist.",
+    }
+
+
 def test_text_that_is_no_json_is_refused(program: Program) -> None:
     for body in ("{", '{"a": 1, "a": 2}', "NaN", b"\xff"):
         reply = program.post("time-off", body)

@@ -84,7 +84,11 @@ def test_the_switch_of_the_organization_closes_the_endpoint(office: Office, mcp:
 def test_every_revision_lists_and_calls(program: Program, revision: Revision) -> None:
     mcp = client(program, revision)
     assert mcp.tool_names() == sorted(one.name for one in tools.all_tools())
-    assert mcp.call("whoami").facts["environment"]["type"] == "live"
+    called = mcp.call("whoami")
+    assert called.facts["environment"]["type"] == "live"
+    meta = called.result.get("_meta", {})
+    if "io.modelcontextprotocol/serverInfo" in meta:
+        assert meta["io.modelcontextprotocol/serverInfo"]["name"] == "hollyhr"
 
 
 def test_the_handshake_names_the_server_and_offers_tools_only(mcp: McpClient) -> None:
@@ -95,6 +99,8 @@ def test_the_handshake_names_the_server_and_offers_tools_only(mcp: McpClient) ->
     }
     found = mcp.request("initialize", params).result
     assert found["serverInfo"]["name"] == "hollyhr"
+    icons = [icon["mimeType"] for icon in found["serverInfo"]["icons"]]
+    assert icons == ["image/png", "image/svg+xml"]
     assert list(found["capabilities"]) == ["tools"]
     assert "whoami" in found["instructions"]
 

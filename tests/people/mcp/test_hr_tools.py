@@ -158,6 +158,17 @@ def test_wrong_parameters_of_an_operation_are_named(
     assert failure(operation(mcp, "getPerson", path, query))["field"] == field
 
 
+def test_null_for_a_parameter_of_an_operation_is_the_parameter_left_out(
+    office: Office, mcp: McpClient
+) -> None:
+    person = office.person()
+    null = mcp.call("search_people", {"cursor": None, "search": None}).facts
+    assert [one["id"] for one in null["data"]] == [person.pk]
+    args = {"query": {"limit": None, "cursor": None}, "pathParams": None}
+    found = mcp.call("call_api_operation", {"operation_id": "listPeople", "args": args}).facts
+    assert [one["id"] for one in found["answer"]["data"]] == [person.pk]
+
+
 def test_unknown_foreign_and_malformed_ids_look_alike(other_office: Office, mcp: McpClient) -> None:
     theirs = other_office.person().pk
     said = [

@@ -60,6 +60,19 @@ def invalid(reply: Reply) -> tuple[str, str]:
     return reply.error["data"]["field"], reply.error["data"]["reason"]
 
 
+@pytest.mark.parametrize("revision", [Revision.V2025_06_18, *AS_RESULT], ids=str)
+def test_tools_of_an_integration_have_its_icon(client: McpClient, revision: Revision) -> None:
+    listed = client.at(revision).request("tools/list").result["tools"]
+    icons = {tool["name"]: tool.get("icons", []) for tool in listed}
+    if revision not in AS_RESULT:
+        assert not any(icons.values())
+        return
+    [icon] = icons["linear.create_bug"]
+    assert (icon["mimeType"], icon["sizes"]) == ("image/png", ["32x32"])
+    assert icon["src"].startswith("data:image/png;base64,iVBOR")
+    assert icons["search_docs"] == []
+
+
 @pytest.mark.parametrize(
     ("tool", "mark"), [("create_bug", BUG), ("create_feature_request", IDEA)], ids=["bug", "wish"]
 )

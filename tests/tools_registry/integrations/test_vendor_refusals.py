@@ -56,6 +56,38 @@ def test_l4_an_integration_without_a_judge_of_its_own_goes_by_the_status(
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "Queue q-7 is closed."},
+        {"error": {"code": 9, "message": "Queue q-7 is closed."}},
+        {"errors": [{"detail": "Queue q-7\nis closed."}]},
+        {"error": "Queue q-7 is closed.", "status": 1},
+    ],
+)
+@pytest.mark.parametrize(
+    ("status", "before"),
+    [(404, "The vendor has no such record"), (422, "The vendor refused the values")],
+)
+def test_the_vendor_s_sentence_is_part_of_the_answer(
+    mcp: McpClient, vendor: Site, status: int, before: str, body: Any
+) -> None:
+    vendor.usual = site.saying(body, status)
+    assert mcp.call("desk.get_ticket", {}).error["message"] == f"{before}: Queue q-7 is closed."
+
+
+@pytest.mark.parametrize("status", [404, 422])
+def test_secrets_in_the_vendor_s_sentence_are_masked(
+    mcp: McpClient, vendor: Site, status: int
+) -> None:
+    sentence = f"No ticket for key {help_desk.SECRET} or xoxb-1234567890 or password=hunter22"
+    vendor.usual = site.saying({"detail": sentence}, status)
+    message = mcp.call("desk.get_ticket", {}).error["message"]
+    assert message.endswith("No ticket for key *** or *** or password=***")
+    for secret in (help_desk.SECRET, "xoxb-1234567890", "hunter22"):
+        assert secret not in row().detail
+
+
+@pytest.mark.parametrize(
     ("status", "expected"), [(404, NOT_FOUND), (400, VALIDATION), (422, VALIDATION)]
 )
 @REVISIONS

@@ -21,7 +21,7 @@ from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
 from tools_registry.api import ToolFailure
-from tools_registry.endpoint import dispatch, elicitation_store, rates, replies
+from tools_registry.endpoint import dispatch, elicitation, elicitation_store, rates, replies
 from tools_registry.endpoint.dispatch import Waiting
 from tools_registry.endpoint.http import (
     CLOSING_CANCELS,
@@ -48,6 +48,7 @@ log = structlog.get_logger(__name__)
 MAX_QUESTIONS: Final = 20
 # How often the rows are read although no notification came.
 CHECK_SECONDS: Final = 10.0  # seconds
+PROGRESS_STEP: Final = 0.001
 # An answered call of a caller at its limit of running calls tries again this often.
 RETRY_ACQUIRE_SECONDS: Final = 0.25  # seconds
 # A guess at when one of them is over, for whom it is refused.
@@ -55,7 +56,7 @@ RETRY_AFTER: Final = 5  # seconds
 NO_TOPICS: Final[frozenset[str]] = frozenset()
 
 STOPS: Final = "The server is stopping and cannot wait for your response. Try again."
-TOO_LATE: Final = "The question was not answered in time."
+TOO_LATE: Final = "The question was not answered in time. Call the tool again to be asked again."
 
 Outcome: TypeAlias = Complete | Waiting | Suspend
 
@@ -142,6 +143,7 @@ class Conversation:
         # Published when the caller's token may have become invalid.
         self._changed = changes.topic(request.principal.organization_id)
         self._questions_sent = 0
+        self._progress = 0.0
         self._cancelled = threading.Event()
         self._gone = threading.Event()
         self._stopping = threading.Event()
@@ -198,6 +200,7 @@ class Conversation:
         channel = StreamChannel(self._request.terms, emit, self._cancelled, self._interrupted)
         try:
             outcome = work(channel)
+            self._progress = max(self._progress, channel.sent_progress)
             if isinstance(outcome, Waiting):
                 outcome = self._ask(outcome, channel)
         except Exception as error:
@@ -234,9 +237,18 @@ class Conversation:
         return Suspend(frozenset({*topics, self._changed}), min(left, CHECK_SECONDS), look)
 
     def _check(self, sent: SentQuestion, emit: Emit) -> Suspend | None:
-        return self._step(emit, lambda _channel: self._collect(sent))
+        return self._step(emit, partial(self._collect, sent))
 
-    def _collect(self, sent: SentQuestion) -> Outcome:
+    def _report_wait(self, sent: SentQuestion, channel: StreamChannel) -> None:
+        """Says that the call waits for a person: clients give up on a call that is silent.
+
+        The steps are small, so that what the tool reports afterwards is more.
+        """
+        left = elicitation.duration(sent.expires_at - time.monotonic())
+        message = f"Waiting for an answer: {left} left."
+        channel.progress(self._progress + PROGRESS_STEP, None, message)
+
+    def _collect(self, sent: SentQuestion, channel: StreamChannel) -> Outcome:
         ended = None
         try:
             found = elicitation_store.collect(sent.question_ids.values())
@@ -248,6 +260,7 @@ class Conversation:
             found = {}
         why = self._failure(sent, found) or ended
         if why is None and len(found) < len(sent.question_ids):
+            self._report_wait(sent, channel)
             return self._suspend(sent)
         elicitation_store.forget(sent.question_ids.values())
         if why is not None:

@@ -58,11 +58,14 @@ class StreamChannel:
         self._emit = emit
         self._cancelled = cancelled
         self._interrupted = interrupted
+        # The most that was sent, in any unit: each notification has to have more.
+        self.sent_progress = 0.0
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         token = self._terms.progress_token
         if token is None:
             return
+        self.sent_progress = max(self.sent_progress, done)
         params: dict[str, Any] = {"progressToken": token, "progress": done}
         params |= {"total": total} if total is not None else {}
         if message and self._terms.revision in HAS_PROGRESS_MESSAGE:

@@ -161,7 +161,9 @@ class Connection:
                 # The other threads may be busy with those that it is refused for.
                 answer: Answer | Deferred = await self._edge.look(begin)
             else:
-                answer = await self._edge.answer(work.cancellation, begin)
+                answer = await self._edge.answer(
+                    work.cancellation, begin, owner=self._authorization
+                )
             await self._respond(work, answer)
         except asyncio.CancelledError:
             if not self._is_ending:

@@ -3,7 +3,6 @@
 The same as `import_data --kind customers`.
 """
 
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -17,7 +16,7 @@ class Command(import_data.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("organization", help="short name of the organization")
-        parser.add_argument("file", type=Path, help="CSV in UTF-8 with a header row")
+        import_data.add_file_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         super().handle(*args, **{**options, "kind": ImportKind.CUSTOMERS})

@@ -1,12 +1,22 @@
 """manage.py refresh_kpis: writes the daily snapshots of key figures for days in the past."""
 
+from argparse import ArgumentTypeError
 from datetime import date
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from foundation.calendar_days import missing_day_message
 from workspace.kpis import days, snapshots
 from workspace.models import Organization
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        message = missing_day_message(text) or f"{text!r} is not a day, such as 2026-01-31."
+        raise ArgumentTypeError(message) from None
 
 
 class Command(BaseCommand):
@@ -22,12 +32,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--from",
             dest="first",
-            type=date.fromisoformat,
+            type=_day,
             help="first day, such as 2026-01-31; 18 months ago without it",
         )
-        parser.add_argument(
-            "--to", dest="last", type=date.fromisoformat, help="last day; today without it"
-        )
+        parser.add_argument("--to", dest="last", type=_day, help="last day; today without it")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         for organization in _named(options["organization"]):

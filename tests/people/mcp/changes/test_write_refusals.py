@@ -76,6 +76,10 @@ def test_reads_and_writes_have_tools_of_their_own(office: Office, mcp: McpClient
     person = office.person()
     given = {"operation_id": "createTimeOff", "args": {"pathParams": {}}}
     assert "prepare_api_write" in failure(mcp.call("call_api_operation", given))["message"]
+    whole = {"operation_id": "cancelTimeOff", "args": {"body": {"note": "x"}, "query": {}}}
+    assert "prepare_api_write" in failure(mcp.call("call_api_operation", whole))["message"]
+    surplus = {"operation_id": "listPeople", "args": {"body": {}}}
+    assert failure(mcp.call("call_api_operation", surplus))["field"] == "args.body"
     read = prepare(mcp, "getPerson", person_id=person.pk)
     assert "call_api_operation" in failure(read)["message"]
     for hidden in ("approveTimeOff", "declineTimeOff", "deletePerson"):

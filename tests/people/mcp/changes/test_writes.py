@@ -1,7 +1,7 @@
 """Changes over MCP: prepared, approved by a person, and made once or not at all."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -144,6 +144,20 @@ def test_a_commit_is_repeated_without_a_second_change(office: Office, mcp: McpCl
     # And nothing else has changed with the same answer.
     row = TimeOff.objects.get()
     assert first["answer"]["data"]["id"] == row.pk
+
+
+def test_the_question_says_how_long_it_can_be_answered(
+    office: Office, mcp: McpClient, settings: Any
+) -> None:
+    person = office.person(manager=office.person())
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
+    # The prepared change ends before the question would.
+    assert question(asked(mcp, token)).endswith("\n\nAnswer within 5 minutes.")
+    settings.HALO_ASK_SECONDS = 75
+    assert question(asked(mcp, token)).endswith("\n\nAnswer within 75 seconds.")
+    settings.HALO_ASK_SECONDS = 3600
+    with time_machine.travel(datetime.now(UTC) + timedelta(minutes=2)):
+        assert question(asked(mcp, token)).endswith("\n\nAnswer within 3 minutes.")
 
 
 def test_a_record_that_changed_meanwhile_is_not_overwritten(office: Office, mcp: McpClient) -> None:

@@ -1,0 +1,167 @@
+"""The page of personal tokens: a user creates, lists and revokes their own for /api/mcp."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import groupby
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from console.gateway.access import for_members
+from oauth import addresses, expiry, mcp_tokens, scopes
+from oauth.consent import grantable, scope_choices
+from oauth.endpoints import replies
+from oauth.mcp_tokens import Listed
+from oauth.scopes import Description, Scope, ScopeSet
+from workspace.models import Organization, User
+
+MAX_LISTED: Final = 200
+DEFAULT_DAYS: Final = 90
+REVOKED_AT: Final = "personal_token_revoke"
+# A personal token has more permissions than one for a project, so it always expires.
+LIFETIMES: Final = [(days, title) for days, title in expiry.LIFETIMES.items() if days]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalToken:
+    """A token in a list, and what it permits in words."""
+
+    token: Listed
+    titles: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedScope:
+    """A scope of the form; a narrow one is within another scope that is offered."""
+
+    value: str
+    words: Description
+    is_narrow: bool
+
+
+def offered_scopes() -> list[OfferedScope]:
+    """Returns the scopes that a user may give a token or a program, the wide ones first."""
+    everything = grantable.everything()
+    names = scope_choices.names(everything)
+    return [
+        OfferedScope(
+            str(scope), scopes.describe(scope, names), scope not in scopes.SUPPORTED.members
+        )
+        for scope in everything
+    ]
+
+
+class ScopesForm(forms.Form):
+    """A form with a choice of scopes; `scope_groups` are those to show, the narrow ones apart."""
+
+    scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("Permissions"),
+        error_messages={"required": gettext_lazy("Select at least one permission.")},
+    )
+
+    def __init__(self, data: object = None) -> None:
+        super().__init__(data)  # type: ignore[arg-type]  # a QueryDict, or nothing
+        self.offered = offered_scopes()
+        self.fields["scopes"].choices = [(one.value, one.words.title) for one in self.offered]  # type: ignore[attr-defined]  # a MultipleChoiceField
+
+    def scope_groups(self) -> list[tuple[bool, list[OfferedScope]]]:
+        return [
+            (is_narrow, list(members))
+            for is_narrow, members in groupby(self.offered, key=lambda one: one.is_narrow)
+        ]
+
+    def clean_scopes(self) -> ScopeSet:
+        return grantable.parse(" ".join(self.cleaned_data["scopes"]))
+
+
+class NewTokenForm(ScopesForm):
+    """What a user enters for a new token: one of their organizations, a name and permissions."""
+
+    organization = forms.ModelChoiceField(
+        Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
+    )
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=100)
+    days = forms.TypedChoiceField(label=gettext_lazy("Expiry"), choices=LIFETIMES, coerce=int)
+
+    def __init__(self, user: User, data: object = None) -> None:
+        super().__init__(data)
+        chosen = self.fields["organization"]
+        chosen.queryset = Organization.objects.filter(pk__in=user.active_roles).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
+        self.initial = {"days": DEFAULT_DAYS, "scopes": [str(one) for one in scopes.ADVERTISED]}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_members
+def index(request: HttpRequest, user: User) -> HttpResponse:
+    """Lists the user's personal tokens; POST creates one."""
+    if request.method != "POST":
+        return _list(request, user, NewTokenForm(user))
+    form = NewTokenForm(user, request.POST)
+    if not form.is_valid():
+        return _list(request, user, form)
+    given = form.cleaned_data
+    try:
+        token = mcp_tokens.issue_personal(
+            user,
+            given["organization"],
+            given["scopes"],
+            name=given["name"],
+            days=given["days"],
+            address=replies.address_of(request),
+        )
+    except mcp_tokens.NotAMember as left:  # since the form was checked
+        raise Http404 from left
+    except mcp_tokens.TooManyTokens as refused:
+        form.add_error("organization", str(refused))
+        return _list(request, user, form)
+    context = {"token": token, "url": addresses.resource()}
+    return render(request, "console/personal_token_shown.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_members
+def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
+    """Confirms and revokes a personal token. Another user's token is a 404."""
+    row = mcp_tokens.personal(user).filter(pk=token_id).first()
+    if row is None:
+        raise Http404
+    if request.method != "POST":
+        context = {"token": row, "listed_at": "personal_tokens", "revoked_at": REVOKED_AT}
+        return render(request, "console/gateway/token_revoke.html", context)
+    if mcp_tokens.revoke(row, user=user, address=replies.address_of(request)):
+        messages.success(request, _("Revoked. Requests with this token are refused."))
+    else:
+        messages.info(request, _("This token was already revoked."))
+    return redirect("personal_tokens")
+
+
+def active(user: User) -> list[PersonalToken]:
+    """Returns the user's tokens that work now, the newest first."""
+    listed = mcp_tokens.listed(mcp_tokens.personal(user)[:MAX_LISTED])
+    return _described(token for token in listed if token.status == "active")
+
+
+def _described(rows: Iterable[Listed]) -> list[PersonalToken]:
+    """Returns the tokens of a list with their scopes in words."""
+    tokens = list(rows)
+    names = scope_choices.names({scope for token in tokens for scope in token.scope})
+    return [PersonalToken(token, _titles(token.scope, names)) for token in tokens]
+
+
+def _titles(granted: Iterable[Scope], names: dict[str, str]) -> str:
+    return ", ".join(scopes.describe(scope, names).title for scope in granted)
+
+
+def _list(request: HttpRequest, user: User, form: NewTokenForm) -> HttpResponse:
+    tokens = _described(mcp_tokens.listed(mcp_tokens.personal(user)[:MAX_LISTED]))
+    status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
+    context = {"form": form, "tokens": tokens}
+    return render(request, "console/personal_tokens.html", context, status=status)

@@ -1,0 +1,40 @@
+"""Text of another server without secrets: those that are known, and what looks like one."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote
+
+MASK: Final = "***"
+MIN_SECRET: Final = 4
+
+WORDS: Final = (
+    "passw(?:or)?d|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|"
+    "authorization|credential|signature|session|cookie"
+)
+# Each name is looked at once, whatever text it is in: no quantifier here is tried again.
+NAMED: Final = re.compile(
+    rf"(?<![\w.-])(?=[\w.-]*(?:{WORDS}))(?P<name>[\w.-]++\\?[\"']?\s{{0,3}}[:=]\s{{0,3}})"
+    r"(?:\\\"[^\"]*+\"?"  # within a JSON string
+    r"|\"(?:\\.|[^\"\\])*+\"?|'[^']*+'?|[^\s,;&\"'<>{}\[\]]++)",
+    re.IGNORECASE,
+)
+AUTHORIZED: Final = re.compile(
+    r"\b(?P<name>(?:Bearer|Basic|Digest|Token|ApiKey)\s{1,3})[\w.~+/=-]{8,}", re.IGNORECASE
+)
+PREFIXED: Final = re.compile(
+    r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,2}"  # a JSON Web Token
+    r"|\b[spr]k_(?:live|test)_\w{6,}|\b(?:halo|hhr)_[a-z]+_[\w-]{6,}|\bgh[pousr]_\w{6,}"
+    r"|\bgithub_pat_\w{6,}|\bxox[a-z]-[\w-]{6,}|\bA[KS]IA[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
+)
+USER_INFO: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,200}@")
+
+
+def masked(text: str, secrets: Iterable[str] = ()) -> str:
+    """Returns text with the given secrets, and what looks like a secret, replaced."""
+    for secret in secrets:
+        if len(secret) >= MIN_SECRET:
+            text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
+    text = PREFIXED.sub(MASK, USER_INFO.sub(f"{MASK}@", text))
+    text = AUTHORIZED.sub(rf"\g<name>{MASK}", text)
+    return NAMED.sub(rf"\g<name>{MASK}", text)
