@@ -204,6 +204,9 @@ HALO_DEMO_DATA = env.choice("HALO_DEMO_DATA", "small", ("small", "off"))
 
 # --- Django -------------------------------------------------------------------------------------
 
+# Each module of these packages has a `TOOLSET` (`tools_registry/registry.py`).
+TOOL_PACKAGES = ("tools_registry.sources", "data_tools", "integrations")
+
 INSTALLED_APPS = [
     "workspace.administration.config.AdminConfig",
     "django.contrib.auth",

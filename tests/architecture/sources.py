@@ -16,6 +16,8 @@ PACKAGES = (
     "documentation",
     "oauth",
     "tools_registry",
+    "data_tools",
+    "integrations",
     "approvals",
     "gateway",
     "people",

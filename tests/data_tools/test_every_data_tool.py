@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.models import ActionExecution
+from data_tools.query.declaring import WHOLE_WORKSPACE
 from foundation.limits import Limit
 from mcp_protocol import tool_shapes
 from mcp_protocol.revisions import Revision
@@ -24,7 +25,6 @@ from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.records import Records
 from tools_registry.api import Tool
 from tools_registry.api.schemas import validator_of
-from tools_registry.data.declaring import WHOLE_WORKSPACE
 
 FUZZ = settings(
     max_examples=15,

@@ -35,7 +35,7 @@ NARROWED_TWICE: Mapping[str, str] = {
 }
 
 ERASURES = ("tests/workspace/test_erased_columns.py", "tests/workspace")
-ALL_GATES = ("tests/tools_registry/test_gate_layers.py", "tests/tools_registry/integrations")
+ALL_GATES = ("tests/tools_registry/test_gate_layers.py", "tests/integrations")
 # By the beginning of a path, the first that fits.
 TESTS = {
     "workspace/access.py": ("tests/data_tools", "tests/tools_registry/test_customer_tenants.py"),
@@ -44,7 +44,7 @@ TESTS = {
     "workspace/admin.py": ("tests/console/test_admin_roles.py", "tests/console"),
     "workspace/": ("tests/workspace", "tests/data_tools", "tests/ingestion", "tests/console"),
     "tools_registry/admin/": ("tests/tools_registry/test_switches_page.py", "tests/console"),
-    "tools_registry/vendors/": ("tests/tools_registry/integrations", "tests/tools_registry"),
+    "tools_registry/vendors/": ("tests/integrations", "tests/tools_registry"),
     "tools_registry/": ("tests/tools_registry",),
     "gateway/": ("tests/gateway",),
     "console/gateway/": ("tests/gateway",),

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
+from data_tools.query.arguments import PRESENTATION, TIME
+from data_tools.query.call import Call
+from data_tools.query.texts import compact
 from mcp_protocol.json_writer import indented
 from tools_registry.api import Facts, Json, Schema
-from tools_registry.data.arguments import PRESENTATION, TIME
-from tools_registry.data.call import Call
-from tools_registry.data.texts import compact
 from workspace.models import Account
 
 MAX_TOTAL: Final = 10_000

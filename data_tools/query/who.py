@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
+from data_tools.query import texts
+from data_tools.query.call import Call, refused
+from data_tools.query.results import reference
 from tools_registry.api import Json
-from tools_registry.data import texts
-from tools_registry.data.call import Call, refused
-from tools_registry.data.results import reference
 from workspace import access
 from workspace.access import Access
 from workspace.lookup_keys import domain_of, email_key, has_external_id, name_key

@@ -5,8 +5,7 @@ from typing import Final
 
 from django.db.models import Q
 
-from tools_registry.api import Facts, Json, NotFound, Toolset
-from tools_registry.data import (
+from data_tools.query import (
     COMPANY,
     DETAIL,
     PAGE,
@@ -29,7 +28,8 @@ from tools_registry.data import (
     time_of,
     who,
 )
-from tools_registry.data.arguments import page_of
+from data_tools.query.arguments import page_of
+from tools_registry.api import Facts, Json, NotFound, Toolset
 from workspace import access, words
 from workspace.models import UNRESOLVED, Ticket, TicketMessage, TicketPriority, TicketStatus
 

@@ -7,13 +7,13 @@ from typing import Any, Final, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
+from data_tools.query import cursors, groups, periods, results
+from data_tools.query.call import Call
+from data_tools.query.cursors import Cursor
+from data_tools.query.filters import Filters
+from data_tools.query.groups import Grouping
+from data_tools.query.periods import Period
 from tools_registry.api import Facts, Json
-from tools_registry.data import cursors, groups, periods, results
-from tools_registry.data.call import Call
-from tools_registry.data.cursors import Cursor
-from tools_registry.data.filters import Filters
-from tools_registry.data.groups import Grouping
-from tools_registry.data.periods import Period
 
 M = TypeVar("M", bound=Model)
 

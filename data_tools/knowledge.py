@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from data_tools.query import Call, data_tool, integer, refused, results, text
 from tools_registry.api import Facts, Json, Toolset
-from tools_registry.data import Call, data_tool, integer, refused, results, text
 from workspace import access, knowledge
 from workspace.knowledge import Hit
 from workspace.models import SourceStatus

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from integrations.hubspot import TOOLSET, waits
 from mcp_protocol.revisions import Revision
 from tests.drivers.fake_vendors import failures
 from tests.drivers.fake_vendors.connected import connect, connection, run
@@ -15,7 +16,6 @@ from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tools_registry import vendors
 from tools_registry.api import Answer, Customer, Invalid, NotFound, Unauthorized
-from tools_registry.integrations.hubspot import TOOLSET, waits
 
 ADA, GRACE = "ada@example.com", "grace@example.com"
 NOTE = {"text": "Called back.", "contact_id": "101"}

@@ -8,8 +8,7 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from tools_registry.api import Facts, Json, Toolset
-from tools_registry.data import (
+from data_tools.query import (
     AGENT,
     COMPANY,
     DETAIL,
@@ -31,6 +30,7 @@ from tools_registry.data import (
     time_of,
     who,
 )
+from tools_registry.api import Facts, Json, Toolset
 from workspace import access, questions
 from workspace.models import (
     BAD_MOODS,

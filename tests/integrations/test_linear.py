@@ -10,6 +10,8 @@ import pytest
 import time_machine
 
 from audit.models import ActionExecution
+from integrations import linear
+from integrations.linear import TOOLSET, judge, waits
 from mcp_protocol.revisions import HANDSHAKE, Revision
 from tests.drivers.fake_vendors import linear as fake
 from tests.drivers.fake_vendors.connected import connect_toolset
@@ -19,8 +21,6 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
 from tools_registry.api import Answer, IntegrationFailure, ToolContext, Unauthorized
-from tools_registry.integrations import linear
-from tools_registry.integrations.linear import TOOLSET, judge, waits
 from tools_registry.pipeline.visibility import ORGANIZATION_FACTS
 
 SETTINGS = {"default_team": "ENG", "bug_label": "Bug", "feature_label": "Idea"}

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 
+from data_tools.query import texts
 from tools_registry.api import Invalid, Json, ToolContext
-from tools_registry.data import texts
 from workspace import access
 from workspace.access import Access
 from workspace.models import Organization

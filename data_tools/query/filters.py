@@ -13,8 +13,8 @@ from django.db.models.functions import Upper
 from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
 
+from data_tools.query.call import Call, refused
 from tools_registry.api import Json
-from tools_registry.data.call import Call, refused
 from workspace.lookup_keys import name_key
 
 TERM: Final = re.compile(r'"([^"]*)"|(\S+)')

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Final
 
-from tools_registry.api import Facts, Json, Toolset
-from tools_registry.data import (
+from data_tools.query import (
     COMPANY,
     Call,
     Period,
@@ -21,6 +20,7 @@ from tools_registry.data import (
     time_of,
     who,
 )
+from tools_registry.api import Facts, Json, Toolset
 from workspace import kpis
 from workspace.kpis import FIGURES, activity, days
 from workspace.kpis.activity import METRICS, Interval

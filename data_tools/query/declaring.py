@@ -6,6 +6,9 @@ from typing import Final, TypeAlias
 
 from django.conf import settings
 
+from data_tools.query import call as calls
+from data_tools.query import results
+from data_tools.query.call import Call
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tools_registry.api import (
     Arguments,
@@ -17,9 +20,6 @@ from tools_registry.api import (
     ToolFailure,
     Toolset,
 )
-from tools_registry.data import call as calls
-from tools_registry.data import results
-from tools_registry.data.call import Call
 from workspace.access import CannotNarrow
 
 Answer: TypeAlias = Callable[[Call], Facts]

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
-from tools_registry.api import Facts, Json, Toolset
-from tools_registry.data import (
+from data_tools.query import (
     COMPANY,
     DETAIL,
     PAGE,
@@ -32,7 +31,8 @@ from tools_registry.data import (
     time_of,
     who,
 )
-from tools_registry.data.cursors import Cursor
+from data_tools.query.cursors import Cursor
+from tools_registry.api import Facts, Json, Toolset
 from workspace import access
 from workspace.access import Access
 from workspace.models import Event

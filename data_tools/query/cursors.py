@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import orjson
 
+from data_tools.query.arguments import PRESENTATION
+from data_tools.query.call import Call, refused
+from data_tools.query.periods import Period
 from foundation import sealed_text
 from foundation.sealing import SealBroken
-from tools_registry.data.arguments import PRESENTATION
-from tools_registry.data.call import Call, refused
-from tools_registry.data.periods import Period
 
 # How a sort key is read back, by the name of its type.
 READ: Final[Mapping[str, Callable[[str], Any]]] = {

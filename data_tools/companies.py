@@ -5,8 +5,7 @@ from typing import Final
 
 from django.db.models import Case, Count, F, Max, Q, TextField, Value, When
 
-from tools_registry.api import Facts, Json, Toolset
-from tools_registry.data import (
+from data_tools.query import (
     COMPANY,
     DETAIL,
     PAGE,
@@ -28,6 +27,7 @@ from tools_registry.data import (
     time_of,
     who,
 )
+from tools_registry.api import Facts, Json, Toolset
 from workspace import access
 from workspace.models import UNRESOLVED, Company, RenewalStatus
 

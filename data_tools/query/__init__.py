@@ -35,7 +35,7 @@ another form are made by `results.answer`, which drops what is empty and cleans 
 Refusals: `refused(field, reason)`. `workspace.access.CannotNarrow` becomes a refusal by itself.
 """
 
-from tools_registry.data.arguments import (
+from data_tools.query.arguments import (
     AGENT,
     COMPANY,
     DETAIL,
@@ -50,12 +50,12 @@ from tools_registry.data.arguments import (
     text,
     time_of,
 )
-from tools_registry.data.call import Call, refused
-from tools_registry.data.declaring import data_tool
-from tools_registry.data.filters import Filters
-from tools_registry.data.groups import Grouping
-from tools_registry.data.listing import Listing, Order
-from tools_registry.data.periods import Period
+from data_tools.query.call import Call, refused
+from data_tools.query.declaring import data_tool
+from data_tools.query.filters import Filters
+from data_tools.query.groups import Grouping
+from data_tools.query.listing import Listing, Order
+from data_tools.query.periods import Period
 
 __all__ = [
     "AGENT",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from integrations.linear import TOOLSET as LINEAR
 from mcp_protocol.revisions import Revision
 from tests.drivers.fake_vendors import help_desk, site
 from tests.drivers.fake_vendors import linear as linear_site
@@ -19,7 +20,6 @@ from tests.drivers.fake_vendors.stripe import Reply, Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import Answer
-from tools_registry.integrations.linear import TOOLSET as LINEAR
 
 EARLY, LATE = Revision.V2025_03_26, Revision.V2025_11_25
 REVISIONS = pytest.mark.parametrize("revision", [EARLY, LATE, Revision.V2026_07_28], ids=str)

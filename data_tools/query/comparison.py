@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from tools_registry.data.call import Call
-from tools_registry.data.periods import Period, month_after
+from data_tools.query.call import Call
+from data_tools.query.periods import Period, month_after
 
 PREVIOUS_PERIOD: Final = "previous_period"
 PREVIOUS_YEAR: Final = "previous_year"

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import DateTimeField, Model, Q
 
+from data_tools.query.call import Call, refused
 from foundation.calendar_days import missing_day_message
 from tools_registry.api import Invalid, Json
-from tools_registry.data.call import Call, refused
 
 DAY: Final = timedelta(days=1)
 RELATIVE: Final = re.compile(r"([+-])([0-9]{1,4})d")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from integrations.slack import TOOLSET
 from mcp_protocol.revisions import Revision
 from tests.drivers.fake_vendors import failures
 from tests.drivers.fake_vendors.connected import connect, connection
@@ -16,7 +17,6 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry import vendors
 from tools_registry.api import Unauthorized
-from tools_registry.integrations.slack import TOOLSET
 
 POST = "slack.post_message"
 HELLO = {"text": "Hello & <https://example.com|there>"}

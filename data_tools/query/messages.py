@@ -6,9 +6,9 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Q, QuerySet
 
+from data_tools.query import filters, texts
+from data_tools.query.call import Call, refused
 from tools_registry.api import Json
-from tools_registry.data import filters, texts
-from tools_registry.data.call import Call, refused
 from workspace import words
 from workspace.models import AuthorKind, ConversationMessage, TicketMessage
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 from django.db.models import Count, Expression, F, Func, IntegerField, QuerySet
 from django.db.models.functions import TruncDate
 
+from data_tools.query import results
+from data_tools.query.texts import cut
 from tools_registry.api import Json
-from tools_registry.data import results
-from tools_registry.data.texts import cut
 
 MAX_GROUPS: Final = 50
 MAX_VALUE: Final = 200

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
-from tools_registry.api import Facts, Json, NotFound, Toolset
-from tools_registry.data import (
+from data_tools.query import (
     AGENT,
     COMPANY,
     DETAIL,
@@ -32,7 +31,8 @@ from tools_registry.data import (
     time_of,
     who,
 )
-from tools_registry.data.arguments import page_of
+from data_tools.query.arguments import page_of
+from tools_registry.api import Facts, Json, NotFound, Toolset
 from workspace import access, words
 from workspace.models import (
     AuthorKind,
