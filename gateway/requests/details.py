@@ -9,7 +9,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from approvals import deciders, decisions, masked_arguments, outcomes
 from approvals.models import ApprovalRequest, Status
@@ -65,6 +64,35 @@ class Details:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestFilter:
+    """Which requests a person wants to see: of one project, status and tool, each empty for all.
+
+    `tool` is a part of the tool's name. The status is not compared for requests to decide, which
+    all wait.
+    """
+
+    project_id: str = ""
+    status: str = ""
+    tool: str = ""
+
+    def of_tool(self) -> Q:
+        """Returns the condition for the project and the tool."""
+        wanted = Q(tool__icontains=self.tool) if self.tool else Q()
+        if self.project_id:
+            wanted &= Q(surface=f"{policies.SURFACE_PREFIX}{self.project_id}")
+        return wanted
+
+    def of_all(self) -> Q:
+        """Returns the condition for project, tool and status."""
+        if not self.status:
+            return self.of_tool()
+        return self.of_tool() & ApprovalRequest.with_current_status(Status(self.status))
+
+
+ALL_REQUESTS: Final = RequestFilter()
+
+
+@dataclass(frozen=True, slots=True)
 class Lists:
     """The requests of one person: made by them, waiting for them, and decided by them."""
 
@@ -94,13 +122,15 @@ def visible_to(user: User, request_id: UUID) -> ApprovalRequest | None:
     return row if is_involved else None
 
 
-def lists(user: User) -> Lists:
+def lists(user: User, wanted: RequestFilter = ALL_REQUESTS) -> Lists:
     """Returns the newest requests that concern a person."""
-    rows, now = rows_of(user), timezone.now()
-    waiting = rows.filter(status=Status.PENDING, expires_at__gt=now).defer("result")[:MAX_SEARCHED]
-    mine = Q(user_id=str(user.pk))
+    rows = rows_of(user)
+    open_rows = rows.filter(wanted.of_tool(), ApprovalRequest.with_current_status(Status.PENDING))
+    waiting = open_rows.defer("result")[:MAX_SEARCHED]
+    mine = rows.filter(wanted.of_all(), user_id=str(user.pk))
+    decided = rows.filter(wanted.of_all(), decided_by=user).exclude(status=Status.PENDING)
     return Lists(
-        [*rows.filter(mine).defer("arguments", "result")[:MAX_LISTED]],
+        [*mine.defer("arguments", "result")[:MAX_LISTED]],
         # One after the other: the arguments of all of them may be large.
         [
             *islice(
@@ -108,11 +138,7 @@ def lists(user: User) -> Lists:
                 MAX_LISTED,
             )
         ],
-        [
-            *rows.filter(decided_by=user)
-            .exclude(status=Status.PENDING)
-            .defer("arguments", "result")[:MAX_LISTED]
-        ],
+        [*decided.defer("arguments", "result")[:MAX_LISTED]],
     )
 
 
