@@ -10,8 +10,9 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from approvals import deciders, decisions, masked_arguments, outcomes
+from approvals import deciders, decisions, masked_arguments, outcomes, requests
 from approvals.models import ApprovalRequest, Status
+from audit import usage
 from foundation.db.storable import spelled_out
 from gateway import policies
 from gateway.models import Project, ProjectTool
@@ -61,6 +62,7 @@ class Details:
     result: str
     is_outdated: bool
     rule: str
+    times_returned: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,16 @@ def of(row: ApprovalRequest) -> Details:
         result="" if row.result is None else _result(row.result),
         rule=_safe(row.rule["text"]) if row.rule else "",
         is_outdated=project is not None and row.version != project.version,
+        times_returned=_times_returned(row),
     )
+
+
+def _times_returned(row: ApprovalRequest) -> int:
+    """Returns how many identical calls were answered with the stored result."""
+    if row.status != Status.DONE or row.ended_at is None:
+        return 0
+    detail, until = statuses.audit_detail(row), row.ended_at + requests.REPEATED
+    return usage.count_answered(row.authorization_id, detail, row.ended_at, until)
 
 
 def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> str:

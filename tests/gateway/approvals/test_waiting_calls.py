@@ -114,6 +114,8 @@ def test_a_repeated_result_is_marked_and_another_idempotency_key_means_another_c
         assert again.result["_meta"]["repeated"] is True
         assert again.result["content"][0]["text"] == "made Ada"
     assert len(project.executed) == 1
+    page = project.owner().get(f"/requests/{first.pk}").content.decode()
+    assert "3 identical calls within 15 minutes were answered with this result" in page
 
     second = create("another").facts["requestId"]
     assert second != str(first.pk)
