@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from approvals import delivery
 from approvals.models import ApprovalRequest, Status
-from workspace.privacy import tables
-from workspace.privacy.ports import TryLater
-from workspace.privacy.redaction import ERASED, Redaction
-from workspace.privacy.subject import Subject
+from customers.privacy import tables
+from customers.privacy.ports import TryLater
+from customers.privacy.redaction import ERASED, Redaction
+from customers.privacy.subject import Subject
 
 BATCH: Final = 100
 TEXTS: Final = ("summary", "why", "note", "problem")

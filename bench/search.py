@@ -105,8 +105,8 @@ def _rows(passages: int) -> Iterator[tuple[str, str, float, float, tuple[float, 
 def _searches() -> dict[str, Search]:
     from django.test import override_settings  # noqa: PLC0415  settings first
 
+    from knowledge import full_text, search, searching  # noqa: PLC0415  the same
     from retrieval.fusion import fused  # noqa: PLC0415  the same
-    from workspace.knowledge import full_text, search, searching  # noqa: PLC0415  the same
 
     def read(access: Any, ids: Sequence[int]) -> list[str]:
         return _names(searching.read(access, fused([(ids, 1.0)])))

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from customers import questions
 from data_tools.query import (
     AGENT,
     COMPANY,
@@ -31,7 +32,7 @@ from data_tools.query import (
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
-from workspace import access, questions
+from workspace import access
 from workspace.models import (
     BAD_MOODS,
     BADNESS,

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+import knowledge
 from data_tools.query import Call, data_tool, integer, refused, results, text
+from knowledge import Hit
 from tools_registry.api import Facts, Json, Toolset
-from workspace import access, knowledge
-from workspace.knowledge import Hit
+from workspace import access
 from workspace.models import SourceStatus
 
 TOOLSET: Final = Toolset(scope="data:read", title="Knowledge")

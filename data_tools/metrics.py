@@ -6,6 +6,10 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Final
 
+from customers import kpis
+from customers.kpis import FIGURES, activity, days
+from customers.kpis.activity import METRICS, Interval
+from customers.kpis.days import Unit
 from data_tools.query import (
     COMPANY,
     Call,
@@ -21,10 +25,6 @@ from data_tools.query import (
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
-from workspace import kpis
-from workspace.kpis import FIGURES, activity, days
-from workspace.kpis.activity import METRICS, Interval
-from workspace.kpis.days import Unit
 
 TOOLSET: Final = Toolset(scope="data:read", title="Metrics")
 

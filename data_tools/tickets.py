@@ -5,6 +5,7 @@ from typing import Final
 
 from django.db.models import Q
 
+from customers import words
 from data_tools.query import (
     COMPANY,
     DETAIL,
@@ -30,7 +31,7 @@ from data_tools.query import (
 )
 from data_tools.query.arguments import page_of
 from tools_registry.api import Facts, Json, NotFound, Toolset
-from workspace import access, words
+from workspace import access
 from workspace.models import UNRESOLVED, Ticket, TicketMessage, TicketPriority, TicketStatus
 
 TOOLSET: Final = Toolset(scope="data:read", title="Tickets")

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
+from customers import words
 from data_tools.query import (
     AGENT,
     COMPANY,
@@ -33,7 +34,7 @@ from data_tools.query import (
 )
 from data_tools.query.arguments import page_of
 from tools_registry.api import Facts, Json, NotFound, Toolset
-from workspace import access, words
+from workspace import access
 from workspace.models import (
     AuthorKind,
     Conversation,

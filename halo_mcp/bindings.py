@@ -11,6 +11,9 @@ from approvals.requests import Requests
 from audit import record
 from audit.privacy import Calls, Recorder, SecurityEvents
 from console.ask import calling
+from customers.privacy import ports as privacy
+from customers.privacy import retention
+from customers.privacy.mails import OutgoingMails
 from foundation import journal
 from gateway import decision_push
 from gateway import surface as gateway
@@ -24,9 +27,6 @@ from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 from tools_registry.pipeline import approval_port, idempotency, surface
 from tools_registry.pipeline.scope_explainer import GateExplainer
-from workspace.privacy import ports as privacy
-from workspace.privacy import retention
-from workspace.privacy.mails import OutgoingMails
 
 
 def bind() -> None:

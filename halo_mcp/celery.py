@@ -44,7 +44,7 @@ class Lane:
 
 # Celery's default queue, to which processes of earlier versions send everything.
 SHORT: Final = Lane("celery", threads=4, executes_requests=True)
-# More threads than `workspace.document_jobs` has for documents: the others are for clean-ups.
+# More threads than `customers.document_jobs` has for documents: the others are for clean-ups.
 LONG: Final = Lane("long", threads=4)
 LANES: Final[Mapping[str, Lane]] = {"short": SHORT, "long": LONG}
 # Tasks that may take longer than a second; all others are in the short lane.

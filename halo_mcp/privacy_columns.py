@@ -3,11 +3,11 @@
 from typing import Final
 
 from agents.models import AgentDefinition, AgentOption, SessionTurn
+from customers.privacy.text_columns import TextColumns
 from gateway.models import ImportDraft, PolicyRule, Project, ProjectDocument, ProjectTool
 from oauth import privacy as oauth
 from people.models import LedgerEntry, PersonProfile, TimeOff
 from tools_registry.models import IntegrationMode
-from workspace.privacy.text_columns import TextColumns
 
 OF_PROJECT: Final = "project__organization"
 

@@ -223,6 +223,7 @@ INSTALLED_APPS = [
     "oauth2_provider",
     "foundation",
     "workspace",
+    "customers",
     "audit",
     "documentation",
     "tools_registry",

@@ -6,8 +6,8 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from workspace.identification import field_values
-from workspace.identification.field_values import InvalidField, Refused
+from customers.identification import field_values
+from customers.identification.field_values import InvalidField, Refused
 
 MAX_ID: Final = 200
 # Unknown members that are named.
@@ -28,7 +28,7 @@ class Text(serializers.CharField):
 
 
 class Typed(serializers.Field):
-    """A value that a function of `workspace.identification.field_values` reads."""
+    """A value that a function of `customers.identification.field_values` reads."""
 
     def read(self, value: Any) -> Any:
         raise NotImplementedError

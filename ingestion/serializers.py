@@ -7,6 +7,9 @@ from typing import Final
 
 from rest_framework import serializers
 
+from customers import conversations, events, tickets
+from customers.identification import profiles
+from customers.identification.traits import context_entries, of_company, of_customer
 from ingestion.fields import (
     Body,
     CheckedLater,
@@ -21,9 +24,6 @@ from ingestion.fields import (
     Whole,
     identifier,
 )
-from workspace import conversations, events, tickets
-from workspace.identification import profiles
-from workspace.identification.traits import context_entries, of_company, of_customer
 from workspace.models import (
     AuthorKind,
     ConversationOutcome,

@@ -13,9 +13,9 @@ from django.db.models.functions import Upper
 from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
 
+from customers.lookup_keys import name_key
 from data_tools.query.call import Call, refused
 from tools_registry.api import Json
-from workspace.lookup_keys import name_key
 
 TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
 MAX_TERMS: Final = 10

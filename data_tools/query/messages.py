@@ -6,10 +6,10 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Q, QuerySet
 
+from customers import words
 from data_tools.query import filters, texts
 from data_tools.query.call import Call, refused
 from tools_registry.api import Json
-from workspace import words
 from workspace.models import AuthorKind, ConversationMessage, TicketMessage
 
 M = TypeVar("M", TicketMessage, ConversationMessage)

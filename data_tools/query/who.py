@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
+from customers.lookup_keys import domain_of, email_key, has_external_id, name_key
 from data_tools.query import texts
 from data_tools.query.call import Call, refused
 from data_tools.query.results import reference
 from tools_registry.api import Json
 from workspace import access
 from workspace.access import Access
-from workspace.lookup_keys import domain_of, email_key, has_external_id, name_key
 from workspace.models import User
 
 M = TypeVar("M", bound=Model)

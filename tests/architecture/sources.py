@@ -12,6 +12,8 @@ PACKAGES = (
     "foundation",
     "mcp_protocol",
     "workspace",
+    "customers",
+    "knowledge",
     "audit",
     "documentation",
     "oauth",

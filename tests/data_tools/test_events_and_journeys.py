@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from customers import companies
 from data_tools import events
 from tests.drivers.data_tools import answer
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from workspace import companies
 from workspace.models import Company, Conversation, Customer, Event, Feedback, Rating, Ticket
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)

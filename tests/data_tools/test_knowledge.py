@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+import knowledge
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
-from workspace import knowledge
 
 TOOL = "data_search_knowledge"
 REFUNDS = b"# Refunds\n\n## Yearly plans\n\nIn full within 30 days of the first payment."

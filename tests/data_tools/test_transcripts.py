@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from customers import companies
 from data_tools import transcripts
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.threads import NOON, by_agent, by_customer, by_teammate, conversation
-from workspace import companies
 from workspace.models import Agent, AgentKind, Company, Conversation, Customer, Feedback
 
 DAY = timedelta(days=1)

@@ -39,7 +39,7 @@ ALL_GATES = ("tests/tools_registry/test_gate_layers.py", "tests/integrations")
 # By the beginning of a path, the first that fits.
 TESTS = {
     "workspace/access.py": ("tests/data_tools", "tests/tools_registry/test_customer_tenants.py"),
-    "workspace/privacy/": ("tests/workspace/test_erasing_customers.py", "tests/workspace"),
+    "customers/privacy/": ("tests/workspace/test_erasing_customers.py", "tests/workspace"),
     "workspace/administration/": ("tests/workspace", "tests/console"),
     "workspace/admin.py": ("tests/console/test_admin_roles.py", "tests/console"),
     "workspace/": ("tests/workspace", "tests/data_tools", "tests/ingestion", "tests/console"),
@@ -340,7 +340,7 @@ def guards() -> Mapping[str, Guard]:
 
 def _columns_of_erasures() -> Iterator[tuple[str, Guard]]:
     """The tables that an erasure searches."""
-    for path in ("halo_mcp/privacy_columns.py", "workspace/privacy/workspace_texts.py"):
+    for path in ("halo_mcp/privacy_columns.py", "customers/privacy/workspace_texts.py"):
         text = _text(path)
         starts = _starts_of_lines(text)
         for statement in ast.parse(text).body:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from customers import tasks
+from customers.identification import leads
+from customers.identification.traits import MANAGED_OF_COMPANIES, MANAGED_OF_CUSTOMERS
 from tests.ingestion import app as own_app
 from tests.ingestion.app import App
-from workspace import tasks
-from workspace.identification import leads
-from workspace.identification.traits import MANAGED_OF_COMPANIES, MANAGED_OF_CUSTOMERS
 from workspace.models import Company, Customer, Lead, LeadStatus, Lifecycle
 
 TRAITS = {

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution
+from customers import customers
 from integrations import stripe as integration
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.billing import ASKING, PERFORMING, connect
@@ -21,7 +22,6 @@ from tests.drivers.mcp import McpClient
 from tests.drivers.mcp import Reply as McpReply
 from tools_registry.api import Answer, Customer, ToolContext, ToolFailure
 from tools_registry.api.vendor import by_status
-from workspace import customers
 from workspace.models import Customer as Bound
 
 TRIAL_END = 4_000_000_000

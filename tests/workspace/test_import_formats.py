@@ -13,10 +13,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from customers.imports import passes, uploads
+from customers.privacy import erasure
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import check, send, upload, words
-from workspace.imports import passes, uploads
 from workspace.models import (
     Company,
     Customer,
@@ -27,7 +28,6 @@ from workspace.models import (
     Ticket,
     User,
 )
-from workspace.privacy import erasure
 
 
 @pytest.fixture

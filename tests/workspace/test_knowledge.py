@@ -11,7 +11,10 @@ import docx
 import pytest
 from django.utils import timezone
 
+import knowledge
+from customers import tasks
 from foundation.leases import LEASE
+from knowledge import UnusableSource, fetching, indexing, sources
 from retrieval import configured, hosted
 from retrieval.documents import process
 from retrieval.interfaces import RetrievalUnavailable
@@ -19,9 +22,8 @@ from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant, granted
 from tests.drivers.sent_tasks import run_with_sent
-from workspace import document_claims, knowledge, tasks
+from workspace import document_claims
 from workspace.access import Access, CannotNarrow
-from workspace.knowledge import UnusableSource, fetching, indexing, sources
 from workspace.models import KnowledgeChunk, KnowledgeSource, SourceStatus
 
 pytestmark = pytest.mark.django_db

@@ -6,12 +6,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+import knowledge
 from foundation.admin_urls import row_url
+from knowledge import sources
 from tests.drivers.grants import Grant, granted
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import words
-from workspace import knowledge
-from workspace.knowledge import sources
 from workspace.models import KnowledgeSource, Role, SourceStatus, User
 
 SOURCES = "/admin/workspace/knowledgesource/"

@@ -7,13 +7,13 @@ from django.db.models import F, Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from customers.administration.records import lists, search, threads
 from foundation.admin_urls import model_url, row_url
 from tests.console import markup
 from tests.drivers.grants import Grant, granted
 from tests.drivers.records import Records
 from tests.drivers.threads import by_agent, by_customer, conversation, ticket
 from tests.workspace.customer_pages import CUSTOMERS, words
-from workspace.administration.records import lists, search, threads
 from workspace.models import (
     Company,
     Conversation,

@@ -6,14 +6,16 @@ from unittest.mock import patch
 
 import pytest
 
+import knowledge
+from customers import tasks
+from knowledge import fetching, site_reading
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant
-from workspace import document_claims, knowledge, tasks
-from workspace.knowledge import fetching, site_reading
+from workspace import document_claims
 from workspace.models import KnowledgeChunk, KnowledgePage, KnowledgeSource, SourceStatus
 
 pytestmark = pytest.mark.django_db
