@@ -69,7 +69,7 @@ def read_questions(name: str) -> list[Question]:
 def _parts() -> dict[str, Part]:
     """Every second question was held out while weights were chosen, and the demo data's are too."""
     questions, folders = read_questions("questions"), (ROOT / "docs", KNOWLEDGE)
-    demo = (ROOT / "workspace" / "demo" / "knowledge",)
+    demo = (ROOT / "customers" / "demo" / "knowledge",)
     return {
         "tuned on": (questions[::2], folders),
         "held out": (questions[1::2], folders),

@@ -14,6 +14,8 @@ APPS = (
     "console",
     "tools_registry",
     "data_tools",
+    "customers",
+    "knowledge",
     "oauth",
     "mcp_protocol",
     "workspace",

@@ -16,6 +16,8 @@ CODE = next(blocks(PAGE, "python")).text
 SHOWN = json.loads(next(blocks(PAGE, "json")).text)
 OURS = (
     "data_tools",
+    "customers",
+    "knowledge",
     "tools_registry",
     "foundation",
     "oauth",
