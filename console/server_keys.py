@@ -76,7 +76,8 @@ HR: Final = KeysPage(
     gettext_lazy("API keys"),
     gettext_lazy(
         "Programs and AI clients use these keys to read and change HR records. "
-        "A key for the sandbox sees made-up people only."
+        "A key for the sandbox sees made-up people only. AI clients cannot sign in to the HR "
+        "endpoint: enter the key in the client, as the header Authorization: Bearer."
     ),
     gettext_lazy("Where the key is used, such as Reporting."),
     gettext_lazy("API key created"),

@@ -32,6 +32,7 @@ from tools_registry.pipeline.scope_explainer import GateExplainer
 def bind() -> None:
     ports.bind_scope_explainer(GateExplainer(WORKSPACE_SURFACE))
     ports.bind_projects(GatewayProjects())
+    ports.bind_key_hint(people.key_hint)
     approval_port.bind(Requests())
     record.bind_journal()
     journal.bind(execution.OUTCOME, execution.write_outcome)
