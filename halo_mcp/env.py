@@ -89,6 +89,17 @@ def flag(name: str, *, default: bool) -> bool:
     return value in TRUE
 
 
+def flag_or_auto(name: str) -> bool | None:
+    """A yes or no value; None for `auto`, the default."""
+    edges[name] = ("auto", "no", "yes")
+    value = text(name, "auto").lower()
+    if value == "auto":
+        return None
+    if value not in TRUE | FALSE:
+        raise refuse(name, f"expected auto, yes or no, got {value!r}")
+    return value in TRUE
+
+
 def integer(name: str, default: int, *, least: int = 0, most: int) -> int:
     edges[name] = (str(least), str(most))
     value = text(name, str(default))

@@ -16,6 +16,7 @@ from foundation.outbound.errors import (
     Unwanted,
 )
 from foundation.outbound.policy import Policy
+from foundation.outbound.reach import has_reached_internet
 
 __all__ = [
     "OutboundError",
@@ -29,5 +30,6 @@ __all__ = [
     "Unreachable",
     "Unwanted",
     "fetch",
+    "has_reached_internet",
     "vet",
 ]

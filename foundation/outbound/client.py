@@ -12,7 +12,7 @@ import httpx2
 from foundation.concurrency import page_threads
 from foundation.db.waits import give_back_connection
 from foundation.headers import joined
-from foundation.outbound import lookup, request
+from foundation.outbound import lookup, reach, request
 from foundation.outbound.content import collect
 from foundation.outbound.deadline import Deadline, always_wanted
 from foundation.outbound.errors import OutboundError, Unreachable
@@ -100,10 +100,12 @@ def _redirected(target: Target, sent: Request, route: Pinned, policy: Policy) ->
 def _send(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply:
     try:
         with _connection(target, route) as connection:
-            return _exchange(connection, target, sent, policy)
+            reply = _exchange(connection, target, sent, policy)
     except (httpcore2.NetworkError, httpcore2.ProtocolError):
         # Not chained: the message of the library may quote headers.
         raise Unreachable(target.host, "it does not speak HTTP properly") from None
+    reach.note_answer(target.scheme, target.host, policy)
+    return reply
 
 
 def _connection(target: Target, route: Pinned) -> httpcore2.HTTPConnection:

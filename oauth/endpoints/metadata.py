@@ -8,10 +8,10 @@ own.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses, scopes
+from oauth.clients.cimd import announcing
 from oauth.clients.client_metadata import ALGORITHMS
 from oauth.consent import grantable
 from oauth.endpoints import replies
@@ -90,7 +90,7 @@ def authorization_server_document() -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": list(AuthMethod.values),
         "revocation_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
         "code_challenge_methods_supported": ["S256"],
-        "client_id_metadata_document_supported": settings.HALO_CIMD,
+        "client_id_metadata_document_supported": announcing.is_announced(),
         # RFC 9207: every authorization response, error or not, names the issuer.
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": addresses.url("/docs/"),

@@ -18,6 +18,7 @@ APPS = (
     "knowledge",
     "oauth",
     "mcp_protocol",
+    "people",
     "workspace",
 )
 # A browser's own words, and the name of a client's button.

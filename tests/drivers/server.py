@@ -98,6 +98,7 @@ def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, s
         "HALO_ADMIN_EMAIL": EMAIL,
         "HALO_ADMIN_PASSWORD": PASSWORD,
         "HALO_DEMO_DATA": "off",
+        "HALO_CIMD": "yes",
         "HALO_STOP_SECONDS": "5",
         "HOST": "127.0.0.1",
         "PORT": str(port),
