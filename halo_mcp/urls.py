@@ -77,7 +77,9 @@ urlpatterns = [
     path(f"{WELL_KNOWN}/oauth-authorization-server/api/mcp", metadata.authorization_server),
     path(f"{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp", metadata.protected_resource),
+    # The same names behind the address itself, where some clients look first.
     path(f"api/mcp/{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
+    path(f"api/mcp/{WELL_KNOWN}/oauth-authorization-server", metadata.authorization_server),
     # --- Projects of the gateway, and the paths of their document for the authorization server ---
     path(PROJECT, surfaces.view, name="project_mcp"),
     path(f"api/mcp/{PROJECT}", surfaces.view, name="project_mcp_alias"),
@@ -87,6 +89,18 @@ urlpatterns = [
     path("oauth/revoke", token_endpoint.revoke),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{PROJECT}", metadata.project_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp/{PROJECT}", metadata.project_resource),
+    *(
+        path(f"{where}{WELL_KNOWN}/{name}", view)
+        for where in (f"{PROJECT}/", f"api/mcp/{PROJECT}/")
+        for name, view in (
+            ("oauth-protected-resource", metadata.project_resource),
+            ("oauth-authorization-server", metadata.authorization_server),
+        )
+    ),
+    *(
+        path(f"{WELL_KNOWN}/oauth-authorization-server/{where}", metadata.authorization_server)
+        for where in (PROJECT, f"api/mcp/{PROJECT}")
+    ),
     # --- The HR endpoint of a workspace ---
     path(f"{WORKSPACE}api/mcp", surfaces.view, name="hr_mcp"),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{WORKSPACE}api/mcp", hr_documents.metadata),

@@ -24,7 +24,8 @@ CACHED: Final = {"Cache-Control": "public, max-age=300"}
 
 
 @replies.accepts("GET", "HEAD")
-def authorization_server(_request: HttpRequest) -> HttpResponse:
+def authorization_server(_request: HttpRequest, /, **_from_path: str) -> HttpResponse:
+    """Returns the metadata of the server, the same wherever a client looks for it."""
     return JsonResponse(authorization_server_document(), headers=CACHED)
 
 
@@ -40,7 +41,7 @@ def project_resource(request: HttpRequest, project_id: str) -> HttpResponse:
 
     Equal for projects that exist and those that do not: the document is public.
     """
-    path = request.path_info.removeprefix(addresses.WELL_KNOWN)
+    path = request.path_info.replace(addresses.WELL_KNOWN, "")
     resource = addresses.resource_as_reached(request.get_host(), path)
     document = protected_resource_document(
         resource, [str(scopes.for_project(project_id))], "Airlock"
