@@ -102,7 +102,7 @@ FORMS: Final[Mapping[re.Pattern[str], Form | None]] = {
     for pattern, form in {
         r"(?:/api/mcp)?/oauth/(?:token|revoke)/?": _oauth,
         r"(?:/api/mcp/oauth)?/register/?|/api/mcp/oauth/scopes": _oauth,
-        r"(?:/w/[^/]+)?(?:/api/mcp)?(?:/prj_[^/]+)?/\.well-known/.*": _oauth,
+        r"(?:/w/[^/]+)?(?:/api/mcp)?(?:/prj_[^/]+)?/(?:\.well-known/.*|server-card/?)": _oauth,
         # Pages for people, below the path of the MCP endpoint.
         r"/api/mcp/oauth/consent/?|(?:/api/mcp)?/oauth/authorize/?": None,
         r"(?:/api/mcp)?/oauth(?:/.*)?|/register/.*": general,

@@ -19,7 +19,8 @@ PROJECT_PATH: Final = re.compile(rf"(?:{MCP_PATH})?(/{PROJECT_ID})")
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 # The addresses that a client may be given: endpoints, and documents about them.
 CLIENT_PATH: Final = re.compile(
-    rf"(?:{PROJECT_PATH.pattern}|{MCP_PATH})(?:/\.well-known/.+)?|/\.well-known/.+"
+    rf"(?:{PROJECT_PATH.pattern}|{MCP_PATH})(?:/\.well-known/.+|/server-card)?"
+    r"|/\.well-known/.+"
     rf"|(?:{MCP_PATH}/oauth)?/register|(?:{MCP_PATH})?/oauth/(?:authorize|token|revoke)"
 )
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -27,6 +27,9 @@ DOCUMENTS = [
     "/api/mcp/.well-known/oauth-authorization-server",
     f"/{PROJECT}/.well-known/oauth-protected-resource",
     f"/api/mcp/{PROJECT}/.well-known/oauth-authorization-server",
+    "/api/mcp/server-card",
+    f"/{PROJECT}/server-card",
+    "/.well-known/ai-catalog.json",
     "/.well-known/nothing",
 ]
 SURFACES = [MCP, f"/{PROJECT}", f"/api/mcp/{PROJECT}"]
