@@ -97,7 +97,7 @@ def _for_admins(page: Page[Given]) -> View[Given]:
             return redirect_to_login(request.get_full_path())
         if not organizations_administered(request.user):
             if admin.site.has_permission(request):
-                return redirect("admin:oauth_client_changelist")
+                return redirect("admin:oauth_serviceclient_changelist")
             raise Http404
         return replies.private(page(request, request.user, *args, **kwargs))
 
