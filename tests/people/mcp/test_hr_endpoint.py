@@ -281,3 +281,13 @@ def test_without_a_key_a_client_reads_that_this_address_takes_keys(program: Prog
         assert "takes API keys" in message
         assert f"http://{HOST}/api-keys" in message
         assert f"http://{HOST}/w/{program.organization.slug}/auth.md" in message
+
+
+def test_the_endpoint_has_an_icon_that_every_client_shows_and_a_vector(mcp: McpClient) -> None:
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "client", "version": "1"},
+    }
+    icons = mcp.request("initialize", hello).result["serverInfo"]["icons"]
+    assert [icon["mimeType"] for icon in icons] == ["image/png", "image/svg+xml"]
