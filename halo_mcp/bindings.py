@@ -37,6 +37,7 @@ def bind() -> None:
     record.bind_journal()
     journal.bind(execution.OUTCOME, execution.write_outcome)
     journal.bind(idempotency.FIRST_OUTCOME, idempotency.write_outcome)
+    journal.bind(sessions.TURN_END, sessions.write_turn_end)
     privacy.bind(
         (AgentSessions(), ApprovalRequests(), OutgoingMails(), Calls(), SecurityEvents()),
         Recorder(),
