@@ -1,6 +1,6 @@
 """Turns of agents that run while the database breaks: they end in the form of the protocol.
 
-What a client was told is in the history afterwards, once, and no call of a tool is made twice.
+What a client was sent is in the history afterwards, once, and no call of a tool is made twice.
 """
 
 import json
@@ -138,7 +138,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
 def lose_database(app: Application, wait: Callable[[Iterator[Event]], list[Event]]) -> str:
     """Runs a turn whose model answers while the database is away, which it is until `wait` returns.
 
-    It ends with an error. Returns the session, whose history is what the client was told before.
+    It ends with an error. Returns the session, whose history is what the client was sent before.
     """
     released = threading.Event()
     app.provider.answers = [
