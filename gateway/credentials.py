@@ -35,7 +35,10 @@ MAX_SECRET_LENGTH: Final = 8_192
 VISIBLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 # Offered where a document declares no security scheme at all.
 BEARER: Final = Scheme(name="bearer", kind="bearer", prefix="Bearer ")
-SUPPORTED: Final = frozenset({"bearer", "basic", "api_key"})
+# An access token of OAuth 2 is entered as a person got it from the API, and is not refreshed.
+SUPPORTED: Final = frozenset({"bearer", "basic", "api_key", "oauth2"})
+# What people copy in front of a token.
+COPIED_PREFIX: Final = re.compile(r"bearer +", re.IGNORECASE)
 OF_CALLER: Final = Statement("""
 SELECT id, scheme, sealed, state FROM gateway_upstreamcredential
  WHERE project_id = %s AND user_id = %s
@@ -113,6 +116,8 @@ def store(
     project: Project, user: User | None, scheme: Scheme, secret: str, *, username: str = ""
 ) -> UpstreamCredential:
     """Seals a credential in place of the one that was there. Raises InvalidSecret."""
+    if scheme.kind in {"bearer", "oauth2"}:
+        secret = COPIED_PREFIX.sub("", secret, count=1) if COPIED_PREFIX.match(secret) else secret
     if not secret or len(secret) > MAX_SECRET_LENGTH or not VISIBLE.fullmatch(secret):
         raise InvalidSecret(_("Enter a secret of visible ASCII characters."))
     if scheme.kind == "basic" and not _is_user_name(username):
