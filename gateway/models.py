@@ -153,7 +153,7 @@ class ProjectTool(models.Model):
         help_text=_("Has the policy of reads, whatever its method is."),
     )
     needs_review = models.BooleanField(_("changed, waits for review"), default=False)
-    # What changed, as sentences for the admin who reviews it.
+    # What changed, as `gateway.differences.Note` for the admin who reviews it.
     review_notes = models.JSONField(default=list, editable=False)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
 

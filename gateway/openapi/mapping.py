@@ -29,6 +29,9 @@ from gateway.openapi.schemas.text import plain, with_sentence
 from gateway.openapi.shapes import Import, Json, Operation, Unmapped
 from gateway.openapi.wire.names import is_rewriting
 
+# Increased with each change of how operations are mapped or fingerprints are made: what an earlier
+# version mapped is mapped again before it is compared.
+VERSION: Final = 1
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _NOT_OPERATIONS: Final = {
     "parameters", "servers", "summary", "description", "$ref", "additionalOperations",
@@ -214,6 +217,7 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         is_deprecated=raw.get("deprecated") is True,
         idempotency_header=given.idempotency_header,
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
+        mapping=VERSION,
     )
     return replace(operation, fingerprint=_fingerprint(document, operation, needed))
 
@@ -376,7 +380,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, Definition]) -> str:
-    """SHA-256 over what the operation means: not its name, its texts or the document's order."""
+    """SHA-256 over what the operation means and what models read: not its name or its place."""
     full = {key: value for key, value in operation.full_schema.items() if key != "$defs"}
     full["required"] = sorted(full["required"])
     parameters = _plain(operation.parameters)
@@ -395,4 +399,14 @@ def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, 
     }
     text = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str)
     document.work.spend(len(text) // CHARACTERS_PER_STEP)
-    return hashlib.sha256(text).hexdigest()
+    # The listed schema was counted when it was made.
+    return hashlib.sha256(text + _read_by_models(operation)).hexdigest()
+
+
+def _read_by_models(operation: Operation) -> bytes:
+    listed = operation.listed_schema
+    shown = [
+        *(operation.title, operation.description, operation.output_schema),
+        {**listed, "required": sorted(listed.get("required", ()))},
+    ]
+    return orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)

@@ -348,13 +348,15 @@ def test_pitfalls_42_and_43_servers_are_collected() -> None:
     assert imported({}, "2.0", host="h", basePath="/b").servers == ("https://h/b",)
 
 
-def test_a_fingerprint_is_of_the_meaning_not_of_the_texts() -> None:
+def test_a_fingerprint_is_of_the_meaning_and_of_the_texts() -> None:
     fields = {"a": TEXT, "b": TEXT}
     one = operation(json_body({"properties": fields}))
     described = operation(json_body({"properties": fields}) | {"summary": "Other"})
     required = operation(json_body({"properties": fields}, required=True))
+    named = operation(json_body({"properties": fields}) | {"operationId": "other"})
 
-    assert one.fingerprint == described.fingerprint != required.fingerprint
+    assert named.fingerprint == one.fingerprint
+    assert len({one.fingerprint, described.fingerprint, required.fingerprint}) == 3
 
 
 @pytest.mark.parametrize(
