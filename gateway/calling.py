@@ -17,12 +17,13 @@ from foundation.db.optional_write import optional_write
 from foundation.db.statements import Statement
 from foundation.outbound import OutboundError, Policy, Reply, Unwanted
 from foundation.outbound.deadline import always_wanted
-from gateway import credentials, outbound_policy
+from gateway import credentials, outbound_policy, servers
 from gateway.credentials import Applied, MissingCredential
 from gateway.openapi import answers, wire
 from gateway.openapi.answers import UNKNOWN_OUTCOME
 from gateway.openapi.shapes import Operation, UpstreamRequest
 from gateway.openapi.wire.names import DeclaredNames
+from gateway.servers import UnconfirmedServer
 from tools_registry.api import (
     Arguments,
     Blocks,
@@ -39,12 +40,29 @@ from tools_registry.pipeline.invocation import ConnectionLost
 
 # With every call: an admin may have changed where calls go since the list was made.
 TARGET: Final = Statement("""
-SELECT target_url, authentication FROM gateway_project WHERE id = %s AND organization_id = %s
+SELECT target_url, authentication, servers
+  FROM gateway_project
+ WHERE id = %s AND organization_id = %s
 """)
 
 
 class OutcomeUnknown(IntegrationFailure):
     """A request that changes something was sent, and no answer arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why a tool cannot be called at the moment, whatever its arguments are."""
+
+    reason: str
+    message: str
+
+
+SERVER_NOT_CONFIRMED: Final = Unavailable(
+    "server_not_confirmed",
+    "The API's description sends this tool to a server at another address. An admin has to confirm "
+    "that server before the tool can be called.",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,20 +78,27 @@ class UpstreamCall:
     version: int
     is_read: bool
     operation: Operation = field(repr=False)
-    refusal: str = ""
+    refusal: "Unavailable | None" = None
     declared: DeclaredNames = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", DeclaredNames(self.operation))
 
     def prepare(self, organization_id: UUID, arguments: Arguments) -> "PreparedRequest":
-        """Builds the request of a call, once. Raises Invalid, NotFound for a missing project."""
+        """Builds the request of a call, once.
+
+        Raises Invalid, NotFound for a missing project, NotSent for a server that is not confirmed.
+        """
         row = TARGET.row(self.project_id, organization_id)
         if row is None:
             raise NotFound("The project does not exist.")
-        target_url, authentication = row
+        target_url, authentication, confirmed = row
+        try:
+            base_url = servers.base_url(self.operation, target_url, servers.read(confirmed))
+        except UnconfirmedServer:
+            raise NotSent(SERVER_NOT_CONFIRMED.message) from None
         request = _built(self, arguments, {})
-        return PreparedRequest(arguments, target_url, authentication, request)
+        return PreparedRequest(arguments, base_url, authentication, request)
 
     def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:  # noqa: ARG002  the port's; they are in the request
         """Sends the request that was prepared. Raises ToolFailure and Cancelled."""
@@ -98,17 +123,17 @@ class PreparedRequest:
     """
 
     arguments: Arguments = field(repr=False)
-    target_url: str
+    base_url: str
     authentication: str
     request: UpstreamRequest
 
     @property
     def digest(self) -> str:
-        return self.request.digest(self.target_url)
+        return self.request.digest(self.base_url)
 
     @property
     def origin(self) -> str:
-        return outbound_policy.origin(self.target_url)
+        return outbound_policy.origin(self.base_url)
 
     @property
     def seconds(self) -> float:
@@ -138,7 +163,7 @@ def send(
             call.project_id,
             user_id,
             call.operation,
-            prepared.target_url,
+            prepared.base_url,
             prepared.authentication,
         )
     except MissingCredential as missing:
@@ -151,7 +176,7 @@ def send(
     if auth.body:
         request = _built(call, prepared.arguments, auth.body)
     request = wire.with_idempotency_key(request, call.operation, key)
-    url = f"{prepared.target_url}{auth.target(request.target)}"
+    url = f"{prepared.base_url}{auth.target(request.target)}"
     policy = outbound_policy.for_calls(url)
     policy = policy if seconds is None else replace(policy, deadline=min(policy.deadline, seconds))
     reply = _reply(call, url, request, auth, policy=policy, channel=channel)

@@ -32,6 +32,9 @@ def _sentences(before: Operation, after: Operation) -> list[str]:
     if before.method.upper() != after.method.upper() or before.path != after.path:
         old, new = (f"{one.method.upper()} {one.path}" for one in (before, after))
         found.append(f"The request is {new}. It was {old}.")
+    if before.server != after.server:
+        old, new = (one.server or "the target URL" for one in (before, after))
+        found.append(f"Calls go to {new}. They went to {old}.")
     found += _arguments(before.full_schema, after.full_schema)
     if _body(before) != _body(after):
         found.append(f"The body is sent as {_body(after)}. It was sent as {_body(before)}.")

@@ -34,8 +34,9 @@ class Effect(models.TextChoices):
 class Project(models.Model):
     """An API that an organization offers to its people as tools, at an MCP endpoint of its own.
 
-    `target_url` is the only address that calls go to; an admin confirmed it. The owner approves
-    what no rule names an approver for.
+    `target_url` is the address that calls go to; an admin confirmed it. `servers` are those that
+    operations declare for themselves, with the URLs that an admin confirmed for them. The owner
+    approves what no rule names an approver for.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=project_id, editable=False)
@@ -49,6 +50,10 @@ class Project(models.Model):
         verbose_name=_("owner"),
     )
     target_url = models.CharField(_("target URL"), max_length=500)
+    # NULL in rows that an earlier version has made.
+    servers = models.JSONField(
+        _("servers of operations"), default=dict, null=True, blank=True, editable=False
+    )
     # Where the document was fetched from; empty for one that was uploaded or pasted.
     document_url = models.CharField(_("address of the document"), max_length=500, blank=True)
     authentication = models.CharField(

@@ -20,7 +20,7 @@ from approvals import requests
 from audit import record
 from foundation.db.storable import escape_unstorable
 from foundation.peer import UNKNOWN
-from gateway import differences, importing, outbound_policy, policies
+from gateway import differences, importing, outbound_policy, policies, servers
 from gateway.differences import Note
 from gateway.importing import UnusableDocument
 from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
@@ -31,7 +31,7 @@ from workspace.models import Organization, User
 
 READS: Final = frozenset({"GET", "HEAD"})
 # A change of these is another version: requests for approval are bound to both.
-VERSIONED: Final = frozenset({"target_url", "authentication"})
+VERSIONED: Final = frozenset({"target_url", "authentication", "servers"})
 SWITCHES: Final = ("is_enabled", "is_read", "needs_review")
 MAX_NAME_LENGTH: Final = 64
 MAX_KEY_LENGTH: Final = 500
@@ -99,12 +99,14 @@ def create(
     policy: Policy = "default",
     reads: Sequence[str] = (),
     authentication: str = "",
+    confirmed_servers: Sequence[str] = (),
     address: str = UNKNOWN,
 ) -> Created:
     """Makes a project of a document, with all its tools.
 
     `reads` are patterns of tools that only read whatever their method is. Without `authentication`
-    people enter credentials of their own if the document declares any. Raises UnusableDocument,
+    people enter credentials of their own if the document declares any. `confirmed_servers` are the
+    servers of operations that calls go to, as the document declares them. Raises UnusableDocument,
     InvalidTarget and InvalidProject.
     """
     imported = importing.read(document_text).imported
@@ -113,6 +115,7 @@ def create(
         name=_named(name),
         owner=owner,
         target_url=outbound_policy.base_url(target_url),
+        servers={one: one for one in map(outbound_policy.base_url, confirmed_servers)},
         document_url=document_url,
         authentication=authentication or suggested_authentication(imported),
         writes=Effect.ALLOW if policy == "allow" else Effect.REQUIRE_APPROVAL,
@@ -205,7 +208,7 @@ def set_tools(
 
 
 def change(project: Project, by: User | None, *, address: str = UNKNOWN, **fields: object) -> None:
-    """Changes name, target URL, document URL, authentication or owner of a project.
+    """Changes name, target URL, servers, document URL, authentication or owner of a project.
 
     Credentials stay with the origin that they were entered for, and are not used for another one.
     Requests for approval are bound to where a call goes and what authenticates it: another target
@@ -216,6 +219,11 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
     """
     if "target_url" in fields:
         fields["target_url"] = outbound_policy.base_url(str(fields["target_url"]))
+    if "servers" in fields:
+        fields["servers"] = {
+            declared: outbound_policy.base_url(url)
+            for declared, url in servers.read(fields["servers"]).items()
+        }
     if "name" in fields:
         fields["name"] = _named(str(fields["name"]))
     try:

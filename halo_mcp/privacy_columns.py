@@ -29,7 +29,9 @@ LEFT_AS_THEY_ARE: Final = (
         texts=("title", "description", "choices", "default"),
         organization="agent__organization",
     ),
-    TextColumns("projects", Project, texts=("name", "target_url", "document_url")),
+    TextColumns(
+        "projects", Project, texts=("name", "target_url", "document_url"), values=("servers",)
+    ),
     TextColumns("api_documents", ProjectDocument, texts=("text",), organization=OF_PROJECT),
     TextColumns("api_imports", ImportDraft, texts=("text",), values=("fields",)),
     TextColumns(

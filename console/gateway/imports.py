@@ -24,7 +24,7 @@ from foundation import ids, stale_forms
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.stale_forms import FormValue
-from gateway import access, importing, projects
+from gateway import access, importing, projects, servers
 from gateway.importing import UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
 from gateway.openapi.shapes import Import, Operation
@@ -241,7 +241,9 @@ def _preview_of_change(
     difference = projects.difference(project, draft.text)
     shown = stale_forms.hidden_field(stale_forms.serialize(_compared_with(project)))
     context = {"draft": draft, "project": project, "difference": difference, "shown_values": shown}
-    return render(request, "console/gateway/difference.html", context | _facts(difference.imported))
+    return render(
+        request, "console/gateway/difference.html", context | _facts(difference.imported, project)
+    )
 
 
 def _preview(
@@ -262,10 +264,15 @@ def _preview(
     )
 
 
-def _facts(imported: Import) -> dict[str, Any]:
-    """What both previews say of a document."""
+def _facts(imported: Import, project: Project | None = None) -> dict[str, Any]:
+    """What both previews say of a document; without a project, its first server is the target."""
     count = len(imported.operations)
+    target = project.target_url if project else _suggested(imported)["target_url"]
+    confirmed = servers.read(project.servers) if project else {}
+    own = [(one.name, one) for one in imported.operations if one.server]
+    listed = servers.list_of(own, target, confirmed)
     return {
+        "own_servers": [one for one in listed if not one.is_confirmed],
         "imported": imported,
         "count": count,
         "tokens": importing.tokens(imported),
@@ -275,10 +282,10 @@ def _facts(imported: Import) -> dict[str, Any]:
 
 def _suggested(imported: Import) -> dict[str, Any]:
     """What the form of a new project holds at first."""
-    servers = [url for url in imported.servers if _is_absolute(url)]
+    targets = [url for url in imported.servers if _is_absolute(url)]
     return {
         "name": imported.title[:150],
-        "target_url": servers[0] if servers else "",
+        "target_url": targets[0] if targets else "",
         "authentication": projects.suggested_authentication(imported),
         "policy": "default",
         "reads": "",

@@ -213,7 +213,7 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         body=given.body,
         fixed_query=fixed_query,
         security=given.security,
-        servers=_servers(raw) or _servers(place.item),
+        server=_own_server(document, raw, place.item),
         is_deprecated=raw.get("deprecated") is True,
         idempotency_header=given.idempotency_header,
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
@@ -364,6 +364,20 @@ def _servers(owner: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _own_server(document: Document, raw: Mapping[str, Json], item: Mapping[str, Json]) -> str:
+    """The server of an operation or of its path; empty if it has none.
+
+    It is empty also for one of the servers of the document, which the target URL stands for.
+    """
+    own = [_without_slash(url) for url in _servers(raw) or _servers(item)]
+    shared = set(map(_without_slash, _servers(document.root)))
+    return own[0] if own and shared.isdisjoint(own) and document.version != "2.0" else ""
+
+
+def _without_slash(url: str) -> str:
+    return url.rstrip("/") or "/"
+
+
 def _server_in_2(document: Mapping[str, Json]) -> tuple[str, ...]:
     host, base = document.get("host"), document.get("basePath")
     base = base if isinstance(base, str) else ""
@@ -396,6 +410,7 @@ def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, 
         "definitions": {PREFIX + name: one.digest for name, one in needed.items()},
         "security": [sorted(map(asdict, one), key=str) for one in operation.security],
         "idempotency_header": operation.idempotency_header,
+        "server": operation.server,
     }
     text = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str)
     document.work.spend(len(text) // CHARACTERS_PER_STEP)

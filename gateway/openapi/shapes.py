@@ -96,9 +96,11 @@ class Operation:
     `path` is the template that is filled, `fixed_query` what the path key has behind a question
     mark. `full_schema` validates arguments; `listed_schema` is the portable form that clients are
     shown. `security` is a list of alternatives, each a set of schemes that are needed together; an
-    empty alternative needs none. `fingerprint` changes when the meaning of the tool or a text that
-    models read does. `notes` say what was changed, and why. `mapping` is the version of the mapping
-    that the operation was made by, 0 before versions were counted.
+    empty alternative needs none. `server` is where its path is, if that is not the server of the
+    document; variables have their defaults, and one without a default is left. `fingerprint`
+    changes when the meaning of the tool or a text that models read does. `notes` say what was
+    changed, and why. `mapping` is the version of the mapping that the operation was made by, 0
+    before versions were counted.
     """
 
     key: str
@@ -115,7 +117,7 @@ class Operation:
     body: Body | None = None
     fixed_query: Sequence[tuple[str, str]] = ()
     security: Sequence[Sequence[Scheme]] = ()
-    servers: Sequence[str] = ()
+    server: str = ""
     is_deprecated: bool = False
     idempotency_header: str = ""
     fingerprint: str = ""

@@ -14,12 +14,13 @@ from approvals import deciders, decisions, masked_arguments, outcomes, requests
 from approvals.models import ApprovalRequest, Status
 from audit import usage
 from foundation.db.storable import spelled_out
-from gateway import policies
+from gateway import policies, servers
 from gateway.models import Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import Operation, from_json
 from gateway.openapi.wire.values import InvalidArgument
 from gateway.requests import statuses
+from gateway.servers import UnconfirmedServer
 from workspace.administration.access import organizations_administered
 from workspace.models import User
 
@@ -197,7 +198,11 @@ def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> s
         target, headers = request.target, request.headers
     except InvalidArgument:
         target, headers = operation.path, ()
-    line = f"{operation.method.upper()} {project.target_url.rstrip('/')}{target}"
+    try:
+        place = servers.base_url(operation, project.target_url, servers.read(project.servers))
+    except UnconfirmedServer:
+        place = operation.server
+    line = f"{operation.method.upper()} {place.rstrip('/')}{target}"
     return _safe("\n".join([line, *(f"{name}: {value}" for name, value in headers)]))
 
 
