@@ -90,7 +90,7 @@ urlpatterns = [
     path("register", registration.register),
     path("oauth/authorize", authorize.authorize),
     path("oauth/token", token_endpoint.token),
-    path("oauth/revoke", token_endpoint.revoke),
+    path("oauth/revoke", token_endpoint.revoke_or_refuse),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{PROJECT}", metadata.project_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp/{PROJECT}", metadata.project_resource),
     *(

@@ -90,6 +90,12 @@ class UnsupportedGrantType(OAuthError):
     code = "unsupported_grant_type"
 
 
+class UnsupportedTokenType(OAuthError):
+    """Clients do not revoke tokens of this kind (RFC 7009 section 2.2.1)."""
+
+    code = "unsupported_token_type"
+
+
 class UnsupportedResponseType(OAuthError):
     code = "unsupported_response_type"
 

@@ -107,6 +107,7 @@ PATHS = {
     "projects/imports/<uuid:draft_id>/discard",
     "projects/<str:project_id>",
     "projects/<str:project_id>/tools",
+    "projects/<str:project_id>/servers",
     "projects/<str:project_id>/settings",
     "projects/<str:project_id>/delete",
     "projects/<str:project_id>/credentials",
