@@ -149,6 +149,7 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
         read_only=row.is_read,
         open_world=True,
         waits=True,
+        reads_text=True,
     )
 
 

@@ -10,7 +10,7 @@ from agents.protocol import shapes
 from foundation import patterns
 from foundation.patterns import PatternsTooLarge
 from foundation.schema_work import SchemaTooComplex, Steps, UnfollowedReference
-from tools_registry.api.null_members import leave_out_nulls
+from tools_registry.api.model_arguments import leave_out_nulls
 from tools_registry.api.schemas import compile_once, validator_of
 
 # A message of a history, as it is sent, stored and answered.

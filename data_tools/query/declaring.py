@@ -65,6 +65,7 @@ def data_tool(
         output_schema=result,
         read_only=True,
         is_lenient=True,
+        reads_text=True,
     )
     defaults = {name: one["default"] for name, one in arguments.items() if "default" in one}
 

@@ -3,9 +3,7 @@
 The pipeline (`calls.py`) runs every kind in the same way; each row here holds what differs.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -18,8 +16,7 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
-from mcp_protocol import strict_json
-from mcp_protocol.errors import ProtocolError, shown
+from mcp_protocol.errors import shown
 from mcp_protocol.json_writer import dumps, indented
 from tools_registry.api import (
     Arguments,
@@ -37,7 +34,7 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
-from tools_registry.api.null_members import leave_out_nulls
+from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
 from tools_registry.api.schemas import (
     ValueTooLarge,
     explains_errors,
@@ -51,11 +48,6 @@ MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
 # Errors that one answer names.
 MAX_EXPLAINED: Final = 10
-# Numbers as text, short enough for any column.
-AS_TEXT: Final = {
-    "integer": (re.compile(r"-?[0-9]{1,15}"), int),
-    "number": (re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?"), float),
-}
 
 
 class ResultTooLarge(ToolFailure):
@@ -109,7 +101,9 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     if has_unstorable_text(arguments):
         raise _unstorable()
     schema = tool.argument_schema or tool.input_schema
-    given: dict[str, Any] = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
+    given: dict[str, Any] = (
+        _without_absent(schema, arguments) if tool.is_lenient else dict(arguments)
+    )
     try:
         validator = validator_of_tool(tool)
     except ValueError:
@@ -118,8 +112,10 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     try:
         if validator.is_valid(given):
             return given
-        given |= _read_from_text(tool, schema, given)
-        given = leave_out_nulls(schema, given, tool.owner)
+        types = ANY if tool.reads_text else STRUCTURED
+        given = read_arguments(schema, given, types)
+        if has_unstorable_text(given):
+            raise _unstorable()
         if validator.is_valid(given):
             return given
         if not explains_errors(tool):
@@ -132,14 +128,14 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     raise _invalid([_explained(schema, error) for error in errors])
 
 
-def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
-    """The arguments without nulls and empty texts, and with numbers for their text."""
-    kinds = {name: part.get("type") for name, part in schema["properties"].items()}
+def _without_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
+    """The arguments without nulls and empty texts."""
+    known = schema["properties"]
     return {
-        name: _number(kinds.get(name), value)
+        name: value
         for name, value in arguments.items()
         if not (value is None or (isinstance(value, str) and not value.strip()))
-        or name not in kinds
+        or name not in known
     }
 
 
@@ -148,38 +144,11 @@ def _unusable() -> Invalid:
     return Invalid(message, field="arguments", reason="the schema cannot be compiled")
 
 
-def _read_from_text(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that are JSON text of an object or a list where the schema takes no text.
-
-    Some clients send structured arguments like that. They are read once, before the arguments are
-    validated, hashed for an approval or recorded.
-    """
-    definitions = {"$defs": schema.get("$defs", {})}
-    read = {}
-    for name, part in schema.get("properties", {}).items():
-        text = given.get(name)
-        if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
-            continue
-        if not validator_of({**definitions, **part}, tool.owner).is_valid(text):
-            with suppress(ProtocolError):
-                read[name] = strict_json.parse(text.encode())
-    if has_unstorable_text(read):
-        raise _unstorable()
-    return read
-
-
 def _unstorable() -> Invalid:
     return Invalid(
         "The arguments contain characters that are not allowed.",
         reason="must not contain NUL or lone surrogate characters",
     )
-
-
-def _number(kind: str | None, value: Any) -> Any:
-    if kind not in AS_TEXT or not isinstance(value, str):
-        return value
-    pattern, read = AS_TEXT[kind]
-    return read(value) if pattern.fullmatch(value.strip()) else value
 
 
 def _invalid(problems: Sequence[Invalid]) -> Invalid:

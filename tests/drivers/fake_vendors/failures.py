@@ -10,7 +10,7 @@ from audit.models import ActionExecution
 from foundation.limits import Limit
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry.api import Tool
-from tools_registry.api.null_members import leave_out_nulls
+from tools_registry.api.model_arguments import leave_out_nulls
 from tools_registry.api.schemas import validator_of
 
 FUZZ = settings(
