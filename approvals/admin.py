@@ -133,7 +133,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("answer"))
     def answer(self, row: ApprovalRequest) -> SafeString | str:
-        return self.get_empty_value_display() if row.result is None else _spelled_out(row.result)
+        if row.result is None:
+            return self.get_empty_value_display()
+        return _spelled_out(masked_arguments.masked_result(row))
 
     def get_urls(self) -> list[URLPattern]:
         ours = [

@@ -3,7 +3,7 @@
 Credentials, arguments and queries are never logged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
@@ -36,6 +36,7 @@ from tools_registry.api import (
     ToolContext,
     Unauthorized,
 )
+from tools_registry.api.secret_members import find_secrets
 from tools_registry.pipeline.invocation import ConnectionLost
 
 # With every call: an admin may have changed where calls go since the list was made.
@@ -180,7 +181,10 @@ def send(
     policy = outbound_policy.for_calls(url)
     policy = policy if seconds is None else replace(policy, deadline=min(policy.deadline, seconds))
     reply = _reply(call, url, request, auth, policy=policy, channel=channel)
-    return _result(call, reply, auth, organization_id)
+    private: list[str] = []
+    if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
+        private = [*find_secrets(call.operation.full_schema, prepared.arguments)]
+    return _result(call, reply, auth, organization_id, private=private)
 
 
 def _built(
@@ -238,7 +242,14 @@ def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
     return headers | auth.headers
 
 
-def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UUID) -> Blocks:
+def _result(
+    call: UpstreamCall,
+    reply: Reply,
+    auth: Applied,
+    organization_id: UUID,
+    *,
+    private: Sequence[str],
+) -> Blocks:
     with optional_write("credential_state_not_written"):
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
         if reply.status == HTTPStatus.UNAUTHORIZED:
@@ -254,6 +265,7 @@ def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UU
         call.operation,
         is_read=call.is_read,
         secrets=auth.secrets,
+        private=private,
         max_bytes=settings.HALO_MAX_RESULT_BYTES,
     )
 

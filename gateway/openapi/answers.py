@@ -2,6 +2,7 @@
 
 import base64
 import codecs
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,9 +117,13 @@ def result(
     *,
     is_read: bool = True,
     secrets: Sequence[str] = (),
+    private: Sequence[str] = (),
     max_bytes: int = MAX_RESULT_BYTES,
 ) -> Blocks:
     """Returns the result of a response with a status below 400, whatever its body is.
+
+    `secrets` are the credentials, which are masked in every result; `private` are secrets of the
+    arguments, which are masked in messages alone: those are on record.
 
     A call that ran never fails: what is no JSON is text or a file, what takes more than `max_bytes`
     in the result is cut. Raises Unauthorized for 401 and 403, with the status in `upstream_status`,
@@ -130,7 +135,7 @@ def result(
         headers={name.lower(): value for name, value in headers.items()},
         body=masking.without(body, secrets) if status < HTTPStatus.MULTIPLE_CHOICES else body,
         operation=operation,
-        secrets=secrets,
+        secrets=(*secrets, *(form for one in private for form in (one, json.dumps(one)[1:-1]))),
         max_bytes=max_bytes - ROOM_BYTES,
     )
     if status >= HTTPStatus.BAD_REQUEST:

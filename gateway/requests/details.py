@@ -176,7 +176,7 @@ def of(row: ApprovalRequest) -> Details:
         status=statuses.of(row),
         reason=_safe(outcomes.reason(row)),
         url=statuses.url(row),
-        result="" if row.result is None else _result(row.result),
+        result="" if row.result is None else _result(masked_arguments.masked_result(row)),
         rule=_safe(row.rule["text"]) if row.rule else "",
         is_outdated=project is not None and row.version != project.version,
         times_returned=_times_returned(row),

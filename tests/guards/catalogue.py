@@ -214,8 +214,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "masking: secret arguments of a request": Change(
         "approvals/masked_arguments.py",
-        '    is_password = place is None or "password" in place.formats\n',
-        "    is_password = False\n",
+        "    is_inside = is_inside or place is None or secret_members.is_secret(place, value)\n",
+        "    is_inside = False\n",
         ("tests/gateway/approvals", "tests/approvals"),
     ),
     "approval: what is sent is what was approved": Change(

@@ -37,13 +37,13 @@ ANNOTATIONS: Final = frozenset({"description", "title", "default", "examples", "
 
 
 def read_arguments(
-    schema: Schema, arguments: Mapping[str, Any], types: Collection[type]
+    place: SchemaPlace, arguments: Mapping[str, Any], types: Collection[type]
 ) -> dict[str, Any]:
     """Returns the arguments with nulls and texts read, at every level that the schema describes.
 
-    `types` are those of the values that a text may spell.
+    `place` is the root of the schema, `types` are those of the values that a text may spell.
     """
-    return _read_members(SchemaPlace.at_root(schema), arguments, types)
+    return _read_members(place, arguments, types)
 
 
 def leave_out_nulls(schema: Schema, value: Any) -> Any:

@@ -34,6 +34,7 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
+from tools_registry.api.declared_members import SchemaPlace
 from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
 from tools_registry.api.schemas import (
     ValueTooLarge,
@@ -41,8 +42,11 @@ from tools_registry.api.schemas import (
     validator_of,
     validator_of_tool,
 )
+from tools_registry.api.secret_members import has_secret_at
 from tools_registry.registry import Catalogue
 
+MASK: Final = "***"
+NOT_VALID: Final = "is not valid"
 NO_MATCH: Final = "does not match any of the allowed forms"
 MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
@@ -113,7 +117,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         if validator.is_valid(given):
             return given
         types = ANY if tool.reads_text else STRUCTURED
-        given = read_arguments(schema, given, types)
+        given = read_arguments(SchemaPlace.at_root(schema), given, types)
         if has_unstorable_text(given):
             raise _unstorable()
         if validator.is_valid(given):
@@ -178,9 +182,18 @@ def _explained(schema: Schema, problem: Any) -> Invalid:
     surplus = isinstance(problem.kind, ErrorKind.AdditionalProperties)
     if surplus and not problem.instance_path:
         return _unknown(schema, problem.kind.unexpected)
-    reason = _missing_day(problem) or _shortened(str(problem.message))
+    reason = _missing_day(problem) or _shortened(_message(schema, problem))
     steps = [str(step) for step in (*problem.instance_path, *_named(problem.kind))]
     return Invalid(f"Invalid arguments: {reason}", field=".".join(steps)[:300], reason=reason)
+
+
+def _message(schema: Schema, problem: Any) -> str:
+    """What is wrong with a value, without the value if there is a secret in it."""
+    message = str(problem.message)
+    if not has_secret_at(schema, list(problem.instance_path), problem.instance):
+        return message
+    value = dumps(problem.instance).decode()
+    return message.replace(value, MASK) if value in message else f"{MASK} {NOT_VALID}"
 
 
 def _missing_day(problem: Any) -> str:

@@ -117,6 +117,8 @@ class Translation:
             self._required(raw["required"], made, hidden)
         if description := plain(raw.get("description") or raw.get("title")):
             made["description"] = description
+        if raw.get("writeOnly") is True:
+            made["writeOnly"] = True
         if "default" in raw:
             made["default"] = raw["default"]
         if "discriminator" in raw and (names := self.subtypes_of(raw)):
