@@ -58,7 +58,7 @@ class ServersForm(ComparedForm):
     """The servers that operations declare, each with its URL and whether calls go there."""
 
     def __init__(self, listed: Sequence[DeclaredServer], *given: Any, **more: Any) -> None:
-        initial = {}
+        initial: dict[str, Any] = {}
         for number, one in enumerate(listed):
             initial |= {f"url_{number}": one.url, f"confirmed_{number}": one.is_confirmed}
         declared = {"declared": FormValue(_("Servers"), [one.declared for one in listed])}
