@@ -115,7 +115,8 @@ def recorded(tool: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tool, Tool):
         return _masked(arguments, None).values
     place = _place_of(tool)
-    return _masked(read_arguments(place, arguments, ANY), place).values
+    read = read_arguments(place.root, arguments, ANY, tool.owner)
+    return _masked(read, place).values
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from foundation.db.statements import Statement
@@ -13,7 +13,7 @@ from gateway.calling import SERVER_NOT_CONFIRMED, Unavailable, UpstreamCall
 from gateway.models import ProjectTool
 from gateway.openapi.shapes import Operation, from_json
 from oauth.scopes import ScopeSet
-from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Tool
+from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Tool
 from tools_registry.pipeline.gate import Decision, Switches
 
 # Whatever changes a tool or a policy changes the project's time, too (`projects.touch`).
@@ -139,7 +139,7 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
         title=operation.title,
         description=operation.description,
         input_schema=operation.listed_schema,
-        argument_schema=operation.full_schema,
+        argument_schema=_argument_schema(operation),
         output_schema=operation.output_schema,
         owner=owner,
         run=call,
@@ -159,6 +159,33 @@ def _refusal(row: ProjectTool, operation: Operation) -> Unavailable | None:
     project = row.project
     is_usable = servers.is_usable(operation, project.target_url, servers.read(project.servers))
     return None if is_usable else SERVER_NOT_CONFIRMED
+
+
+def _argument_schema(operation: Operation) -> Schema:
+    """The schema that validates arguments: an optional parameter is not empty unless it may be.
+
+    Then empty text counts as absent, as null does. Source: OpenAPI 3.1.1, "Parameter Object",
+    allowEmptyValue.
+    """
+    schema = operation.full_schema
+    if operation.may_be_empty is None:
+        return schema
+    properties = schema.get("properties", {})
+    not_empty = {
+        one.argument: {**properties[one.argument], "minLength": 1}
+        for one in operation.parameters
+        if one.argument not in {"", *operation.may_be_empty}
+        and not (one.required or one.media_type)
+        and not _lists_empty_text(properties.get(one.argument))
+    }
+    return {**schema, "properties": {**properties, **not_empty}} if not_empty else schema
+
+
+def _lists_empty_text(schema: Any) -> bool:
+    """Whether a schema has a shape of its own for empty text, or is no object."""
+    if not isinstance(schema, Mapping) or "" in schema.get("enum", ()):
+        return True
+    return schema.get("const") == "" or schema.get("minLength", 0) > 0
 
 
 def call_of(tool: object) -> UpstreamCall | None:

@@ -216,6 +216,7 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         server=_own_server(document, raw, place.item),
         is_deprecated=raw.get("deprecated") is True,
         idempotency_header=given.idempotency_header,
+        may_be_empty=tuple(given.may_be_empty),
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
         mapping=VERSION,
     )

@@ -97,10 +97,11 @@ class Operation:
     mark. `full_schema` validates arguments; `listed_schema` is the portable form that clients are
     shown. `security` is a list of alternatives, each a set of schemes that are needed together; an
     empty alternative needs none. `server` is where its path is, if that is not the server of the
-    document; variables have their defaults, and one without a default is left. `fingerprint`
-    changes when the meaning of the tool or a text that models read does. `notes` say what was
-    changed, and why. `mapping` is the version of the mapping that the operation was made by, 0
-    before versions were counted.
+    document; variables have their defaults, and one without a default is left. `may_be_empty` are
+    the arguments whose parameters allow empty text, None for an operation that was stored before
+    they were read. `fingerprint` changes when the meaning of the tool or a text that models read
+    does. `notes` say what was changed, and why. `mapping` is the version of the mapping that the
+    operation was made by, 0 before versions were counted.
     """
 
     key: str
@@ -120,6 +121,7 @@ class Operation:
     server: str = ""
     is_deprecated: bool = False
     idempotency_header: str = ""
+    may_be_empty: Sequence[str] | None = None
     fingerprint: str = ""
     notes: Sequence[str] = ()
     mapping: int = 0

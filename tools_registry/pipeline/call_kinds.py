@@ -34,7 +34,6 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
-from tools_registry.api.declared_members import SchemaPlace
 from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
 from tools_registry.api.schemas import (
     ValueTooLarge,
@@ -117,7 +116,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         if validator.is_valid(given):
             return given
         types = ANY if tool.reads_text else STRUCTURED
-        given = read_arguments(SchemaPlace.at_root(schema), given, types)
+        given = read_arguments(schema, given, types, tool.owner)
         if has_unstorable_text(given):
             raise _unstorable()
         if validator.is_valid(given):
