@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
 from http import HTTPStatus
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 from urllib.parse import quote
 
 from foundation import json_text
@@ -158,42 +158,43 @@ def _json(response: Response, text: str) -> Blocks | None:
     is_declared = response.media_type.endswith(("/json", "+json"))
     if not is_declared and text.lstrip()[:1] not in {"{", "["}:
         return None
-    value, is_json = _parsed(text)
-    if not is_json:
+    try:
+        blocks = _json_blocks(response, text)
+    except (ValueError, RecursionError):
         return None
     try:
-        return _measured(response, text, value)
+        return _measured(response, text, blocks)
     except RecursionError:  # nested deeper than it can be written again
         return _plain(response, text)
 
 
-def _measured(response: Response, text: str, value: Json) -> Blocks:
-    blocks = _json_blocks(response, text, value)
+def _measured(response: Response, text: str, blocks: Blocks) -> Blocks:
     if _size(blocks) <= response.max_bytes:
         return blocks
     cut = cutting.cut(text, response.max_bytes)
     if cut is None:
         return _plain(response, text)
-    blocks = _json_blocks(response, cut.text, _parsed(cut.text)[0])
+    blocks = _json_blocks(response, cut.text)
     return Blocks([*blocks.content, _text_block(_paging(response, cut))], blocks.structured)
 
 
-def _json_blocks(response: Response, text: str, value: Json) -> Blocks:
+def _json_blocks(response: Response, text: str) -> Blocks:
+    """A JSON text as it came, and its value. Raises ValueError and RecursionError.
+
+    Many clients pass on the structured content alone. A number that they would round is in it as
+    text, where an output schema demands it; without one there is none, and they pass on the text.
+    """
+    value, has_digits = json_text.parse_for_clients(text)
+    value = escape_unstorable(value)
     content = [_text_block(text)]
+    if has_digits and response.operation.output_schema is None:
+        return Blocks(content)
     if isinstance(value, dict):
         return Blocks(content, value)
     if isinstance(value, list):
         # Structured content is an object (MCP 2025-06-18, Structured Content).
         return Blocks(content, {"items": value})
     return _blocks(response, content, {"value": value})
-
-
-def _parsed(text: str) -> tuple[Any, bool]:
-    """The JSON value, storable, and whether the text is JSON."""
-    try:
-        return escape_unstorable(json_text.parse(text)), True
-    except (ValueError, RecursionError):
-        return None, False
 
 
 def _paging(response: Response, cut: cutting.Cut) -> str:
