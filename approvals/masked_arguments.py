@@ -115,8 +115,7 @@ def recorded(tool: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tool, Tool):
         return _masked(arguments, None).values
     place = _place_of(tool)
-    read = read_arguments(place.root, arguments, ANY, tool.owner)
-    return _masked(read, place).values
+    return _masked(read_arguments(place, arguments, ANY, tool.owner), place).values
 
 
 @lru_cache(maxsize=256)

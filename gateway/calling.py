@@ -15,8 +15,10 @@ from django.db import InterfaceError, OperationalError
 from foundation import outbound
 from foundation.db.optional_write import optional_write
 from foundation.db.statements import Statement
-from foundation.outbound import OutboundError, Policy, Reply, Unwanted
+from foundation.outbound import OutboundError, Policy, RefusedRedirect, Reply, Unwanted
+from foundation.outbound.client import is_redirect
 from foundation.outbound.deadline import always_wanted
+from foundation.outbound.request import REDIRECTABLE
 from gateway import credentials, outbound_policy, servers
 from gateway.credentials import Applied, MissingCredential
 from gateway.openapi import answers, wire
@@ -178,7 +180,8 @@ def send(
         request = _built(call, prepared.arguments, auth.body)
     request = wire.with_idempotency_key(request, call.operation, key)
     url = f"{prepared.base_url}{auth.target(request.target)}"
-    policy = outbound_policy.for_calls(url)
+    limits = outbound_policy.for_reads if call.is_read else outbound_policy.for_calls
+    policy = limits(url)
     policy = policy if seconds is None else replace(policy, deadline=min(policy.deadline, seconds))
     reply = _reply(call, url, request, auth, policy=policy, channel=channel)
     private: list[str] = []
@@ -209,10 +212,13 @@ def _reply(
     policy: Policy,
     channel: Channel | None,
 ) -> Reply:
-    """What the API answers. A read is given up once its caller has gone; a write never is."""
+    """What the API answers. A read is given up once its caller has gone; a write never is.
+
+    A read that is redirected within the origin is answered there, else by the redirect.
+    """
     asked = channel or Silence()
     try:
-        return outbound.fetch(
+        reply = outbound.fetch(
             request.method,
             url,
             headers=_headers(request, auth),
@@ -220,6 +226,8 @@ def _reply(
             policy=policy,
             unwanted=asked.is_cancelled if call.is_read else always_wanted,
         )
+    except RefusedRedirect as redirect:
+        return Reply(redirect.status, redirect.headers, b"", url)
     except Unwanted:
         raise Cancelled from None
     except OutboundError as error:
@@ -228,6 +236,10 @@ def _reply(
         if error.was_sent and not call.is_read:
             raise OutcomeUnknown(f"{message} {UNKNOWN_OUTCOME}") from None
         raise (IntegrationFailure if error.was_sent else NotSent)(message) from None
+    if is_redirect(reply) and request.method in REDIRECTABLE and policy.max_redirects:
+        message = f"The API redirected the request more than {policy.max_redirects} times."
+        raise IntegrationFailure(message, upstream_status=reply.status)
+    return reply
 
 
 def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
@@ -252,7 +264,7 @@ def _result(
 ) -> Blocks:
     with optional_write("credential_state_not_written"):
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
-        if reply.status == HTTPStatus.UNAUTHORIZED:
+        if reply.status == HTTPStatus.UNAUTHORIZED and auth.has_keys(reply.url):
             for one in auth.used:
                 credentials.refused(one, organization_id)
         elif reply.status < HTTPStatus.BAD_REQUEST:

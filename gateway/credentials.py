@@ -90,6 +90,10 @@ class Applied:
             return target
         return f"{target}{'&' if '?' in target else '?'}{urlencode(self.query, quote_via=quote)}"
 
+    def has_keys(self, url: str) -> bool:
+        """Returns whether the URL of a response, perhaps redirected, has the keys of the query."""
+        return all(urlencode([pair], quote_via=quote) in url for pair in self.query)
+
 
 def schemes_of(project: Project) -> list[Scheme]:
     """Returns the security schemes that the tools of a project use, by name."""

@@ -8,6 +8,7 @@ from foundation.outbound.client import Reply, fetch, vet
 from foundation.outbound.errors import (
     OutboundError,
     RefusedAddress,
+    RefusedRedirect,
     RefusedRequest,
     RefusedUrl,
     TimedOut,
@@ -22,6 +23,7 @@ __all__ = [
     "OutboundError",
     "Policy",
     "RefusedAddress",
+    "RefusedRedirect",
     "RefusedRequest",
     "RefusedUrl",
     "Reply",

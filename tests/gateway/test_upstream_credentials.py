@@ -2,6 +2,7 @@
 
 import base64
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client as Http
@@ -173,3 +174,16 @@ def test_a_pasted_access_token_is_sent_to_an_api_with_oauth_2_alone(
     with shop.endpoint(grant, project) as mcp:
         assert not mcp.call("listItems", {}).result.get("isError")
     assert [seen.headers["authorization"] for seen in site.seen] == [f"Bearer {SECRET}"]
+
+
+def test_r86_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
+    grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site, shop.secured(key_in("query")))
+    credentials.store(project, grant.user, scheme_of(project), SECRET)
+    with shop.endpoint(grant, project) as mcp:
+        for query, state in (("", "untested"), (f"?X-Key={quote(SECRET, safe='')}", "refused")):
+            moved = sites.sending(b"", 302, {"Location": f"/v1/other{query}"})
+            site.script(moved, sites.saying({"error": "no key"}, 401))
+            assert mcp.call("listItems", {}).result["isError"]
+            assert UpstreamCredential.objects.get().state == state

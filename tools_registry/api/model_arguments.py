@@ -41,14 +41,14 @@ ANNOTATIONS: Final = frozenset({"description", "title", "default", "examples", "
 
 
 def read_arguments(
-    schema: Schema, arguments: Mapping[str, Any], types: Collection[type], owner: str
+    place: SchemaPlace, arguments: Mapping[str, Any], types: Collection[type], owner: str
 ) -> dict[str, Any]:
     """Returns the arguments as they are meant, at every level that the schema describes.
 
-    `types` are those of the values that a text may spell. `owner` is whose share of compiled
+    `place` is the root of the schema, `types` are those of the values that a text may spell. `owner` is whose share of compiled
     patterns is used.
     """
-    return _Reader(types, owner).read_members(SchemaPlace.at_root(schema), arguments)
+    return _Reader(types, owner).read_members(place, arguments)
 
 
 def leave_out_absent(schema: Schema, value: Any, owner: str = "") -> Any:

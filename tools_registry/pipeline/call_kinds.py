@@ -116,7 +116,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         if validator.is_valid(given):
             return given
         types = ANY if tool.reads_text else STRUCTURED
-        given = read_arguments(schema, given, types, tool.owner)
+        given = read_arguments(SchemaPlace.at_root(schema), given, types, tool.owner)
         if has_unstorable_text(given):
             raise _unstorable()
         if validator.is_valid(given):
