@@ -30,6 +30,7 @@ from foundation.concurrency import job_threads
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.db.storable import escape_unstorable
 from foundation.journal import NotStored
+from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
 from tools_registry.api import Blocks, NotSent, Result
@@ -314,7 +315,8 @@ def _result(outcome: Outcome) -> dict[str, Any]:
     # What an API returned may hold characters that a JSON column refuses.
     if isinstance(result, Blocks):
         stored = {"content": [*result.content], "structuredContent": result.structured}
-        return {"result": escape_unstorable(stored)}
+        meta = {META: result.meta} if result.meta else {}
+        return {"result": escape_unstorable(stored | meta)}
     return {"result": escape_unstorable(result.value)}
 
 

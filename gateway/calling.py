@@ -187,7 +187,7 @@ def send(
     private: list[str] = []
     if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
         private = [*find_secrets(call.operation.full_schema, prepared.arguments)]
-    return _result(call, reply, auth, organization_id, private=private)
+    return _result(call, prepared, reply, auth, organization_id, private=private)
 
 
 def _built(
@@ -256,6 +256,7 @@ def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
 
 def _result(
     call: UpstreamCall,
+    prepared: PreparedRequest,
     reply: Reply,
     auth: Applied,
     organization_id: UUID,
@@ -279,6 +280,8 @@ def _result(
         secrets=auth.secrets,
         private=private,
         max_bytes=settings.HALO_MAX_RESULT_BYTES,
+        url=reply.url,
+        arguments=prepared.arguments,
     )
 
 

@@ -5,21 +5,24 @@ import codecs
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final, NoReturn
 from urllib.parse import quote
 
 from foundation import json_text
 from foundation.db.storable import escape_unstorable
 from foundation.outbound.retry import retry_after
-from gateway.openapi import cutting, masking
+from gateway.openapi import cutting, masking, response_headers
 from gateway.openapi.shapes import Json, Operation
+from mcp_protocol import meta_keys
 from mcp_protocol.json_writer import dumps
 from tools_registry.api import Blocks, IntegrationFailure, Unauthorized
 
 MAX_RESULT_BYTES: Final = 1_048_576
+NO_ARGUMENTS: Final[Mapping[str, Json]] = MappingProxyType({})
 # Redirects after which the request itself is to be sent to the other address.
 REPEATED_ELSEWHERE: Final = frozenset({307, 308})
 UNKNOWN_OUTCOME: Final = (
@@ -119,11 +122,14 @@ def result(
     secrets: Sequence[str] = (),
     private: Sequence[str] = (),
     max_bytes: int = MAX_RESULT_BYTES,
+    url: str = "",
+    arguments: Mapping[str, Json] = NO_ARGUMENTS,
 ) -> Blocks:
     """Returns the result of a response with a status below 400, whatever its body is.
 
     `secrets` are the credentials, which are masked in every result; `private` are secrets of the
     arguments, which are masked in messages alone: those are on record.
+    `url` is the one that was answered, `arguments` are those of the call, for its next page.
 
     A call that ran never fails: what is no JSON is text or a file, what takes more than `max_bytes`
     in the result is cut. Raises Unauthorized for 401 and 403, with the status in `upstream_status`,
@@ -142,7 +148,27 @@ def result(
         _fail(response)
     if status >= HTTPStatus.MULTIPLE_CHOICES:
         return _redirect(response, is_read=is_read)
-    if not body.strip():
+    return _with_headers(response, url, arguments)
+
+
+def _with_headers(response: Response, url: str, arguments: Mapping[str, Json]) -> Blocks:
+    """The result of the body, and what its caller needs of the headers in a line and in `_meta`."""
+    operation, secrets = response.operation, response.secrets
+    most = response.max_bytes // 4
+    headers = response_headers.shown(response.headers, operation, secrets, most)
+    page = response_headers.next_page(response.headers, url, operation, arguments, secrets)
+    line = escape_unstorable(response_headers.sentence(headers, page))
+    if not line:
+        return _of_body(response)
+    block = _text_block(str(line))
+    blocks = _of_body(replace(response, max_bytes=response.max_bytes - len(dumps(block))))
+    meta: dict[str, Json] = {meta_keys.RESPONSE_HEADERS: headers} if headers else {}
+    meta |= {meta_keys.NEXT_PAGE: page} if page is not None else {}
+    return Blocks([*blocks.content, block], blocks.structured, meta)
+
+
+def _of_body(response: Response) -> Blocks:
+    if not response.body.strip():
         done = f"The API answered {response.named_status}, without content."
         return _blocks(response, [_text_block(done)], {})
     if response.media_type in IMAGES:

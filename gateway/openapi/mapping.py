@@ -13,7 +13,15 @@ import orjson
 from foundation import patterns
 from foundation.patterns import PatternsTooLarge
 from foundation.schema_work import SchemaTooComplex
-from gateway.openapi import arguments, bodies, documents, names, parameters, security
+from gateway.openapi import (
+    arguments,
+    bodies,
+    documents,
+    names,
+    parameters,
+    response_headers,
+    security,
+)
 from gateway.openapi.arguments import Arguments
 from gateway.openapi.references import (
     CHARACTERS_PER_STEP,
@@ -217,6 +225,7 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         is_deprecated=raw.get("deprecated") is True,
         idempotency_header=given.idempotency_header,
         may_be_empty=tuple(given.may_be_empty),
+        response_headers=_declared_headers(document, raw),
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
         mapping=VERSION,
     )
@@ -281,16 +290,34 @@ def _described(text: str, document: Document, raw: Mapping[str, Json]) -> str:
     return with_sentence(text, RETURNS_FILE) if _returns_file(document, raw) else text
 
 
-def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
-    """Whether every body that a successful response is declared with is binary."""
-    responses, types = raw.get("responses"), list[str]()
+def _responses(document: Document, raw: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """The responses that a success is declared with; what refers to nothing is left out."""
+    responses = raw.get("responses")
     for status, response in responses.items() if isinstance(responses, Mapping) else ():
         if not str(status).startswith("2"):
             continue
         with suppress(Unresolved):
             resolved = document.resolve(response)
-            content = resolved.get("content") if isinstance(resolved, Mapping) else None
-            types += [*map(str, content)] if isinstance(content, Mapping) else []
+            if isinstance(resolved, Mapping):
+                yield resolved
+
+
+def _declared_headers(document: Document, raw: Mapping[str, Json]) -> tuple[str, ...]:
+    names: list[str] = []
+    for response in _responses(document, raw):
+        headers = response.get("headers")
+        if isinstance(headers, Mapping):
+            document.work.spend(len(headers))
+            names += headers
+    return response_headers.declared(names)
+
+
+def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
+    """Whether every body that a successful response is declared with is binary."""
+    types: list[str] = []
+    for response in _responses(document, raw):
+        content = response.get("content")
+        types += [*map(str, content)] if isinstance(content, Mapping) else []
     return bool(types) and all(bodies.kind_of(one) == "binary" for one in types)
 
 

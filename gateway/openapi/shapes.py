@@ -99,7 +99,8 @@ class Operation:
     empty alternative needs none. `server` is where its path is, if that is not the server of the
     document; variables have their defaults, and one without a default is left. `may_be_empty` are
     the arguments whose parameters allow empty text, None for an operation that was stored before
-    they were read. `fingerprint` changes when the meaning of the tool or a text that models read
+    they were read. `response_headers` are those that the document declares and a result may have,
+    in lower case. `fingerprint` changes when the meaning of the tool or a text that models read
     does. `notes` say what was changed, and why. `mapping` is the version of the mapping that the
     operation was made by, 0 before versions were counted.
     """
@@ -122,6 +123,7 @@ class Operation:
     is_deprecated: bool = False
     idempotency_header: str = ""
     may_be_empty: Sequence[str] | None = None
+    response_headers: Sequence[str] = ()
     fingerprint: str = ""
     notes: Sequence[str] = ()
     mapping: int = 0

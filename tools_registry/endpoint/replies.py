@@ -91,14 +91,17 @@ def unavailable() -> ProtocolError:
 
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
     result: Any = outcome.result
+    meta: dict[str, Any] = {}
     if isinstance(result, Blocks):
-        content, structured = result.content, result.structured
+        content, structured, meta = result.content, result.structured, {**result.meta}
     else:
         content = [shapes.text_block(outcome.text)]
         structured = result.value if subject.output_schema is not None else None
     reply = shapes.call_result(content, revision, structured=structured)
     if outcome.is_repeated:
-        reply[META] = {**reply.get(META, {}), meta_keys.REPEATED: True}
+        meta[meta_keys.REPEATED] = True
+    if meta:
+        reply[META] = {**meta, **reply.get(META, {})}
     return reply
 
 

@@ -34,6 +34,7 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
+from tools_registry.api.declared_members import SchemaPlace
 from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
 from tools_registry.api.schemas import (
     ValueTooLarge,

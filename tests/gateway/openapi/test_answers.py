@@ -323,6 +323,8 @@ def test_o13_any_response_is_a_result_of_bounded_size_or_a_failure(
         "content-type": content_type,
         "content-disposition": named,
         "location": named,
+        "link": f'<{named}>; rel="next"',
+        "etag": named,
         "retry-after": content_type,
     }
 
@@ -341,6 +343,8 @@ def _outcome(
     status: int, headers: dict[str, str], body: bytes, max_bytes: int
 ) -> Blocks | ToolFailure:
     try:
-        return answers.result(status, headers, body, STRICT, max_bytes=max_bytes)
+        return answers.result(
+            status, headers, body, STRICT, max_bytes=max_bytes, url="https://api.example/things"
+        )
     except (IntegrationFailure, Unauthorized) as failed:
         return failed
