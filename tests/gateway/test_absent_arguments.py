@@ -26,7 +26,7 @@ def listing(grant: shop.Grant, site: Site) -> Any:
 
 
 @pytest.mark.parametrize("empty", ["", None], ids=["text", "null"])
-def test_r106_empty_text_for_an_optional_parameter_counts_as_absent(
+def test_empty_text_for_an_optional_parameter_counts_as_absent(
     grant: shop.Grant, site: Site, empty: str | None
 ) -> None:
     given = {"q": empty, "limit": empty, "state": empty, "X-Region": empty, "term": "x"}
@@ -38,7 +38,7 @@ def test_r106_empty_text_for_an_optional_parameter_counts_as_absent(
     assert seen.query == {"term": ["x"]}
 
 
-def test_r106_empty_text_is_sent_where_the_document_takes_it(grant: shop.Grant, site: Site) -> None:
+def test_empty_text_is_sent_where_the_document_takes_it(grant: shop.Grant, site: Site) -> None:
     with shop.endpoint(grant, listing(grant, site)) as mcp:
         reply = mcp.call("listItems", {"acl": "", "any": "", "term": ""})
         assert not reply.result["isError"], reply.body

@@ -19,7 +19,7 @@ def many(number: int) -> dict[str, Any]:
     }
 
 
-def test_r110_a_project_of_hundreds_of_tools_is_one_page(grant: shop.Grant, site: Site) -> None:
+def test_a_project_of_hundreds_of_tools_is_one_page(grant: shop.Grant, site: Site) -> None:
     project = shop.created(grant, site, shop.document(paths=many(250)))
     with shop.endpoint(grant, project) as mcp:
         listed = mcp.request("tools/list").result
@@ -76,7 +76,7 @@ LIMITED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def test_r85_what_is_checked_of_an_argument_is_listed(grant: shop.Grant, site: Site) -> None:
+def test_what_is_checked_of_an_argument_is_listed(grant: shop.Grant, site: Site) -> None:
     schema = {"type": "object", "properties": {name: one for name, (one, _) in LIMITED.items()}}
     described = shop.document()
     described["paths"]["/items"]["post"]["requestBody"] = {

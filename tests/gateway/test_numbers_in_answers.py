@@ -67,13 +67,13 @@ def read(opened: Shop, body: str) -> Any:
     return result
 
 
-def test_r77_a_number_that_clients_would_round_is_in_the_text_alone(open_shop: Shop) -> None:
+def test_a_number_that_clients_would_round_is_in_the_text_alone(open_shop: Shop) -> None:
     for number in ROUNDED:
         for body in (f'{{"v": {number}, "w": 1}}', f"[[{number}]]"):
             assert "structuredContent" not in read(open_shop, body), number
 
 
-def test_r77_a_number_that_clients_would_round_is_text_where_a_schema_demands_an_object(
+def test_a_number_that_clients_would_round_is_text_where_a_schema_demands_an_object(
     declared_shop: Shop,
 ) -> None:
     for number in ROUNDED:
@@ -81,19 +81,19 @@ def test_r77_a_number_that_clients_would_round_is_text_where_a_schema_demands_an
         assert result["structuredContent"] == {"v": number, "w": [1.5, number]}
 
 
-def test_r77_a_number_that_clients_keep_is_a_number(open_shop: Shop) -> None:
+def test_a_number_that_clients_keep_is_a_number(open_shop: Shop) -> None:
     for number in KEPT:
         result = read(open_shop, f'{{"v": {number}}}')
         assert result["structuredContent"] == {"v": json.loads(number)}
 
 
-def test_r78_numbers_that_no_client_can_hold_are_no_internal_error(open_shop: Shop) -> None:
+def test_numbers_that_no_client_can_hold_are_no_internal_error(open_shop: Shop) -> None:
     body = '{"id": 12345678901234567890123, "f": 1.10, "e": 1e400}'
     assert "structuredContent" not in read(open_shop, body)
     assert "structuredContent" not in read(open_shop, '{"v":1e400}')
 
 
-def test_r78_a_long_list_of_such_numbers_is_cut_at_whole_items(declared_shop: Shop) -> None:
+def test_a_long_list_of_such_numbers_is_cut_at_whole_items(declared_shop: Shop) -> None:
     item = f'{{"id": 12345678901234567890123, "e": 1e400, "n": {"9" * 5_000}}}'
     declared_shop.site.script(sites.sending(f"[{','.join([item] * 600)}]".encode()))
     result = declared_shop.mcp.call("getItem", {"id": "1"}).result

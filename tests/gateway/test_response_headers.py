@@ -51,7 +51,7 @@ def answered(opened: Shop, tool: str = "listItems", arguments: Any = None, **hea
     return opened.mcp.call(tool, arguments or {}).result
 
 
-def test_r107_a_read_has_its_version_and_its_totals(open_shop: Shop) -> None:
+def test_a_read_has_its_version_and_its_totals(open_shop: Shop) -> None:
     result = answered(open_shop, ETag='"v3"', X_Total_Count="57", X_Powered_By="Tests")
     shown = {"etag": '"v3"', "x-total-count": "57"}
     assert result["_meta"]["responseHeaders"] == shown
@@ -62,7 +62,7 @@ def test_r107_a_read_has_its_version_and_its_totals(open_shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("status", [201, 202])
-def test_r107_a_change_without_a_body_says_what_was_made(open_shop: Shop, status: int) -> None:
+def test_a_change_without_a_body_says_what_was_made(open_shop: Shop, status: int) -> None:
     open_shop.site.script(sites.sending(b"", status, {"Location": "/h/etag/7", "Retry-After": "5"}))
     result = open_shop.mcp.call("createItem", {"title": "Ink"}).result
     assert result["isError"] is False
@@ -73,7 +73,7 @@ def test_r107_a_change_without_a_body_says_what_was_made(open_shop: Shop, status
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
-def test_r107_every_revision_has_the_line_and_meta(open_shop: Shop, revision: Revision) -> None:
+def test_every_revision_has_the_line_and_meta(open_shop: Shop, revision: Revision) -> None:
     open_shop.site.script(sites.saying({"id": "7"}, headers={"ETag": '"v3"'}))
     reply = open_shop.mcp.at(revision).call("getItem", {"id": "7"})
     conforms(reply.result, revision, "CallToolResult")
@@ -87,7 +87,7 @@ def test_an_answer_without_such_headers_is_its_body_alone(open_shop: Shop) -> No
     assert "_meta" not in result
 
 
-def test_r107_headers_that_the_document_declares_are_shown_but_never_cookies(
+def test_headers_that_the_document_declares_are_shown_but_never_cookies(
     grant: shop.Grant, site: Site
 ) -> None:
     header = {"schema": {"type": "string"}}
@@ -127,7 +127,7 @@ NEXT: dict[str, tuple[dict[str, Any], str, dict[str, Any] | None]] = {
 }
 
 
-def test_r107_the_next_page_is_arguments_of_the_same_tool(grant: shop.Grant, site: Site) -> None:
+def test_the_next_page_is_arguments_of_the_same_tool(grant: shop.Grant, site: Site) -> None:
     project = shop.created(grant, site, listing(PAGED))
     with shop.endpoint(grant, project) as mcp:
         opened = Shop(grant, site, project, mcp)

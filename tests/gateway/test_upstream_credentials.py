@@ -176,7 +176,7 @@ def test_a_pasted_access_token_is_sent_to_an_api_with_oauth_2_alone(
     assert [seen.headers["authorization"] for seen in site.seen] == [f"Bearer {SECRET}"]
 
 
-def test_r86_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
+def test_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
     grant: Grant, site: Site
 ) -> None:
     project = shop.created(grant, site, shop.secured(key_in("query")))

@@ -35,7 +35,7 @@ paths:
 """
 
 
-def test_r108_choices_and_defaults_of_text_are_as_they_are_written(
+def test_choices_and_defaults_of_text_are_as_they_are_written(
     grant: shop.Grant, site: Site
 ) -> None:
     project = projects.create(

@@ -26,14 +26,14 @@ def client(mcp: McpClient) -> McpClient:
     return mcp.at(Revision.V2025_11_25)
 
 
-def test_r105_every_listed_tool_has_an_output_schema(client: McpClient) -> None:
+def test_every_listed_tool_has_an_output_schema(client: McpClient) -> None:
     tools = client.request("tools/list").result["tools"]
     assert len(tools) > len(CALLS)
     assert [tool["name"] for tool in tools if "outputSchema" not in tool] == []
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_r105_what_a_tool_answers_fits_its_output_schema(client: McpClient, name: str) -> None:
+def test_what_a_tool_answers_fits_its_output_schema(client: McpClient, name: str) -> None:
     (tool,) = (one for one in client.request("tools/list").result["tools"] if one["name"] == name)
     reply = client.call(name, CALLS[name])
     structured = reply.result["structuredContent"]
@@ -47,14 +47,14 @@ def test_r105_what_a_tool_answers_fits_its_output_schema(client: McpClient, name
     ("name", "argument"),
     [("search_docs", "page_size"), ("setup_get_jwt_sample", "language")],
 )
-def test_r106_empty_text_for_an_optional_argument_counts_as_absent(
+def test_empty_text_for_an_optional_argument_counts_as_absent(
     client: McpClient, name: str, argument: str, absent: str | None
 ) -> None:
     usual = client.call(name, CALLS[name])
     assert client.call(name, {**CALLS[name], argument: absent}).facts == usual.facts
 
 
-def test_r106_a_required_argument_that_is_empty_is_refused(client: McpClient) -> None:
+def test_a_required_argument_that_is_empty_is_refused(client: McpClient) -> None:
     refused = client.call("search_docs", {"query": ""}).result
     assert refused["isError"]
     assert "must not be empty" in refused["content"][0]["text"]

@@ -45,8 +45,8 @@ def read_arguments(
 ) -> dict[str, Any]:
     """Returns the arguments as they are meant, at every level that the schema describes.
 
-    `place` is the root of the schema, `types` are those of the values that a text may spell. `owner` is whose share of compiled
-    patterns is used.
+    `place` is the root of the schema, `types` are those of the values that a text may spell.
+    `owner` is whose share of compiled patterns is used.
     """
     return _Reader(types, owner).read_members(place, arguments)
 

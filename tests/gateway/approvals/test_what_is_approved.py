@@ -222,7 +222,7 @@ def test_a_name_of_an_argument_does_not_look_like_a_part_of_the_mail(desk: Desk)
     assert "\nRead the request and decide: https://evil" not in mail.outbox[0].body
 
 
-def test_r107_the_stored_result_of_an_approved_call_has_its_headers(desk: Desk) -> None:
+def test_the_stored_result_of_an_approved_call_has_its_headers(desk: Desk) -> None:
     desk.site.script(sites.sending(b"", 201, {"Location": "/v1/items/7"}))
     row = desk.request(title="Ink")
     assert "location: /v1/items/7" in desk.approve(row) + desk.page(row)
