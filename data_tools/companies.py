@@ -17,6 +17,7 @@ from data_tools.query import (
     Order,
     choice,
     data_tool,
+    filter_choice,
     groups,
     integer,
     listing,
@@ -104,7 +105,7 @@ def data_find_company(call: Call) -> Facts:
         **QUERY,
         "industry": text(longest=100),
         "plan": text(longest=100),
-        "renewal_status": optional_choice(*RenewalStatus.values),
+        "renewal_status": filter_choice(*RenewalStatus.values),
         "min_health": integer(0, 100),
         "max_health": integer(0, 100),
         "min_mrr": number(0, MAX_MRR),
@@ -122,7 +123,7 @@ def data_search_companies(call: Call) -> Facts:
     filters.words("query", ("name_key__contains", "domain__contains"))
     filters.in_any_case("industry", "industry")
     filters.in_any_case("plan", "plan")
-    filters.equal("renewal_status", "renewal_status")
+    filters.equal("renewal_status", "renewal_status", unless="any")
     filters.between("health", "health_score")
     filters.between("mrr", "mrr")
     return listing.answer(

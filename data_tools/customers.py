@@ -17,6 +17,7 @@ from data_tools.query import (
     Order,
     choice,
     data_tool,
+    filter_choice,
     groups,
     listing,
     optional_choice,
@@ -33,7 +34,7 @@ TOOLSET: Final = Toolset(scope="data:read", title="Customers")
 
 Item = dict[str, Json]
 
-RENEWAL: Final = {"renewal_status": optional_choice(*RenewalStatus.values)}
+RENEWAL: Final = {"renewal_status": filter_choice(*RenewalStatus.values)}
 TRAIT: Final = {"trait": text("name=value")}
 RECENT: Final = timedelta(days=30)
 USER_ORDERS: Final = {
@@ -108,7 +109,7 @@ def data_search_users(call: Call) -> Facts:
         filters.add("company", Q(company=company.pk), shown=results.reference(company))
     filters.in_any_case("plan", "plan")
     filters.in_any_case("role", "role")
-    filters.equal("renewal_status", "renewal_status")
+    filters.equal("renewal_status", "renewal_status", unless="any")
     filters.trait("trait", "custom_fields")
     return listing.answer(
         call,

@@ -22,6 +22,7 @@ from data_tools.query import (
     Order,
     choice,
     data_tool,
+    filter_choice,
     groups,
     integer,
     listing,
@@ -68,7 +69,7 @@ RANKING: Final = results.schema(
     ),
     arguments={
         "within_minutes": integer(1, 120, default=30),
-        "outcome": optional_choice(*ConversationOutcome.values),
+        "outcome": filter_choice(*ConversationOutcome.values),
         **time_of("last_30_days"),
         **RANK,
     },
@@ -76,7 +77,7 @@ RANKING: Final = results.schema(
 )
 def data_top_pages_before_chat(call: Call) -> Facts:
     filters = Filters(call)
-    filters.equal("outcome", "outcome")
+    filters.equal("outcome", "outcome", unless="any")
     found, period = _newest(call, filters)
     viewed = found.annotate(page=_last_page(call)).values_list("pk", "page")[:MAX_RANKED]
     rows = list(viewed)

@@ -19,6 +19,7 @@ from data_tools.query import (
     Order,
     choice,
     data_tool,
+    filter_choice,
     groups,
     listing,
     messages,
@@ -63,7 +64,7 @@ UNASSIGNED: Final = "unassigned"
             *TicketStatus.values,
             description="any: all but spam; unresolved: open, priority, in_progress, snoozed",
         ),
-        "priority": optional_choice(*TicketPriority.values),
+        "priority": filter_choice(*TicketPriority.values),
         "assignee": text("Name, e-mail, me or unassigned", longest=254),
         "inbox": text(longest=100),
         "category": text(longest=100),
@@ -141,7 +142,7 @@ def data_get_ticket(call: Call) -> Facts:
 def _add_filters(filters: Filters) -> None:
     call = filters.call
     filters.add("status", _status(call.arguments["status"]))
-    filters.equal("priority", "priority")
+    filters.equal("priority", "priority", unless="any")
     _add_assignee(filters)
     filters.in_any_case("inbox", "inbox")
     filters.in_any_case("category", "category")

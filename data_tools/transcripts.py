@@ -20,6 +20,7 @@ from data_tools.query import (
     Order,
     choice,
     data_tool,
+    filter_choice,
     groups,
     integer,
     listing,
@@ -76,9 +77,9 @@ SAID_BY: Final = {
         **USER,
         **COMPANY,
         **AGENT,
-        "mode": optional_choice(*Mode.values),
-        "outcome": optional_choice(*ConversationOutcome.values),
-        "mood": optional_choice(*Mood.values),
+        "mode": filter_choice(*Mode.values),
+        "outcome": filter_choice(*ConversationOutcome.values),
+        "mood": filter_choice(*Mood.values),
         **time_of("all_time"),
         "sort": choice(NEWEST, RELEVANCE),
         "group_by": optional_choice(*GROUPS),
@@ -172,9 +173,9 @@ def _filters(call: Call) -> Filters:
         filters.add("company", Q(company=company.pk), shown=results.reference(company))
     if agent := who.named(call, who.AGENTS):
         filters.add("agent", Q(agent=agent.pk), shown=results.reference(agent))
-    filters.equal("mode", "mode")
-    filters.equal("outcome", "outcome")
-    filters.equal("mood", "mood")
+    filters.equal("mode", "mode", unless="any")
+    filters.equal("outcome", "outcome", unless="any")
+    filters.equal("mood", "mood", unless="any")
     return filters
 
 

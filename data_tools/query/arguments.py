@@ -24,6 +24,7 @@ PERIODS: Final = (
     "last_year",
     "all_time",
 )
+ANY: Final = "any"
 MAX_NAME: Final = 254
 MAX_CURSOR: Final = 1024
 # Arguments that say how much of the answer is sent, and not what it is about.
@@ -48,6 +49,11 @@ def optional_choice(*values: str, description: str = "") -> Schema:
     """A schema for one of these values, or none."""
     schema: dict[str, Json] = {"type": "string", "enum": list(values)}
     return {**schema, "description": description} if description else schema
+
+
+def filter_choice(*values: str) -> Schema:
+    """A schema for one of these values, or `any`: clients in strict mode have to choose one."""
+    return optional_choice(*values, ANY)
 
 
 def integer(lowest: int, highest: int, *, default: int | None = None) -> Schema:

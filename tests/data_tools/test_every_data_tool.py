@@ -89,6 +89,24 @@ def test_l02_no_row_of_another_organization_is_in_a_result(
     assert_fed(there, tool, theirs, facts(there, tool, widest(tool, theirs)))
 
 
+@each_tool
+def test_any_value_of_a_filter_is_the_same_as_no_filter(
+    mcp: McpClient, records: Records, tool: Tool
+) -> None:
+    filters = {
+        name: "any"
+        for name, one in tool.input_schema["properties"].items()
+        if "enum" in one and "default" not in one and name not in {"group_by", "metric"}
+    }
+    for name in filters:
+        assert "any" in tool.input_schema["properties"][name]["enum"], name
+    arguments = {
+        name: value for name, value in widest(tool, records).items() if name not in filters
+    }
+    without, of_any = facts(mcp, tool, arguments), facts(mcp, tool, {**arguments, **filters})
+    assert {**of_any, "searched": None} == {**without, "searched": None}
+
+
 def facts(mcp: McpClient, tool: Tool, arguments: dict[str, Any], meta: Any = None) -> Any:
     """What a tool answers, without the time of the answer.
 
