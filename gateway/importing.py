@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import accumulate
+from operator import attrgetter
 from typing import Final
 
 from django.conf import settings
@@ -10,9 +12,10 @@ from foundation import outbound
 from foundation.outbound import OutboundError
 from gateway import outbound_policy
 from gateway.openapi import documents, process
-from gateway.openapi.shapes import Import
+from gateway.openapi.shapes import Import, Operation
 from gateway.outbound_policy import InvalidTarget
 from mcp_protocol.json_writer import dumps
+from tools_registry.endpoint import paging
 
 # Characters of JSON that models read as one token, on average; a rough figure for people.
 CHARACTERS_PER_TOKEN: Final = 4
@@ -72,8 +75,18 @@ def fetched(url: str) -> str:
 
 def tokens(imported: Import) -> int:
     """Returns about how many tokens a model reads when it is sent the list of all tools."""
-    size = sum(
-        len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES
-        for operation in imported.operations
-    )
-    return size // CHARACTERS_PER_TOKEN
+    return sum(map(_listed_bytes, imported.operations)) // CHARACTERS_PER_TOKEN
+
+
+def tools_on_first_page(imported: Import) -> int:
+    """Returns about how many tools are on the first page of a list, which some clients read alone.
+
+    Pages are in the order of names.
+    """
+    ordered = sorted(imported.operations, key=attrgetter("name"))
+    sizes = accumulate(map(_listed_bytes, ordered[: paging.PAGE_SIZE]))
+    return sum(1 for size in sizes if size <= paging.PAGE_BYTES)
+
+
+def _listed_bytes(operation: Operation) -> int:
+    return len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES

@@ -277,6 +277,7 @@ def _facts(imported: Import, project: Project | None = None) -> dict[str, Any]:
         "count": count,
         "tokens": importing.tokens(imported),
         "is_many": count > MANY_TOOLS,
+        "first_page": importing.tools_on_first_page(imported),
     }
 
 

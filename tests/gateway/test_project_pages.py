@@ -20,6 +20,7 @@ from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import save
 from tests.gateway import shop
+from tools_registry.endpoint import paging
 from workspace.models import Membership, PageJob, Role, User
 
 NEW = "/projects/new"
@@ -95,6 +96,16 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
     again = started(admin, grant, described)
     twice = admin.post(again, form | {"target_url": site.url})
     assert "has a project of this name" in text_of(twice)
+
+
+@pytest.mark.parametrize(("limit", "fits"), [("PAGE_SIZE", 2), ("PAGE_BYTES", 400)])
+def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
+    admin: Http, grant: Grant, monkeypatch: pytest.MonkeyPatch, limit: str, fits: int
+) -> None:
+    address = started(admin, grant, shop.document())
+    assert "of these tools" not in text_of(admin.get(address))
+    monkeypatch.setattr(paging, limit, fits)
+    assert "show about 2 of these tools" in text_of(admin.get(address))
 
 
 @pytest.mark.parametrize(
