@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 
@@ -11,8 +10,10 @@ from typing import Any, Final, NoReturn
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 # More digits than any double is written with; longer ones are not calculated with.
 MAX_DIGITS: Final = 100
-# What every number has that a client might round: more than 15 digits, or a large exponent.
-PERHAPS_ROUNDED: Final = re.compile(r"[0-9]{16}|[0-9.]{17}|[eE][-+]?[0-9]{3}")
+# What every number has that a client might round, with 0 for each digit and point: more than 15
+# digits, or a large exponent. A search for bytes takes a tenth of the time of an expression.
+_SHAPES: Final = bytes.maketrans(b"123456789.E+", b"0000000000e-")
+_PERHAPS_ROUNDED: Final = (b"0" * 16, b"e000", b"e-000")
 
 
 def parse(text: str | bytes) -> Any:
@@ -54,12 +55,18 @@ class ClientDecoder(json.JSONDecoder):
         return digits
 
 
+def may_be_rounded(text: str) -> bool:
+    """Returns whether a JSON text may have a number that clients would round; quick."""
+    shape = text.encode(errors="replace").translate(_SHAPES)
+    return any(part in shape for part in _PERHAPS_ROUNDED)
+
+
 def parse_for_clients(text: str) -> tuple[Any, bool]:
     """Returns the value of a JSON text as `ClientDecoder` decodes it, and whether it has digits.
 
     Raises ValueError for what is no JSON, and for text that is nested too deeply.
     """
-    decoder = ClientDecoder() if PERHAPS_ROUNDED.search(text) else _PLAIN
+    decoder = ClientDecoder() if may_be_rounded(text) else _PLAIN
     try:
         value = decoder.decode(text)
     except RecursionError:

@@ -8,7 +8,10 @@ import pytest
 
 from documentation.index import refresh
 from mcp_protocol.revisions import Revision
+from tests.drivers.fixture_tools import NOTHING
 from tests.drivers.mcp import McpClient
+from tools_registry import registry
+from tools_registry.api import Facts, Toolset
 from tools_registry.api.schemas import validator_of
 
 PAGES = Path(__file__).parent.parent / "fixtures" / "documentation"
@@ -58,3 +61,28 @@ def test_a_required_argument_that_is_empty_is_refused(client: McpClient) -> None
     refused = client.call("search_docs", {"query": ""}).result
     assert refused["isError"]
     assert "must not be empty" in refused["content"][0]["text"]
+
+
+def test_numbers_that_clients_would_round_are_text_in_structured_content(
+    client: McpClient,
+) -> None:
+    toolset = Toolset(scope="docs:read", title="Numbers")
+    kept = {"half": 0.5, "long": 0.30000000000000004, "most": 2**53 - 1}
+
+    @toolset.tool(
+        title="Get numbers",
+        description="Get numbers.",
+        input_schema=NOTHING,
+        output_schema={"type": "object"},
+    )
+    def get_numbers(_context: Any, _arguments: Any) -> Facts:
+        return Facts({**kept, "ids": [2**60, -(2**53)], "text": "9007199254740993"})
+
+    with registry.including(toolset):
+        reply = client.call("get_numbers")
+    assert reply.facts == {**kept, "ids": [2**60, -(2**53)], "text": "9007199254740993"}
+    assert reply.result["structuredContent"] == {
+        **kept,
+        "ids": [str(2**60), str(-(2**53))],
+        "text": "9007199254740993",
+    }
