@@ -84,6 +84,7 @@ def of(project_id: str) -> McpSurface:
         codes=errors.AIRLOCK,
         challenges=_challenges(project_id, path),
         server=lambda: with_icons(SERVER),
+        server_name=SERVER.name,
         instructions="",
         descriptor=None,
         bare_initialize=_bare_initialize,

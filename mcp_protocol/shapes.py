@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mcp_protocol import meta_keys
-from mcp_protocol.capabilities import Server, bare_implementation
+from mcp_protocol.capabilities import bare_implementation
 from mcp_protocol.description import Row, unless_empty
 from mcp_protocol.json_writer import Written
 from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
@@ -50,7 +50,7 @@ DECORATION: Final[tuple[Row, ...]] = (
 )
 
 
-def name_server(result: JsonObject, server: Server) -> JsonObject:
+def name_server(result: JsonObject, name: str) -> JsonObject:
     """Returns a result that names the server of its surface, where it names a server.
 
     Source: MCP 2026-07-28, basic, Per-response protocol fields.
@@ -58,10 +58,7 @@ def name_server(result: JsonObject, server: Server) -> JsonObject:
     meta = result.get(meta_keys.META)
     if not meta or meta_keys.SERVER_INFO not in meta:
         return result
-    named = meta[meta_keys.SERVER_INFO]
-    if named["name"] == server.name:
-        return result
-    info = {"name": server.name, "version": server.version}
+    info = {**meta[meta_keys.SERVER_INFO], "name": name}
     return {**result, meta_keys.META: {**meta, meta_keys.SERVER_INFO: info}}
 
 

@@ -157,6 +157,7 @@ SURFACE: Final = McpSurface(
     codes=errors.HALO,
     challenges=Challenges(""),
     server=lambda: with_icons(SERVER),
+    server_name=SERVER.name,
     instructions=INSTRUCTIONS,
     descriptor=None,
     bare_initialize=_bare_initialize,

@@ -52,7 +52,7 @@ def _slow_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = second_factors.step_of
 
     def slow(*given: Any, **named: Any) -> int | None:
-        time.sleep(0.05)  # no event: the others may read now, and need not
+        time.sleep(0.02)  # no event: the others may read now, and need not
         return judge(*given, **named)
 
     monkeypatch.setattr(second_factors, "step_of", slow)

@@ -52,7 +52,7 @@ def at_another(client: McpClient, other: Laboratory) -> McpClient:
 
 
 class Answer:
-    """The events of one answer, as they come."""
+    """The events of one answer, as they come, without progress that says how long it waits."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._lines = response.iter_lines()
@@ -61,8 +61,16 @@ class Answer:
         return self
 
     def __next__(self) -> Any:
-        line = next(line for line in self._lines if line.startswith("data: "))
-        return json.loads(line.removeprefix("data: "))
+        return next(event for event in map(_event, self._lines) if event and not _waits(event))
+
+
+def _event(line: str) -> Any:
+    return json.loads(line.removeprefix("data: ")) if line.startswith("data: ") else None
+
+
+def _waits(event: Any) -> bool:
+    message = event.get("params", {}).get("message", "")
+    return isinstance(message, str) and message.startswith("Waiting for an answer: ")
 
 
 @contextmanager

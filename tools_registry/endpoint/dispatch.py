@@ -13,6 +13,7 @@ from audit import record
 from audit.outcomes import Outcome
 from audit.record import Execution
 from mcp_protocol import envelope, failures, headers, methods, negotiation, shapes
+from mcp_protocol.capabilities import SERVER_NAME
 from mcp_protocol.envelope import Malformed, Notification, Request, RequestId, Response
 from mcp_protocol.errors import ProtocolError, method_not_found
 from mcp_protocol.headers import VERSION_HEADER
@@ -28,6 +29,7 @@ from tools_registry.endpoint.methods import HANDLERS, MethodRequest
 from tools_registry.endpoint.rates import RateLimited
 from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.streams import cancellation
+from tools_registry.endpoint.surface import McpSurface
 from tools_registry.pipeline import calls, gate
 from tools_registry.pipeline.invocation import (
     Invocation,
@@ -121,7 +123,7 @@ def end(waiting: Waiting, why: ToolFailure) -> Complete:
     request, invocation = waiting.request, waiting.question.invocation
     failed = calls.fail(invocation, why)
     reply = replies.settled(invocation, failed, request.revision, request.surface)
-    return _answered(request, reply)
+    return _answered(request.id, reply, request.revision, request.surface)
 
 
 def _step(
@@ -138,7 +140,7 @@ def _step(
             reply = replies.settled(invocation, outcome, revision, surface, host=host)
     if isinstance(reply, Question):
         return Waiting(reply, request)
-    return _answered(request, reply)
+    return _answered(request.id, reply, revision, surface)
 
 
 def answer(request: MethodRequest) -> Complete:
@@ -161,7 +163,7 @@ def _begin_request(request: MethodRequest, message: Request) -> Step:
     reply = HANDLERS[message.method](request)
     if isinstance(reply, Invocation | Stream):
         return reply
-    step = _answered(request, reply)
+    step = _answered(message.id, reply, terms.revision, request.surface)
     if isinstance(reply, ProtocolError):
         return step
     session = _session(request)
@@ -186,11 +188,14 @@ def _session(request: MethodRequest) -> Headers:
     return ()
 
 
-def _answered(request: MethodRequest, reply: Reply) -> Complete:
+def _answered(
+    identifier: RequestId, reply: Reply, revision: Revision, surface: McpSurface
+) -> Complete:
     if isinstance(reply, ProtocolError):
-        return _failure(request.id, reply, request.revision)
-    result = shapes.name_server(reply, request.surface.server())
-    return Complete(200, message=envelope.success(request.id, result))
+        return _failure(identifier, reply, revision)
+    if surface.server_name != SERVER_NAME:
+        reply = shapes.name_server(reply, surface.server_name)
+    return Complete(200, message=envelope.success(identifier, reply))
 
 
 def _failure(identifier: RequestId | None, error: ProtocolError, revision: Revision) -> Complete:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from django.conf import settings
 
 from mcp_protocol import errors, handshake_shapes
-from mcp_protocol.capabilities import Server
+from mcp_protocol.capabilities import SERVER_NAME, Server
 from mcp_protocol.errors import ErrorCodes
 from mcp_protocol.methods import RateBucket
 from mcp_protocol.strict_json import JsonObject
@@ -53,6 +53,7 @@ class McpSurface(Surface):
     challenges: Challenges
     server: Callable[[], Server]
     instructions: str
+    server_name: str = SERVER_NAME
     descriptor: Callable[[], JsonObject] | None
     bare_initialize: Callable[[], JsonObject]
     refused_as_results: frozenset[str] = frozenset()

@@ -205,17 +205,24 @@ def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, O
     """
     if channel.is_cancelled():
         return _end_unbegun(invocation, _stopped(channel))
+    subject = invocation.subject
     with ExitStack() as held:
         # Before anything is recorded as begun: a call that is refused here was never begun, and one
         # that changes something at a vendor is not refused halfway.
-        try:
-            slot = vendors.hold_slot(_find_upstream(invocation), channel)
-            invocation.waited = held.enter_context(slot)
-        except UpstreamBusy as busy:
-            return _end_unbegun(invocation, busy)
-        except Cancelled:
-            return _end_unbegun(invocation, _stopped(channel))
-        return _execute(invocation, channel)
+        if subject.integration or invocation.outgoing is not None:
+            try:
+                slot = vendors.hold_slot(_find_upstream(invocation), channel)
+                invocation.waited = held.enter_context(slot)
+            except UpstreamBusy as busy:
+                return _end_unbegun(invocation, busy)
+            except Cancelled:
+                return _end_unbegun(invocation, _stopped(channel))
+        if subject.mutates:
+            held.enter_context(changes_in_flight.hold())
+            return _execute_change(invocation, channel)
+        outcome = _attempted(invocation, channel)
+        call = _execution(invocation, subject, outcome)
+        return record.ended_execution(invocation.actor or invocation.principal, call), outcome
 
 
 def _find_upstream(invocation: Invocation) -> Upstream | None:
@@ -231,15 +238,6 @@ def _find_upstream(invocation: Invocation) -> Upstream | None:
 def _end_unbegun(invocation: Invocation, failure: ToolFailure) -> tuple[UUID, Outcome]:
     outcome = Failed(failure)
     return _record(invocation, invocation.subject, outcome), outcome
-
-
-def _execute(invocation: Invocation, channel: Channel) -> tuple[UUID, Outcome]:
-    if invocation.subject.mutates:
-        with changes_in_flight.hold():
-            return _execute_change(invocation, channel)
-    outcome = _attempted(invocation, channel)
-    call = _execution(invocation, invocation.subject, outcome)
-    return record.ended_execution(invocation.actor or invocation.principal, call), outcome
 
 
 def _execute_change(invocation: Invocation, channel: Channel) -> tuple[UUID, Outcome]:
