@@ -7,11 +7,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from foundation.links import link
 from gateway import credentials, importing, outbound_policy, projects
 from gateway.importing import UnusableDocument
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
@@ -80,7 +80,7 @@ class ProjectAdmin(ScopedAdmin):
     def policy(self, project: Project) -> SafeString:
         """Where the policy is changed: the only page that shows what a change of it does."""
         address = reverse("project_policy", args=[project.pk])
-        return format_html('<a href="{}">{}</a>', address, _("Rules and defaults"))
+        return link(address, _("Rules and defaults"))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         """Saves a changed project, or makes a new one with the tools of its document."""
@@ -131,7 +131,7 @@ class ProjectToolAdmin(ReadOnlyAdmin):
     def switches(self, tool: ProjectTool) -> SafeString:
         """Where they are changed: the only page that confirms what a change of them opens."""
         address = reverse("project", args=[tool.project_id])
-        return format_html('<a href="{}">{}</a>', address, _("The page of the project"))
+        return link(address, _("The page of the project"))
 
 
 @admin.register(UpstreamCredential)

@@ -276,7 +276,8 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "workspace.administration.access.context",
-            ]
+            ],
+            "builtins": ["foundation.templatetags.links"],
         },
     }
 ]

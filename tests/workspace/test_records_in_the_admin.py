@@ -324,6 +324,24 @@ def test_text_of_customers_is_shown_as_text(admin: Client, grant: Grant) -> None
     assert b"<script>alert" not in admin.get(row_url(asked)).content
 
 
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//evil.example/x"])
+def test_no_address_that_a_page_has_sent_becomes_a_link(
+    admin: Client, client: Client, grant: Grant, url: str
+) -> None:
+    records = Records(grant)
+    records.add()
+    event = {"event_type": "page_view", "page_url": url, "session_id": "s"}
+    key = {"X-Api-Key": grant.organization.widget_key}
+    body = {"events": [event]}
+    sent = client.post("/api/sdk/events", body, "application/json", headers=key)
+    assert sent.status_code == 200
+    shown = [list_of(model) for model in LISTS]
+    shown += [row_url(row) for model in LISTS for row in model._default_manager.all()]
+    assert any(url in words(admin.get(address)) for address in shown)
+    for address in shown:
+        assert not [link for link in hrefs(admin, address) if url in link], address
+
+
 @pytest.mark.parametrize("model", LISTS)
 @pytest.mark.parametrize("query", ["q=%00", "q=" + "x" * 5000, "q=%22+OR+1", "o=99", "p=x", "e=1"])
 def test_no_address_of_a_list_is_an_error(
