@@ -63,7 +63,8 @@ class NewSourceForm(forms.ModelForm):  # type: ignore[type-arg]
             given["original"] = file.read(sources.MAX_BYTES + 1) if file else None
             sources.check(given["kind"], url, given["original"])
         except UnusableSource as unusable:
-            self.add_error("file" if file else "url", str(unusable))
+            is_address = isinstance(unusable, sources.UnusableAddress)
+            self.add_error("url" if is_address or not file else "file", str(unusable))
         return given
 
 

@@ -15,6 +15,8 @@ MAX_PAGE_BYTES: Final = 5 * 1_048_576
 PAGE_SECONDS: Final = 15.0
 # A sitemap may name further sitemaps (https://www.sitemaps.org/protocol.html#index).
 MAX_SITEMAPS: Final = 20
+# An address in a sitemap is shorter than 2,048 characters (`loc` of the same protocol).
+MAX_ADDRESS: Final = 2_047
 OK: Final = 200
 # Not Found and Gone (RFC 9110, sections 15.5.5 and 15.5.11): every other status may pass.
 GONE: Final = frozenset({404, 410})
@@ -76,7 +78,8 @@ def page(url: str) -> Fetched:
 def list_pages(sitemap: str, check: Callable[[], None]) -> list[str]:
     """Returns the pages of a sitemap and of those that it names, in order, without repetition.
 
-    Of its own host only. `check` is called before each sitemap is fetched. Raises Unreadable.
+    Of its own host only, and without those that are too long. `check` is called before each sitemap
+    is fetched. Raises Unreadable.
     """
     host = urlsplit(sitemap).netloc
     waiting, pages = [sitemap], list[str]()
@@ -85,8 +88,8 @@ def list_pages(sitemap: str, check: Callable[[], None]) -> list[str]:
             break
         check()
         inner, urls = _parsed(waiting.pop(0))
-        waiting += [url for url in inner if _is_on(url, host)]
-        pages += [url for url in urls if _is_on(url, host)]
+        waiting += [url for url in inner if _is_readable(url, host)]
+        pages += [url for url in urls if _is_readable(url, host)]
     return list(dict.fromkeys(pages))[: settings.HALO_SITEMAP_PAGES]
 
 
@@ -111,8 +114,8 @@ def _parsed(sitemap: str) -> tuple[list[str], list[str]]:
     return (listed, []) if is_index else ([], listed)
 
 
-def _is_on(url: str, host: str) -> bool:
+def _is_readable(url: str, host: str) -> bool:
     try:
-        return urlsplit(url).netloc == host
+        return len(url) <= MAX_ADDRESS and urlsplit(url).netloc == host
     except ValueError:
         return False

@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 
+from foundation import links
 from foundation.db.statements import Statement
 from knowledge import full_text
 from knowledge.hits import Hit
@@ -104,7 +105,8 @@ def _hit(chunk: KnowledgeChunk, score: float) -> Hit:
         id=chunk.pk,
         title=chunk.title,
         heading=chunk.heading,
-        url=chunk.url,
+        # Those of sources that were added before addresses were checked, too.
+        url=chunk.url if links.is_web_address(chunk.url) else "",
         source_id=chunk.source_id,
         source=str(chunk.source),
         position=chunk.position,

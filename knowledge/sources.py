@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from foundation import outbound
+from foundation import links, outbound
 from foundation.ids import uuid7
 from foundation.outbound import OutboundError
 from knowledge import fetching
@@ -41,6 +41,10 @@ FETCHED: Final = frozenset({SourceKind.URL, SourceKind.SITEMAP})
 
 class UnusableSource(Exception):
     """A file or an address cannot be a source; the message is for the person who adds it."""
+
+
+class UnusableAddress(UnusableSource):
+    """The address cannot be one of a source."""
 
 
 def kind_of(file_name: str) -> SourceKind:
@@ -118,8 +122,11 @@ def check(kind: SourceKind, url: str, original: bytes | None) -> None:
             raise UnusableSource("The file is empty.")
         if len(original) > MAX_BYTES:
             raise UnusableSource(f"The file has more than {MAX_BYTES // 1_048_576} MB.")
+        # Answers cite it, and clients make a link of it.
+        if url and not links.is_web_address(url):
+            raise UnusableAddress("Enter an address that begins with https:// or http://.")
         return
     try:
         outbound.vet(url, policy=fetching.policy_for(url))
     except OutboundError as refused:
-        raise UnusableSource(f"This address cannot be fetched. {refused}.") from None
+        raise UnusableAddress(f"This address cannot be fetched. {refused}.") from None

@@ -72,6 +72,28 @@ def test_what_cannot_be_added_is_refused_on_the_form(
     assert reason in words(page)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt://help.example.com/%0aalert(1)",
+        "data:text/html,x",
+        "//help.example.com/",
+        "https:/\\help.example.com/",
+        "https://",
+        "help.example.com",
+        "file:///etc/passwd",
+    ],
+)
+def test_the_address_of_a_file_is_one_that_a_link_may_lead_to(
+    admin: Client, grant: Grant, url: str
+) -> None:
+    page = add(admin, grant, file=file("refunds.md"), url=url)
+    assert (page.status_code, KnowledgeSource.objects.count()) == (200, 0)
+    assert "Enter an address that begins with https:// or http://." in words(page)
+    assert add(admin, grant, file=file("refunds.md"), url="http://a.example/b").status_code == 302
+
+
 def test_the_error_of_a_source_is_on_the_list_and_on_its_page(admin: Client, grant: Grant) -> None:
     source = source_of(grant)
     KnowledgeSource.objects.update(status=SourceStatus.FAILED, error="The page has no text.")

@@ -102,6 +102,17 @@ def test_pages_that_fail_for_the_moment_keep_their_passages_and_are_counted(
 
 
 @pytest.mark.usefixtures("queued")
+def test_an_address_that_is_longer_than_sitemaps_allow_stops_no_other_page(
+    grant: Grant, web: Site
+) -> None:
+    long = f"{web.url}/{'a' * 2_048}"
+    listed = "".join(f"<x><loc>{url}</loc></x>" for url in (long, f"{web.url}/short"))
+    web.script(sending(f'<urlset xmlns="{NAME}">{listed}</urlset>'.encode()), page("short"))
+    source = index(add(grant, web))
+    assert (source.status, source.error, known(source)) == (SourceStatus.READY, "", {"short"})
+
+
+@pytest.mark.usefixtures("queued")
 @pytest.mark.parametrize("status", [404, 410])
 def test_only_pages_that_are_gone_or_not_listed_any_more_lose_their_passages(
     grant: Grant, web: Site, status: int
