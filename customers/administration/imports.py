@@ -18,6 +18,7 @@ from customers.imports.choices import OPTIONS, Choices, Guess
 from customers.imports.columns import Unusable
 from customers.imports.passes import KINDS, MAX_PROBLEMS
 from foundation import admin_urls
+from foundation.spreadsheets import escape_cell
 from workspace.administration.scoped import ScopedAdmin, offered
 from workspace.models import DataImport, ImportStatus, Organization, User
 from workspace.models.people import available_time_zones
@@ -177,7 +178,7 @@ class DataImportAdmin(ScopedAdmin):
         rows = csv.writer(response)
         rows.writerow(("line", "column", "reason"))
         rows.writerows(
-            (line or "", _harmless(column), _harmless(reason))
+            (line or "", escape_cell(column), escape_cell(reason))
             for line, column, reason in found.problems
         )
         return response
@@ -320,11 +321,6 @@ def _csv_file(name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     # With a byte order mark, spreadsheets read the file as UTF-8.
     return HttpResponse("\ufeff", content_type="text/csv; charset=utf-8", headers=headers)
-
-
-def _harmless(cell: str) -> str:
-    """Returns a cell that a spreadsheet does not evaluate as a formula."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def _to_page(import_id: str) -> HttpResponseRedirect:

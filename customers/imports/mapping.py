@@ -9,6 +9,7 @@ from typing import Final
 from customers.identification.field_values import Refused
 from customers.imports.choices import COLUMN, Choices, Guess
 from customers.imports.columns import CUSTOM, Kind, column_for
+from customers.imports.reading import REFUSED_COLUMNS
 from workspace.models import ImportKind
 
 MAX_HEADER: Final = 100
@@ -81,8 +82,6 @@ class Export:
     zone: str = ""
 
 
-# The last two columns of a file of refused rows.
-REFUSED_COLUMNS: Final = ("refused line", "refused because")
 EXPORTS: Final = (
     Export(
         product="Stripe",

@@ -14,10 +14,11 @@ from typing import Any, Final, TypeVar
 from django.db import connection
 
 from customers.bulk_writes import BATCH
-from customers.imports import companies, customers, mapping, tickets
+from customers.imports import companies, customers, reading, tickets
 from customers.imports.choices import Guess
 from customers.imports.columns import CUSTOM, Column, Kind, Plan, Problem, Row, Seen, Unusable
 from customers.imports.inspection import Inspection, Line
+from foundation.spreadsheets import escape_cell
 from workspace.models import ImportKind, Organization
 
 T = TypeVar("T")
@@ -158,14 +159,17 @@ def _run(
 
 
 class _RefusedRows:
-    """Collects the rows that are refused as a CSV file, with the reasons in its last column."""
+    """Collects the rows that are refused as a CSV file, with the reasons in its last column.
+
+    `reading.read_lines` reads its cells as they were in the file that was uploaded.
+    """
 
     def __init__(self, inspected: Inspection) -> None:
         self._text = io.StringIO()
         self._rows = csv.writer(self._text)
         self._width = len(inspected.headers)
         names = [header.name if header.is_named else "" for header in inspected.headers]
-        self._rows.writerow((*names, *mapping.REFUSED_COLUMNS))
+        self._write((*names, *reading.REFUSED_COLUMNS))
         self.is_empty = True
 
     def add(self, part: Sequence[Line], planned: Plan) -> None:
@@ -180,8 +184,11 @@ class _RefusedRows:
             found = line.read if isinstance(line.read, list) else reasons.get(line.line, [])
             why = "; ".join(f"{each.column}: {each.reason}".removeprefix(": ") for each in found)
             cells = [*line.cells, *[""] * (self._width - len(line.cells))]
-            self._rows.writerow((*cells, line.line, why))
+            self._write((*cells, str(line.line), why))
             self.is_empty = False
+
+    def _write(self, cells: Sequence[str]) -> None:
+        self._rows.writerow([escape_cell(cell) for cell in cells])
 
     @property
     def content(self) -> bytes:

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from customers.imports.choices import Guess
 from customers.imports.columns import Problem, Unusable
+from foundation.spreadsheets import unescape_cell
 
 MAX_BYTES: Final = 16 * 1_048_576
 MAX_ROWS: Final = 100_000
@@ -44,6 +45,9 @@ DELIMITERS: Final[Mapping[str, str]] = {
     "|": "Vertical bar",
 }
 SEPARATOR_LINE: Final = re.compile(r"\ufeff?\"?sep=([,;\t|:~^])\"?\r?\n?", re.IGNORECASE)
+
+# The last two columns of a file of refused rows, whose cells `foundation.spreadsheets` has escaped.
+REFUSED_COLUMNS: Final = ("refused line", "refused because")
 
 # What a file of another kind begins with.
 SIGNATURES: Final[Mapping[bytes, str]] = {
@@ -136,6 +140,7 @@ def read_lines(data: bytes, encoding: str, delimiter: str) -> Lines:
 
     They are decoded while they are read, so that memory holds one at a time. Raises Unusable.
     """
+    is_escaped: bool | None = None
     fed = _Feed(data, encoding)
     reader = csv.reader(fed, delimiter=delimiter, strict=True)
     try:
@@ -143,6 +148,10 @@ def read_lines(data: bytes, encoding: str, delimiter: str) -> Lines:
             fed.characters = 0
             cells = [cell.strip() for cell in row]
             if any(cells):
+                if is_escaped is None:
+                    is_escaped = set(REFUSED_COLUMNS) <= {*cells}
+                if is_escaped:
+                    cells = [unescape_cell(cell) for cell in cells]
                 yield reader.line_num + fed.skipped, cells
     except UnicodeError:
         shown = ENCODINGS[encoding]
