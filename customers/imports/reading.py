@@ -22,6 +22,8 @@ MAX_COLUMNS: Final = 200
 # Of a row: a quotation mark that is never closed, or millions of columns, do not fill the memory.
 MAX_ROW: Final = 1_048_576
 MAX_CELL: Final = 131_072
+# Of a file, with those in quoted cells: empty lines are no rows, and cost as much as others.
+MAX_LINES: Final = 1_000_000
 
 ENCODINGS: Final[Mapping[str, str]] = {
     "utf-8-sig": "UTF-8",
@@ -185,6 +187,8 @@ class _Feed:
         if self._read == 1 and not self.skipped and SEPARATOR_LINE.fullmatch(line):
             self.skipped, self._read = 1, 0
             return next(self)
+        if self._read > MAX_LINES:
+            _refuse(f"The file has more than {MAX_LINES:,} lines. Split it.", self._read)
         self.characters += len(line)
         if self.characters > MAX_ROW:
             reason = f"A row is longer than {MAX_ROW:,} characters. Is a quotation mark open?"

@@ -18,6 +18,7 @@ from customers.privacy import erasure
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import check, send, upload, words
+from customers.imports import passes, reading, uploads
 from workspace.models import (
     Company,
     Customer,
@@ -466,6 +467,13 @@ def test_no_cell_of_the_refused_rows_is_a_formula_and_all_are_read_as_they_were(
     confirm(admin)
     stored = Customer.objects.exclude(external_id="9").order_by("external_id")
     assert [*stored.values_list("name", flat=True)] == cells
+
+
+def test_a_file_of_empty_lines_is_refused_before_they_cost_anything(
+    admin: Client, grant: Grant
+) -> None:
+    page = check(admin, grant.organization, "email\na@example.com\n" + "\n" * reading.MAX_LINES)
+    assert "The file has more than 1,000,000 lines." in words(page)
 
 
 def test_a_file_that_is_wrong_as_a_whole_has_no_other_rows(admin: Client, grant: Grant) -> None:
