@@ -42,6 +42,8 @@ MAX_DRAFTS: Final = 5
 PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
 # Clients and models cope badly with more tools than that.
 MANY_TOOLS: Final = 128
+# Of each list of a preview: a document may have thousands of operations.
+MAX_LISTED: Final = 500
 # A preview reads its document again, in one of few threads: of one person only one at a time.
 _previews = ConcurrencyLimit(per_key=1)
 
@@ -240,7 +242,14 @@ def _preview_of_change(
         return refuse_stale(request, project, page, lambda: _import(request, user, draft, project))
     difference = projects.difference(project, draft.text)
     shown = stale_forms.hidden_field(stale_forms.serialize(_compared_with(project)))
-    context = {"draft": draft, "project": project, "difference": difference, "shown_values": shown}
+    context = {
+        "draft": draft,
+        "project": project,
+        "difference": difference,
+        "changes": difference.changes[:MAX_LISTED],
+        "more_changes": max(0, len(difference.changes) - MAX_LISTED),
+        "shown_values": shown,
+    }
     return render(
         request, "console/gateway/difference.html", context | _facts(difference.imported, project)
     )
@@ -255,8 +264,9 @@ def _preview(
         "form": form,
         "operations": [
             Listed(operation, projects.is_read(operation, patterns))
-            for operation in imported.operations
+            for operation in imported.operations[:MAX_LISTED]
         ],
+        "more_operations": max(0, len(imported.operations) - MAX_LISTED),
     }
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     return render(
@@ -272,8 +282,11 @@ def _facts(imported: Import, project: Project | None = None) -> dict[str, Any]:
     own = [(one.name, one) for one in imported.operations if one.server]
     listed = servers.list_of(own, target, confirmed)
     return {
-        "own_servers": [one for one in listed if not one.is_confirmed],
+        "own_servers": [one for one in listed if not one.is_confirmed][:MAX_LISTED],
         "imported": imported,
+        "servers": imported.servers[:MAX_LISTED],
+        "unmapped": imported.unmapped[:MAX_LISTED],
+        "more_unmapped": max(0, len(imported.unmapped) - MAX_LISTED),
         "count": count,
         "tokens": importing.tokens(imported),
         "is_many": count > MANY_TOOLS,

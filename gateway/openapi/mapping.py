@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -45,6 +46,8 @@ _NOT_OPERATIONS: Final = {
     "parameters", "servers", "summary", "description", "$ref", "additionalOperations",
 }  # fmt: skip
 _NOT_IN_PATH: Final = re.compile(r"[\x00-\x20\x7f]")
+# Each becomes a row, a tool in lists, and a line of the page that shows the import.
+MAX_OPERATIONS: Final = 5_000
 _MAX_NOTES: Final = 30
 _MAX_URL: Final = 2_000
 RETURNS_FILE: Final = "The result is a file, in base64."
@@ -109,7 +112,11 @@ def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> I
 
 
 def _operations(document: Document, unmapped: list[Unmapped]) -> list[Operation]:
-    places = list(_places(document, unmapped))
+    places = list(islice(_places(document, unmapped), MAX_OPERATIONS + 1))
+    if len(places) > MAX_OPERATIONS:
+        raise documents.InvalidDocument(
+            f"The document has more than {MAX_OPERATIONS:,} operations. Split it."
+        )
     definitions = Definitions(document)
     portable = Portable(definitions)
     found: list[Operation] = []

@@ -108,6 +108,41 @@ def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
     assert "show about 2 of these tools" in text_of(admin.get(address))
 
 
+def with_operations(count: int, **more: Any) -> dict[str, Any]:
+    get = {"get": {"responses": {}}}
+    return shop.document(paths={f"/p{number}": get for number in range(count)}, **more)
+
+
+def test_a_preview_lists_as_much_of_a_large_document_as_a_page_can_show(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    servers = [{"url": f"https://s{number}.example"} for number in range(2_000)]
+    hooks = {f"h{number}": {} for number in range(2_000)}
+    described = with_operations(600, servers=servers, webhooks=hooks)
+    shown = text_of(admin.get(started(admin, grant, described)))
+    assert "600 tools" in shown
+    assert (shown.count("<code>GET /p"), shown.count("webhook h")) == (500, 500)
+    assert shown.count("https://s") < 510
+    assert "100 more are not listed here." in shown
+    assert "1500 more are not listed here." in shown
+    project = shop.created(grant, site, with_operations(1))
+    changed = started(admin, grant, described, project=project.pk)
+    difference = text_of(admin.get(changed))
+    assert difference.count("<code>GET /p") == 500
+    assert "99 more are not listed here." in difference
+    save(admin, changed, {})
+    assert project.tools.count() == 600
+
+
+def test_a_document_of_too_many_operations_is_refused_before_they_are_read(
+    admin: Http, grant: Grant
+) -> None:
+    text = json.dumps(with_operations(5_001))
+    page = admin.post(NEW, entered(grant, text=text), follow=True)
+    assert "The document has more than 5,000 operations. Split it." in text_of(page)
+    assert not ImportDraft.objects.exists()
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"openapi": "9.9"}', b"a: &a [*a]"]
 )
