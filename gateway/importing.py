@@ -1,14 +1,19 @@
 """Reads an OpenAPI document that a person uploads, pastes or names by its URL."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import accumulate
 from operator import attrgetter
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from foundation import outbound
+from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.outbound import OutboundError
 from gateway import outbound_policy
 from gateway.openapi import documents, process
@@ -21,10 +26,15 @@ from tools_registry.endpoint import paging
 CHARACTERS_PER_TOKEN: Final = 4
 # Bytes of text around the schema of each tool in a list.
 FRAME_BYTES: Final = 40
+_on_pages = ConcurrencyLimit(per_key=1)
 
 
 class UnusableDocument(Exception):
     """The document cannot be fetched or read; the message is for the person who imports it."""
+
+
+class AnotherIsRead(Exception):
+    """The person or the organization has another document read on a page; the text is for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,24 @@ def read(text: str) -> Read:
     except documents.InvalidDocument as invalid:
         raise UnusableDocument(str(invalid)) from None
     return Read(text, imported)
+
+
+@contextmanager
+def hold_page(person: UUID, organizations: frozenset[UUID]) -> Iterator[None]:
+    """Lets a page read a document for these organizations. Raises AnotherIsRead without waiting.
+
+    A page that reads holds one of few threads of all organizations: a person and an organization
+    have one at a time.
+    """
+    with ExitStack() as held:
+        try:
+            for key in (person, *organizations):
+                held.enter_context(_on_pages.hold(key))
+        except ConcurrencyLimitReached:
+            raise AnotherIsRead(
+                _("Another document of your organization is being read. Try again in a moment.")
+            ) from None
+        yield
 
 
 def limits() -> documents.Limits:

@@ -20,12 +20,11 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.gateway.access import for_members, refuse_stale
-from foundation import ids, stale_forms
-from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
+from foundation import stale_forms
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.stale_forms import FormValue
 from gateway import access, importing, projects, servers
-from gateway.importing import UnusableDocument
+from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
 from gateway.openapi.shapes import Import, Operation
 from gateway.outbound_policy import InvalidTarget
@@ -44,8 +43,6 @@ PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
 MANY_TOOLS: Final = 128
 # Of each list of a preview: a document may have thousands of operations.
 MAX_LISTED: Final = 500
-# A preview reads its document again, in one of few threads: of one person only one at a time.
-_previews = ConcurrencyLimit(per_key=1)
 
 
 class DocumentForm(forms.Form):
@@ -157,15 +154,14 @@ def preview(request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
     """Shows what a document comes to; POST saves it."""
     draft = _draft(user, draft_id)
     try:
-        with _previews.hold(ids.text(user.pk)):
+        with importing.hold_page(user.pk, frozenset({draft.organization_id})):
             if draft.project is not None:
                 return _preview_of_change(request, user, draft, draft.project)
             return _preview_of_new(request, user, draft)
     except UnusableDocument as unusable:
         return _ask_again(request, user, draft, str(unusable), HTTPStatus.BAD_REQUEST)
-    except ConcurrencyLimitReached:
-        text = _("Another document of yours is being read. Try again in a moment.")
-        return _ask_again(request, user, draft, text, HTTPStatus.TOO_MANY_REQUESTS)
+    except AnotherIsRead as busy:
+        return _ask_again(request, user, draft, str(busy), HTTPStatus.TOO_MANY_REQUESTS)
 
 
 @require_POST

@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -12,7 +13,7 @@ from django.test import Client as Http
 from audit.models import SecurityEvent
 from foundation import sealing
 from foundation.admin_urls import row_url
-from gateway import credentials, projects
+from gateway import credentials, importing, projects
 from gateway.models import Effect, ImportDraft, Plan, Project, ProjectTool, UpstreamCredential
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
@@ -132,6 +133,44 @@ def test_a_preview_lists_as_much_of_a_large_document_as_a_page_can_show(
     assert "99 more are not listed here." in difference
     save(admin, changed, {})
     assert project.tools.count() == 600
+
+
+def test_an_organization_has_one_document_read_on_a_page_at_a_time(
+    admin: Http, grant: Grant
+) -> None:
+    colleague = User.objects.create_user("colleague@example.com")
+    Membership.objects.create(user=colleague, organization=grant.organization, role=Role.ADMIN)
+    other = grants.granted()
+    own, of_colleague, of_other = (
+        (browser, started(browser, whose, with_operations(1)))
+        for browser, whose in (
+            (admin, grant), (browser_of(colleague), grant), (browser_of(other.user), other),
+        )
+    )  # fmt: skip
+    form = {
+        "organization": grant.organization.pk.hex,
+        "name": "Shop",
+        "target_url": "https://x.example",
+    }
+    form |= {"authentication": "none", "document": json.dumps(with_operations(1))}
+    meanwhile: list[Any] = []
+    read = importing.read
+
+    def read_slowly(text: str) -> importing.Read:
+        if not meanwhile:
+            meanwhile.append(None)
+            meanwhile[:] = [browser.get(page) for browser, page in (of_colleague, of_other)]
+            meanwhile.append(of_colleague[0].post("/admin/gateway/project/add/", form, follow=True))
+        return read(text)
+
+    with patch.object(importing, "read", read_slowly):
+        assert own[0].get(own[1]).status_code == 200
+    page, page_of_other, in_the_admin = meanwhile
+    assert (page.status_code, page_of_other.status_code) == (429, 200)
+    for refused in (page, in_the_admin):
+        assert "Another document of your organization is being read." in text_of(refused)
+    assert not Project.objects.exists()
+    assert of_colleague[0].get(of_colleague[1]).status_code == 200
 
 
 def test_a_document_of_too_many_operations_is_refused_before_they_are_read(
