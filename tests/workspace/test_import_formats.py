@@ -13,12 +13,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from customers.imports import passes, uploads
+from customers.imports import passes, reading, uploads
 from customers.privacy import erasure
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import check, send, upload, words
-from customers.imports import passes, reading, uploads
 from workspace.models import (
     Company,
     Customer,
