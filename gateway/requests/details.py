@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
@@ -187,8 +188,10 @@ def _times_returned(row: ApprovalRequest) -> int:
     """Returns how many identical calls were answered with the stored result."""
     if row.status != Status.DONE or row.ended_at is None:
         return 0
-    detail, until = statuses.audit_detail(row), row.ended_at + requests.REPEATED
-    return usage.count_answered(row.authorization_id, detail, row.ended_at, until)
+    # The row of the execution itself may be of the millisecond in which the request ended.
+    since, until = row.ended_at + timedelta(milliseconds=1), row.ended_at + requests.REPEATED
+    detail = statuses.audit_detail(row)
+    return usage.count_answered(row.authorization_id, detail, since, until)
 
 
 def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> str:
