@@ -91,6 +91,8 @@ class _Reader:
         types = _types_at(place)
         if value is None:
             return "null" in types
+        if not place.schemas:  # nothing is said of this member
+            return True
         return "string" in types and any(self._takes_text(one, value) for one in place.schemas)
 
     def _takes_text(self, schema: Schema, text: str) -> bool:
