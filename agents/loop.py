@@ -18,6 +18,7 @@ from agents.models_port import Complete, Model, ModelFailed, ModelRequest, Offer
 from agents.protocol.events import Began, Called, Event, Piece, Returned, Said, Stopped, StopReason
 from agents.protocol.requests import Message
 from agents.protocol.resolution import NOT_MADE, Resolved, ToolCall, calls_of
+from foundation.store_failures import is_store_failure
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +29,8 @@ TOO_MANY_CALLS: Final = "The agent made more tool calls in this turn than it may
 TOO_LONG: Final = "The turn took longer than it may."
 INTERRUPTED: Final = "The turn was interrupted: the server stopped, or its client left long ago."
 FAILED: Final = "The turn failed."
+# A store of the server does not answer. What was stored before is in the history.
+UNAVAILABLE: Final = "The turn failed. This server is temporarily unavailable. Try again."
 INCOMPLETE: Final = "The model ended its response too early."
 
 
@@ -121,10 +124,11 @@ class TurnRun:
             self._stop = Stopped(failed.reason, str(failed))
         except asyncio.CancelledError:
             self._stop = Stopped(StopReason.ERROR, INTERRUPTED)
-        except Exception:
+        except Exception as error:
             # The traceback stays in the log.
             log.exception("turn_failed")
-            self._stop = Stopped(StopReason.ERROR, FAILED)
+            failure = UNAVAILABLE if is_store_failure(error) else FAILED
+            self._stop = Stopped(StopReason.ERROR, failure)
         stop = self._stop or Stopped(StopReason.ERROR, TOO_MANY_STEPS)
         await self._journal.stopped(stop, self._usage)
         yield stop

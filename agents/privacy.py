@@ -12,9 +12,9 @@ from django.db.models import Q
 
 from agents import sessions
 from agents.models import Session, SessionMessage
-from workspace.privacy.redaction import Redaction
-from workspace.privacy.subject import Subject
-from workspace.privacy.text_columns import by_id_and_email
+from customers.privacy.redaction import Redaction
+from customers.privacy.subject import Subject
+from customers.privacy.text_columns import by_id_and_email
 
 
 class AgentSessions:

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from agents import sessions
 from agents.models import Session, SessionTurn
-from workspace.privacy.retention import Kind
+from customers.privacy.retention import Kind
 
 SETTING: Final = "HALO_RETENTION_AGENT_SESSIONS_DAYS"
 

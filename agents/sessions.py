@@ -8,7 +8,7 @@ stays, and the result of a call that may have run is unknown: no call is made tw
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
@@ -30,7 +30,7 @@ from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
 from agents.protocol.resolution import UNKNOWN_RESULT, Resolved, ToolCall, pending
 from approvals import requests as approvals
 from approvals.models import ApprovalRequest
-from foundation import sealing
+from foundation import journal, sealing
 from foundation.db.storable import escape_unstorable
 from foundation.resealing import Column
 from foundation.sealing import SealBroken
@@ -41,6 +41,8 @@ log = structlog.get_logger(__name__)
 LEASE: Final = timedelta(seconds=60)
 PAGE: Final = 100
 ID: Final = re.compile(r"sess_[0-9a-f]{32}")
+# The kind of an entry in the journal.
+TURN_END: Final = "agents.turn_end"
 
 
 class Busy(Exception):
@@ -329,14 +331,32 @@ def returned(session_id: str, turn_id: UUID, message: Message) -> None:
 
 
 def stopped(session_id: str, turn_id: UUID, stop: Stopped, usage: Usage) -> None:
-    """Ends the turn and its lease. After an error, calls that may have run have unknown results."""
-    with transaction.atomic():
-        session = Session.objects.select_for_update().filter(pk=session_id, turn_id=turn_id).first()
-        if session is not None and stop.reason is StopReason.ERROR:
-            _append_unknown(session)
-        turns.end(turn_id, stop, usage)
-        if session is not None:
-            _release(session)
+    """Ends the turn and its lease, now or once the database is back (`foundation/journal.py`)."""
+    entry = {
+        "session": session_id,
+        "turn": str(turn_id),
+        "reason": stop.reason,
+        "error": stop.error,
+        "usage": asdict(usage),
+    }
+    journal.store(TURN_END, entry)
+
+
+@transaction.atomic
+def write_turn_end(entry: journal.Entry) -> None:
+    """Ends a turn and its lease (`foundation.journal.Write`).
+
+    After an error, calls that may have run have unknown results.
+    """
+    turn_id = UUID(entry["turn"])
+    stop = Stopped(StopReason(entry["reason"]), entry["error"])
+    rows = Session.objects.filter(pk=entry["session"], turn_id=turn_id)
+    session = rows.select_for_update().first()
+    if session is not None and stop.reason is StopReason.ERROR:
+        _append_unknown(session)
+    turns.end(turn_id, stop, Usage(**entry["usage"]))
+    if session is not None:
+        _release(session)
 
 
 def _is_abandoned(session: Session) -> bool:

@@ -22,6 +22,7 @@ from approvals.decisions import Decider, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
 from foundation import admin_urls
 from foundation.db.storable import escape_unstorable, spelled_out
+from foundation.links import link
 from oauth.endpoints import replies
 from tools_registry.admin.access import require
 from workspace.administration.access import reach
@@ -121,7 +122,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         if not row.execution_id:
             return self.get_empty_value_display()
         url = admin_urls.page_url("audit_actionexecution_change", row.execution_id)
-        return format_html('<a href="{}">{}</a>', url, row.execution_id)
+        return link(url, row.execution_id)
 
     @admin.display(description=_("arguments, in full"))
     def in_full(self, row: ApprovalRequest) -> SafeString:
@@ -133,7 +134,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("answer"))
     def answer(self, row: ApprovalRequest) -> SafeString | str:
-        return self.get_empty_value_display() if row.result is None else _spelled_out(row.result)
+        if row.result is None:
+            return self.get_empty_value_display()
+        return _spelled_out(masked_arguments.masked_result(row))
 
     def get_urls(self) -> list[URLPattern]:
         ours = [

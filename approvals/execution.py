@@ -30,6 +30,7 @@ from foundation.concurrency import job_threads
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.db.storable import escape_unstorable
 from foundation.journal import NotStored
+from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
 from tools_registry.api import Blocks, NotSent, Result
@@ -87,8 +88,7 @@ class NotExecuted:
 
 def queue(row: ApprovalRequest) -> None:
     """Has the worker execute a request that was approved."""
-    claimed = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
-    if claimed.update(execution_state=ExecutionState.QUEUED):
+    if _own(row).update(execution_state=ExecutionState.QUEUED):
         queueing.send(TASK, str(row.pk))
 
 
@@ -158,7 +158,7 @@ def leave(row: ApprovalRequest, why: NotExecuted) -> None:
         return
     is_undecided = row.status_before == Status.PENDING
     undecided = {"decided_by": None, "decided_at": None} if is_undecided else {}
-    ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim).update(
+    _own(row).update(
         status=row.status_before, claim=None, problem=why.message[:500], **undecided, **RELEASED
     )
 
@@ -170,6 +170,11 @@ def write_outcome(entry: journal.Entry) -> None:
     rows = ApprovalRequest.objects.filter(pk=entry["request"], claim=entry["claim"])
     if rows.update(**columns):
         delivery.deliver(rows.get())
+
+
+def _own(row: ApprovalRequest) -> QuerySet[ApprovalRequest]:
+    """Returns the request while it is running under the claim of this row."""
+    return ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
 
 
 def _queued() -> QuerySet[ApprovalRequest]:
@@ -225,9 +230,8 @@ def _begin(queued: ApprovalRequest) -> ApprovalRequest | None:
 
 def _mark_sent(row: ApprovalRequest) -> bool:
     """Returns whether the claim still holds."""
-    held = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
     # The first time is kept: the vendor remembers the key since then.
-    return held.update(sent_at=Coalesce("sent_at", timezone.now())) > 0
+    return _own(row).update(sent_at=Coalesce("sent_at", timezone.now())) > 0
 
 
 def _has_not_begun(outcome: Outcome) -> bool:
@@ -238,8 +242,7 @@ def _has_not_begun(outcome: Outcome) -> bool:
 
 def _queue_again(row: ApprovalRequest) -> None:
     """Has the worker execute a request later that it could not begin: it stays approved."""
-    held = ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
-    held.update(
+    _own(row).update(
         execution_state=ExecutionState.QUEUED, claimed_at=timezone.now(), sent_at=row.sent_at
     )
 
@@ -312,7 +315,8 @@ def _result(outcome: Outcome) -> dict[str, Any]:
     # What an API returned may hold characters that a JSON column refuses.
     if isinstance(result, Blocks):
         stored = {"content": [*result.content], "structuredContent": result.structured}
-        return {"result": escape_unstorable(stored)}
+        meta = {META: result.meta} if result.meta else {}
+        return {"result": escape_unstorable(stored | meta)}
     return {"result": escape_unstorable(result.value)}
 
 

@@ -1,19 +1,23 @@
 """Arguments as people are shown them: with the texts of secrets masked, and nothing else changed.
 
-A secret is what the schema of a tool declares as one: by its format, or by a name that the schema
-has. A name that a caller has chosen masks nothing, so that nobody hides what they request by its
-name. The schema is that of the tool on its surface, unless the surface, or the family of surfaces,
-binds another place where it is found.
+A secret is what the schema of a tool declares as one: by its format or as write-only, with every
+text inside of it, or by a name that the schema has. A name that a caller has chosen masks nothing,
+so that nobody hides what they request by its name. The schema is that of the tool on its surface,
+unless the surface, or the family of surfaces, binds another place where it is found.
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from approvals.models import ApprovalRequest
+from foundation import masking
+from foundation.masking import MIN_SECRET
+from tools_registry.api import Tool, secret_members
 from tools_registry.api.declared_members import SchemaPlace
+from tools_registry.api.model_arguments import ANY, read_arguments
 from tools_registry.pipeline import surface as surfaces
 
 MASK: Final = "*** (text, {count} characters)"
@@ -21,19 +25,6 @@ MASK: Final = "*** (text, {count} characters)"
 MAX_MASKED: Final = 200
 MAX_ALL_MASKED: Final = 1_000
 UNDECLARED: Final = "  (a name that is not in the API's description)"
-WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-SECRET_WORDS: Final = frozenset(
-    {
-        *("password", "passwd", "passphrase", "passcode", "secret", "token", "jwt"),
-        *("authorization", "credential", "credentials", "cookie", "apikey", "otp", "pin", "cvv"),
-        *("cvc", "ssn"),
-    }
-)
-SECRET_PAIRS: Final = frozenset({("api", "key"), ("private", "key"), ("access", "key")})
-# Tokens that are no secret.
-PLAIN_PAIRS: Final = frozenset(
-    {("page", "token"), ("next", "token"), ("sync", "token"), ("continuation", "token")}
-)
 
 
 class SchemaOf(Protocol):
@@ -99,9 +90,7 @@ def bind(surface: str, schema_of: SchemaOf) -> None:
 
 def of(request: ApprovalRequest) -> MaskedArguments:
     """Returns the arguments of a request as an approver reads them."""
-    family = request.surface.partition(":")[0]
-    schema_of = _schemas.get(request.surface) or _schemas.get(family) or _schema_of_tool
-    return masked(request.arguments, schema_of(request))
+    return masked(request.arguments, _schema_of_request(request))
 
 
 def masked(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None) -> MaskedArguments:
@@ -109,24 +98,60 @@ def masked(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Ma
 
     Without a schema every text counts as a secret: the tool has gone, and nothing can be approved.
     """
-    made = MaskedArguments(has_schema=schema is not None)
-    place = None if schema is None else SchemaPlace.at_root(schema)
+    return _masked(arguments, None if schema is None else SchemaPlace.at_root(schema))
+
+
+def _masked(arguments: Mapping[str, Any], place: SchemaPlace | None) -> MaskedArguments:
+    made = MaskedArguments(has_schema=place is not None)
     made.values = _members(made, arguments, place, "")
     return made
 
 
-def is_secret(name: str) -> bool:
-    """Returns whether a declared name is that of a secret."""
-    words = [word.lower() for word in WORD.findall(name)]
-    pair = tuple(words[-2:])
-    if pair in PLAIN_PAIRS:
-        return False
-    return pair in SECRET_PAIRS or (bool(words) and words[-1] in SECRET_WORDS)
+def recorded(tool: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what an audit row keeps of the arguments of a tool: as rules read them, and masked.
+
+    Without a tool there is no schema, and every text is masked.
+    """
+    if not isinstance(tool, Tool):
+        return _masked(arguments, None).values
+    place = _place_of(tool)
+    return _masked(read_arguments(place, arguments, ANY, tool.owner), place).values
+
+
+@lru_cache(maxsize=256)
+def _place_of(tool: Tool) -> SchemaPlace:
+    return SchemaPlace.at_root(tool.argument_schema or tool.input_schema)
+
+
+def masked_result(request: ApprovalRequest) -> Any:
+    """Returns the result of a request without the secrets of its arguments, which it may repeat."""
+    schema = _schema_of_request(request)
+    found = secret_members.find_secrets(schema, request.arguments) if schema else ()
+    secrets = [secret for secret in found if len(secret) >= MIN_SECRET]
+    return _without(request.result, secrets) if secrets else request.result
+
+
+def _without(value: Any, secrets: Sequence[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without(item, secrets) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without(item, secrets) for item in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            for form in (secret, json.dumps(secret)[1:-1]):
+                value = value.replace(form, masking.MASK)
+    return value
 
 
 def _members(
-    made: MaskedArguments, value: Mapping[str, Any], place: SchemaPlace | None, pointer: str
+    made: MaskedArguments,
+    value: Mapping[str, Any],
+    place: SchemaPlace | None,
+    pointer: str,
+    *,
+    is_inside: bool = False,
 ) -> dict[str, Any]:
+    """`is_inside` if the object is declared as a secret."""
     declared = None if place is None else place.names
     shown = {}
     for name, item in value.items():
@@ -135,23 +160,37 @@ def _members(
         if not is_declared:
             made.undeclared.add(below)
         inner = None if place is None else place.member(name)
-        shown[name] = _value(made, item, inner, below, name if is_declared else "")
+        named = name if is_declared else ""
+        shown[name] = _value(made, item, inner, below, name=named, is_inside=is_inside)
     return shown
 
 
 def _value(
-    made: MaskedArguments, value: Any, place: SchemaPlace | None, pointer: str, name: str
+    made: MaskedArguments,
+    value: Any,
+    place: SchemaPlace | None,
+    pointer: str,
+    *,
+    name: str,
+    is_inside: bool,
 ) -> Any:
     """The value; `name` is that of its member if it is declared."""
+    is_inside = is_inside or place is None or secret_members.is_secret(place, value)
     if isinstance(value, Mapping):
-        return _members(made, value, place, pointer)
+        return _members(made, value, place, pointer, is_inside=is_inside)
     if isinstance(value, list):
         return [
-            _value(made, item, place and place.item(index), _below(pointer, str(index)), name)
+            _value(
+                made,
+                item,
+                place and place.item(index),
+                _below(pointer, str(index)),
+                name=name,
+                is_inside=is_inside,
+            )
             for index, item in enumerate(value)
         ]
-    is_password = place is None or "password" in place.formats
-    if isinstance(value, str) and (is_password or is_secret(name)):
+    if isinstance(value, str) and (is_inside or secret_members.is_secret_name(name)):
         made.masked += len(value)
         is_too_long = len(value) > MAX_MASKED or made.masked > MAX_ALL_MASKED
         # Without a schema, what is too long need not be a secret, and is not executed anyway.
@@ -159,6 +198,12 @@ def _value(
             made.unreadable.add(pointer)
         return MASK.format(count=len(value))
     return value
+
+
+def _schema_of_request(request: ApprovalRequest) -> Mapping[str, Any] | None:
+    family = request.surface.partition(":")[0]
+    schema_of = _schemas.get(request.surface) or _schemas.get(family) or _schema_of_tool
+    return schema_of(request)
 
 
 def _schema_of_tool(request: ApprovalRequest) -> Mapping[str, Any] | None:

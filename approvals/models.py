@@ -165,6 +165,18 @@ class ApprovalRequest(models.Model):
     def __str__(self) -> str:
         return self.summary
 
+    @staticmethod
+    def with_current_status(status: Status) -> models.Q:
+        """Returns the condition for rows with this `current_status`."""
+        now = timezone.now()
+        match status:
+            case Status.PENDING:
+                return models.Q(status=status, expires_at__gt=now)
+            case Status.EXPIRED:
+                overdue = models.Q(status=Status.PENDING, expires_at__lte=now)
+                return models.Q(status=status) | overdue
+        return models.Q(status=status)
+
     @property
     def current_status(self) -> Status:
         """Returns the status now: a request expires at its time, before its row says so."""

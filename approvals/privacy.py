@@ -7,12 +7,12 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from approvals import delivery
+from approvals import delivery, masked_arguments
 from approvals.models import ApprovalRequest, Status
-from workspace.privacy import tables
-from workspace.privacy.ports import TryLater
-from workspace.privacy.redaction import ERASED, Redaction
-from workspace.privacy.subject import Subject
+from customers.privacy import tables
+from customers.privacy.ports import TryLater
+from customers.privacy.redaction import ERASED, Redaction
+from customers.privacy.subject import Subject
 
 BATCH: Final = 100
 TEXTS: Final = ("summary", "why", "note", "problem")
@@ -53,8 +53,12 @@ class ApprovalRequests:
 
     def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         redaction = Redaction(subject)
-        rows = _naming(subject, redaction).order_by("pk")
-        yield from filter(redaction.finds, rows.values(*EXPORTED).iterator(chunk_size=BATCH))
+        for row in _naming(subject, redaction).order_by("pk").iterator(chunk_size=BATCH):
+            values = {name: getattr(row, name) for name in EXPORTED}
+            if redaction.finds(values):
+                shown = masked_arguments.of(row).values
+                result = masked_arguments.masked_result(row)
+                yield {**values, "arguments": shown, "result": result}
 
 
 def _naming(subject: Subject, redaction: Redaction) -> QuerySet[ApprovalRequest]:

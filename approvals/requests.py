@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from approvals import expiry, stored_arguments
 from approvals.models import ApprovalRequest, Status
+from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from tools_registry.api import (
     Blocks,
@@ -224,8 +225,8 @@ def list_open_versions(prefix: str) -> dict[str, set[int]]:
 def stored_result(row: ApprovalRequest) -> Result:
     """Returns the result of an executed request as its tool returned it."""
     stored = row.result
-    if isinstance(stored, dict) and set(stored) == BLOCKS:
-        return Blocks(stored["content"], stored["structuredContent"])
+    if isinstance(stored, dict) and stored.keys() - {META} == BLOCKS:
+        return Blocks(stored["content"], stored["structuredContent"], stored.get(META, {}))
     return Facts(stored)
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.db.models import Q
 
 from approvals.models import ApprovalRequest, Status
-from workspace.privacy import tables
-from workspace.privacy.retention import Kind
+from customers.privacy import tables
+from customers.privacy.retention import Kind
 
 ENDED: Final = frozenset(Status) - {Status.PENDING, Status.RUNNING}
 

@@ -17,6 +17,7 @@ from audit import listing
 from audit.list_filters import is_key, organization_names
 from audit.listing import Found
 from audit.models import ActionExecution
+from foundation.spreadsheets import escape_cell
 
 BEFORE: Final = "before"
 MAX_EXPORTED: Final = 10_000
@@ -26,8 +27,6 @@ COLUMNS: Final = (
     "source",
     "route",
 )
-# Spreadsheets execute a cell that begins with one of these as a formula (OWASP, CSV injection).
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class CallList(ChangeList):
@@ -143,7 +142,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     text = "" if value is None else value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return escape_cell(text)
 
 
 def _line(cells: Any) -> str:

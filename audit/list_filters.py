@@ -15,6 +15,7 @@ from audit import listing, periods
 from audit.models import ActionExecution
 from audit.outcomes import ActorKind, Outcome
 from audit.periods import Period
+from foundation import ids
 from workspace.models import Organization
 
 # The choices are read from the newest rows: all values would be a scan of the table, and a client
@@ -150,7 +151,7 @@ class PeriodFilter(admin.SimpleListFilter):
         period = self._period()
         if period is None:
             return queryset
-        low, high = listing.first_key(period.start), listing.first_key(period.end)
+        low, high = ids.first_key(period.start), ids.first_key(period.end)
         return queryset.filter(pk__gte=low, pk__lt=high)
 
     def _period(self) -> Period | None:

@@ -130,11 +130,6 @@ def span(rows: QuerySet[ActionExecution]) -> tuple[datetime, datetime] | None:
     return (moment(min(keys)), moment(max(keys))) if keys else None
 
 
-def first_key(at: datetime) -> UUID:
-    """Returns the smallest key that a row of this time can have (RFC 9562 section 5.7)."""
-    return UUID(int=max(int(at.timestamp() * 1000), 0) << 80)
-
-
 def moment(key: UUID) -> datetime:
     """Returns the time of a key, to the millisecond (RFC 9562 section 5.7)."""
     return datetime.fromtimestamp((key.int >> 80) / 1000, UTC)

@@ -14,10 +14,10 @@ from django.db.models import Q, QuerySet
 
 from audit import listing, record
 from audit.models import ActionExecution, SecurityEvent
+from customers.privacy.redaction import ERASED, Redaction
+from customers.privacy.subject import Subject
+from customers.privacy.text_columns import by_id_and_email
 from workspace.models import Erasure
-from workspace.privacy.redaction import ERASED, Redaction
-from workspace.privacy.subject import Subject
-from workspace.privacy.text_columns import by_id_and_email
 
 BATCH: Final = 1_000
 EXPORTED: Final = (

@@ -54,6 +54,10 @@ REASONS: Final[dict[str, Reason]] = {
         _("The token ended while the call waited."),
         _("The client refreshes its token and calls again. If it was revoked, connect again."),
     ),
+    "server_not_confirmed": Reason(
+        _("The API's description sends {tool} to a server that no admin has confirmed."),
+        _("Confirm the server on the page of the project."),
+    ),
     "tool_changed": Reason(
         _("{tool} has changed, and waits for a review; or it changed while the call waited."),
         _("Review the tool on the page of its project, or call it again."),

@@ -74,6 +74,21 @@ def recent(authorization_id: UUID, *, limit: int) -> list[RecentCall]:
     return [_recent_call(row) for row in rows.order_by("-id")[:limit]]
 
 
+def count_answered(authorization_id: str, detail: str, since: datetime, until: datetime) -> int:
+    """Returns how many calls of a connection succeeded in a period and have this detail on record.
+
+    At most MAX_CALLS of them are counted.
+    """
+    rows = ActionExecution.objects.filter(
+        authorization_id=authorization_id,
+        id__gte=ids.first_key(since),
+        id__lt=ids.first_key(until),
+        outcome=Outcome.SUCCESS,
+        detail=detail,
+    )
+    return len(rows.values_list("id")[:MAX_CALLS])
+
+
 def arguments_of_calls(
     organization_id: UUID, surface: str, *, limit: int
 ) -> list[tuple[str, Mapping[str, Any]]]:

@@ -69,7 +69,7 @@ def read_questions(name: str) -> list[Question]:
 def _parts() -> dict[str, Part]:
     """Every second question was held out while weights were chosen, and the demo data's are too."""
     questions, folders = read_questions("questions"), (ROOT / "docs", KNOWLEDGE)
-    demo = (ROOT / "workspace" / "demo" / "knowledge",)
+    demo = (ROOT / "customers" / "demo" / "knowledge",)
     return {
         "tuned on": (questions[::2], folders),
         "held out": (questions[1::2], folders),
@@ -105,8 +105,8 @@ def _rows(passages: int) -> Iterator[tuple[str, str, float, float, tuple[float, 
 def _searches() -> dict[str, Search]:
     from django.test import override_settings  # noqa: PLC0415  settings first
 
+    from knowledge import full_text, search, searching  # noqa: PLC0415  the same
     from retrieval.fusion import fused  # noqa: PLC0415  the same
-    from workspace.knowledge import full_text, search, searching  # noqa: PLC0415  the same
 
     def read(access: Any, ids: Sequence[int]) -> list[str]:
         return _names(searching.read(access, fused([(ids, 1.0)])))

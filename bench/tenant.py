@@ -12,9 +12,12 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+import knowledge
 from bench import harness
 from bench.servers import ROOT
+from customers.demo import seeding
 from documentation import index
+from knowledge import sources
 from oauth import addresses, scopes
 from oauth.clients import clients
 from oauth.clients.client_metadata import ClientMetadata
@@ -24,9 +27,7 @@ from oauth.models import Authorization, AuthorizationRequest, Client
 from retrieval import configured
 from retrieval.interfaces import Passage, stored
 from tools_registry.models import ActionToggle, IntegrationMode
-from workspace import changes, flags, knowledge, organizations
-from workspace.demo import seeding
-from workspace.knowledge import sources
+from workspace import changes, flags, organizations
 from workspace.models import (
     Agent,
     DemoSeed,

@@ -102,14 +102,16 @@ FORMS: Final[Mapping[re.Pattern[str], Form | None]] = {
     for pattern, form in {
         r"(?:/api/mcp)?/oauth/(?:token|revoke)/?": _oauth,
         r"(?:/api/mcp/oauth)?/register/?|/api/mcp/oauth/scopes": _oauth,
-        r"(?:/w/[^/]+)?(?:/api/mcp)?/\.well-known/.*": _oauth,
+        r"(?:/w/[^/]+)?(?:/api/mcp)?(?:/prj_[^/]+)?/(?:\.well-known/.*|server-card/?)": _oauth,
         # Pages for people, below the path of the MCP endpoint.
-        r"/api/mcp/oauth/.*": None,
+        r"/api/mcp/oauth/consent/?|(?:/api/mcp)?/oauth/authorize/?": None,
+        r"(?:/api/mcp)?/oauth(?:/.*)?|/register/.*": general,
         r"/api/sdk(?:/.*)?": _sdk,
         r"(?:/w/[^/]+)?/api/v1(?:/.*)?": _hr,
         rf"{re.escape(settings.HALO_AGENTS_PATH)}(?:/.*)?": _agents,
         r"(?:/w/[^/]+)?/api/mcp(?:/[^/]+)?/?": _mcp,
         r"/prj_[^/]+/?": _mcp,
+        r"/prj_[^/]+/.*": general,
         r"/w/[^/]+/auth\.md|/auth\.md|/robots\.txt": _text,
         r"/health|/healthz|/readyz|/api/.*|/w/[^/]+/api/.*": general,
     }.items()

@@ -1,30 +1,30 @@
 """The page of personal tokens: a user creates, lists and revokes their own for /api/mcp."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from console import token_pages
 from console.gateway.access import for_members
+from console.token_pages import DEFAULT_DAYS, MAX_LISTED
 from oauth import addresses, expiry, mcp_tokens, scopes
 from oauth.consent import grantable, scope_choices
 from oauth.endpoints import replies
-from oauth.mcp_tokens import Listed
+from oauth.mcp_tokens import Listed, NewToken
 from oauth.scopes import Description, Scope, ScopeSet
 from workspace.models import Organization, User
 
-MAX_LISTED: Final = 200
-DEFAULT_DAYS: Final = 90
+LISTED_AT: Final = "personal_tokens"
 REVOKED_AT: Final = "personal_token_revoke"
 # A personal token has more permissions than one for a project, so it always expires.
 LIFETIMES: Final = [(days, title) for days, title in expiry.LIFETIMES.items() if days]
@@ -105,22 +105,8 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
     if request.method != "POST":
         return _list(request, user, NewTokenForm(user))
     form = NewTokenForm(user, request.POST)
-    if not form.is_valid():
-        return _list(request, user, form)
-    given = form.cleaned_data
-    try:
-        token = mcp_tokens.issue_personal(
-            user,
-            given["organization"],
-            given["scopes"],
-            name=given["name"],
-            days=given["days"],
-            address=replies.address_of(request),
-        )
-    except mcp_tokens.NotAMember as left:  # since the form was checked
-        raise Http404 from left
-    except mcp_tokens.TooManyTokens as refused:
-        form.add_error("organization", str(refused))
+    token = token_pages.create(form, "organization", partial(_issue, request, user))
+    if token is None:
         return _list(request, user, form)
     context = {"token": token, "url": addresses.resource()}
     return render(request, "console/personal_token_shown.html", context)
@@ -130,23 +116,25 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 @for_members
 def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
     """Confirms and revokes a personal token. Another user's token is a 404."""
-    row = mcp_tokens.personal(user).filter(pk=token_id).first()
-    if row is None:
-        raise Http404
-    if request.method != "POST":
-        context = {"token": row, "listed_at": "personal_tokens", "revoked_at": REVOKED_AT}
-        return render(request, "console/gateway/token_revoke.html", context)
-    if mcp_tokens.revoke(row, user=user, address=replies.address_of(request)):
-        messages.success(request, _("Revoked. Requests with this token are refused."))
-    else:
-        messages.info(request, _("This token was already revoked."))
-    return redirect("personal_tokens")
+    tokens = mcp_tokens.personal(user).filter(pk=token_id)
+    return token_pages.revoke(request, user, tokens, listed_at=LISTED_AT, revoked_at=REVOKED_AT)
 
 
 def active(user: User) -> list[PersonalToken]:
     """Returns the user's tokens that work now, the newest first."""
     listed = mcp_tokens.listed(mcp_tokens.personal(user)[:MAX_LISTED])
     return _described(token for token in listed if token.status == "active")
+
+
+def _issue(request: HttpRequest, user: User, given: Mapping[str, Any]) -> NewToken:
+    return mcp_tokens.issue_personal(
+        user,
+        given["organization"],
+        given["scopes"],
+        name=given["name"],
+        days=given["days"],
+        address=replies.address_of(request),
+    )
 
 
 def _described(rows: Iterable[Listed]) -> list[PersonalToken]:

@@ -1,16 +1,14 @@
 """The pages of keys: an organization's admins create, list and revoke them, for each API."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
-from django.contrib.auth.views import redirect_to_login
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -18,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from console.organization_admins import for_admins
 from oauth import addresses, expiry, server_keys
 from oauth.endpoints import replies
 from oauth.principal import KeyKind
@@ -28,11 +27,8 @@ from workspace.models import Organization, User
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-Given = ParamSpec("Given")
-View: TypeAlias = Callable[Concatenate[HttpRequest, Given], HttpResponse]
-Page: TypeAlias = Callable[Concatenate[HttpRequest, User, Given], HttpResponse]
-
 MAX_LISTED: Final = 200
+PAGE_OF_STAFF: Final = "admin:oauth_serverkey_changelist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,8 @@ HR: Final = KeysPage(
     gettext_lazy("API keys"),
     gettext_lazy(
         "Programs and AI clients use these keys to read and change HR records. "
-        "A key for the sandbox sees made-up people only."
+        "A key for the sandbox sees made-up people only. AI clients cannot sign in to the HR "
+        "endpoint: enter the key in the client, as the header Authorization: Bearer."
     ),
     gettext_lazy("Where the key is used, such as Reporting."),
     gettext_lazy("API key created"),
@@ -147,27 +144,8 @@ class NewKeyForm(forms.Form):
         self.initial = {"scopes": list(page.chosen), "days": 365, "kind": page.kinds[0]}
 
 
-def _for_admins(page: Page[Given]) -> View[Given]:
-    """Requires sign-in by an admin of an organization.
-
-    Platform staff who administer none use the admin's own page; others get 404.
-    """
-
-    @wraps(page)
-    def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
-        if not isinstance(request.user, User):
-            return redirect_to_login(request.get_full_path())
-        if not organizations_administered(request.user):
-            if admin.site.has_permission(request):
-                return redirect("admin:oauth_serverkey_changelist")
-            raise Http404
-        return replies.private(page(request, request.user, *args, **kwargs))
-
-    return guarded
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
-@_for_admins
+@for_admins(PAGE_OF_STAFF)
 def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
     """Lists the keys of the organizations that the user administers; POST creates one."""
     if request.method != "POST":
@@ -186,7 +164,7 @@ def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_for_admins
+@for_admins(PAGE_OF_STAFF)
 def revoke(request: HttpRequest, user: User, *, page: KeysPage, key_id: UUID) -> HttpResponse:
     """Confirms and revokes a key. Another organization's key is a 404."""
     rows = server_keys.of_organizations(organizations_administered(user), page.kinds)

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import Any, Concatenate, Final, ParamSpec, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django import forms
-from django.contrib import admin, messages
-from django.contrib.auth.views import redirect_to_login
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console.organization_admins import for_admins
 from console.personal_tokens import ScopesForm
 from oauth import addresses, scopes
 from oauth.clients import service_clients
@@ -24,12 +24,10 @@ from oauth.endpoints import replies
 from workspace.administration.access import organizations_administered
 from workspace.models import Organization, User
 
-Given = ParamSpec("Given")
-View: TypeAlias = Callable[Concatenate[HttpRequest, Given], HttpResponse]
-Page: TypeAlias = Callable[Concatenate[HttpRequest, User, Given], HttpResponse]
 ClientPage: TypeAlias = Callable[[HttpRequest, User, ListedClient], HttpResponse]
 
 MAX_LISTED: Final = 200
+PAGE_OF_STAFF: Final = "admin:oauth_serviceclient_changelist"
 METHODS: Final = {
     service_clients.METHODS[0]: gettext_lazy("A secret, in the Authorization header"),
     service_clients.METHODS[1]: gettext_lazy("A secret, in the request body"),
@@ -85,25 +83,6 @@ class NewClientForm(ScopesForm):
         return given
 
 
-def _for_admins(page: Page[Given]) -> View[Given]:
-    """Requires sign-in by an admin of an organization.
-
-    Platform staff who administer none use the admin's own page; others get 404.
-    """
-
-    @wraps(page)
-    def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
-        if not isinstance(request.user, User):
-            return redirect_to_login(request.get_full_path())
-        if not organizations_administered(request.user):
-            if admin.site.has_permission(request):
-                return redirect("admin:oauth_client_changelist")
-            raise Http404
-        return replies.private(page(request, request.user, *args, **kwargs))
-
-    return guarded
-
-
 def _of_client(page: ClientPage) -> Callable[[HttpRequest, UUID], HttpResponse]:
     """Requires an admin of the client's organization, and a client that has not ended."""
 
@@ -119,11 +98,11 @@ def _of_client(page: ClientPage) -> Callable[[HttpRequest, UUID], HttpResponse]:
             return redirect("service_clients")
         return page(request, user, client)
 
-    return _for_admins(found)
+    return for_admins(PAGE_OF_STAFF)(found)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_for_admins
+@for_admins(PAGE_OF_STAFF)
 def index(request: HttpRequest, user: User) -> HttpResponse:
     """Lists the service clients of the user's organizations; POST creates one."""
     if request.method != "POST":

@@ -113,7 +113,7 @@ def uuid7_hex() -> str:
 
 def first_key(moment: datetime) -> uuid.UUID:
     """Returns the smallest time-ordered key that a row of this time can have (RFC 9562 5.7)."""
-    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
+    return uuid.UUID(int=max(int(moment.timestamp() * 1000), 0) << 80)
 
 
 def opaque(prefix: str) -> str:

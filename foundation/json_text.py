@@ -2,7 +2,18 @@
 
 import json
 import math
-from typing import Any, NoReturn
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NoReturn
+
+# Clients hold numbers as IEEE 754 doubles and write whole ones of at most this size as they came
+# (RFC 7493 section 2.2).
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+# More digits than any double is written with; longer ones are not calculated with.
+MAX_DIGITS: Final = 100
+# What every number has that a client might round, with 0 for each digit and point: more than 15
+# digits, or a large exponent. A search for bytes takes a tenth of the time of an expression.
+_SHAPES: Final = bytes.maketrans(b"123456789.E+", b"0000000000e-")
+_PERHAPS_ROUNDED: Final = (b"0" * 16, b"e000", b"e-000")
 
 
 def parse(text: str | bytes) -> Any:
@@ -18,6 +29,65 @@ def parse(text: str | bytes) -> Any:
         raise ValueError("The JSON is nested too deeply.") from None
 
 
+class ClientDecoder(json.JSONDecoder):
+    """Decodes JSON for clients: a number that they would round is its digits, as text.
+
+    Those are whole numbers beyond 53 bits, numbers too large or too small for a double, and
+    fractions with more digits than a double keeps. `has_digits` says whether there was one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            parse_int=self._integer, parse_float=self._fraction, parse_constant=_refuse
+        )
+        self.has_digits = False
+
+    def _integer(self, digits: str) -> int | str:
+        if len(digits) <= MAX_DIGITS and abs(number := int(digits)) <= MAX_SAFE_INTEGER:
+            return number
+        self.has_digits = True
+        return digits
+
+    def _fraction(self, digits: str) -> float | str:
+        if len(digits) <= MAX_DIGITS and _is_kept(digits, number := float(digits)):
+            return number
+        self.has_digits = True
+        return digits
+
+
+def may_be_rounded(text: str) -> bool:
+    """Returns whether a JSON text may have a number that clients would round; quick."""
+    shape = text.encode(errors="replace").translate(_SHAPES)
+    return any(part in shape for part in _PERHAPS_ROUNDED)
+
+
+def parse_for_clients(text: str) -> tuple[Any, bool]:
+    """Returns the value of a JSON text as `ClientDecoder` decodes it, and whether it has digits.
+
+    Raises ValueError for what is no JSON, and for text that is nested too deeply.
+    """
+    decoder = ClientDecoder() if may_be_rounded(text) else _PLAIN
+    try:
+        value = decoder.decode(text)
+    except RecursionError:
+        raise ValueError("The JSON is nested too deeply.") from None
+    return value, isinstance(decoder, ClientDecoder) and decoder.has_digits
+
+
+def _is_kept(digits: str, number: float) -> bool:
+    """Whether a double is written again as the number it was read from.
+
+    Some languages write all of its 17 digits, others the fewest that name it.
+    """
+    if not math.isfinite(number):
+        return False
+    try:
+        exact = Decimal(digits)
+    except InvalidOperation:  # an exponent that no Decimal has
+        return False
+    return exact in (Decimal(repr(number)), Decimal(f"{number:.17g}"))
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON.")
 
@@ -27,3 +97,6 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError("A number is too large.")
     return number
+
+
+_PLAIN: Final = json.JSONDecoder(parse_constant=_refuse)

@@ -5,7 +5,6 @@ that cannot be published is a line in the log, since rows say what is left to do
 repeats it.
 """
 
-import atexit
 import queue
 import threading
 import time
@@ -84,7 +83,6 @@ class Publisher:
 
 
 _publisher: Final = Publisher()
-atexit.register(_publisher.wait_until_published, LAST_SECONDS)
 
 
 def send(task: str, *arguments: str) -> None:
@@ -96,5 +94,8 @@ def send(task: str, *arguments: str) -> None:
 
 
 def wait_until_published(seconds: float) -> bool:
-    """Waits until the broker has the tasks of this process; returns whether none is left."""
+    """Waits until the broker has the tasks of this process; returns whether none is left.
+
+    A process that sends tasks calls it before it ends.
+    """
     return _publisher.wait_until_published(seconds)

@@ -1,24 +1,25 @@
 """Projects in the admin: the same functions as on the console pages, and the plans of operators."""
 
 from typing import Any, cast
+from uuid import UUID
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from foundation.links import link
 from gateway import credentials, importing, outbound_policy, projects
-from gateway.importing import UnusableDocument
+from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
 from gateway.outbound_policy import InvalidTarget
 from oauth.endpoints import replies
-from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin
-from workspace.models import User
+from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, offered
+from workspace.models import Organization, User
 
 POLICY = ("policy", "reads", "writes", "self_approval", "approval_minutes")
 SHOWN = (*POLICY, "version", "created_at", "updated_at")
@@ -52,7 +53,9 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_document(self) -> str:
         text = str(self.cleaned_data["document"])
-        if not Project.objects.filter(pk=self.instance.pk).exists():
+        is_new = not Project.objects.filter(pk=self.instance.pk).exists()
+        # Without an organization nothing is saved, and it is not known whose document it is.
+        if is_new and "organization" in self.cleaned_data:
             try:
                 importing.read(text)
             except UnusableDocument as unusable:
@@ -76,11 +79,35 @@ class ProjectAdmin(ScopedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
         return ("organization", *SHOWN) if obj else ()
 
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Reads a document on the page, twice: when it is checked and when it is saved."""
+        if request.method != "POST":
+            return super().add_view(request, form_url, extra_context)
+        person = cast("User", request.user).pk
+        try:
+            with importing.hold_page(person, self._posted_organizations(request)):
+                return super().add_view(request, form_url, extra_context)
+        except AnotherIsRead as busy:
+            messages.error(request, str(busy))
+            return HttpResponseRedirect(request.path)
+
+    def _posted_organizations(self, request: HttpRequest) -> frozenset[UUID]:
+        """Returns the organization of the form, if the visitor may choose it."""
+        try:
+            # As the field reads it.
+            posted = UUID(hex=request.POST.get("organization", ""))
+        except ValueError:
+            return frozenset()
+        own = offered(Organization, self.reach(request, "add")).filter(pk=posted)
+        return frozenset(own.values_list("pk", flat=True))
+
     @admin.display(description=_("policy"))
     def policy(self, project: Project) -> SafeString:
         """Where the policy is changed: the only page that shows what a change of it does."""
         address = reverse("project_policy", args=[project.pk])
-        return format_html('<a href="{}">{}</a>', address, _("Rules and defaults"))
+        return link(address, _("Rules and defaults"))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         """Saves a changed project, or makes a new one with the tools of its document."""
@@ -131,7 +158,7 @@ class ProjectToolAdmin(ReadOnlyAdmin):
     def switches(self, tool: ProjectTool) -> SafeString:
         """Where they are changed: the only page that confirms what a change of them opens."""
         address = reverse("project", args=[tool.project_id])
-        return format_html('<a href="{}">{}</a>', address, _("The page of the project"))
+        return link(address, _("The page of the project"))
 
 
 @admin.register(UpstreamCredential)

@@ -3,7 +3,7 @@
 Credentials, arguments and queries are never logged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
@@ -15,14 +15,17 @@ from django.db import InterfaceError, OperationalError
 from foundation import outbound
 from foundation.db.optional_write import optional_write
 from foundation.db.statements import Statement
-from foundation.outbound import OutboundError, Policy, Reply, Unwanted
+from foundation.outbound import OutboundError, Policy, RefusedRedirect, Reply, Unwanted
+from foundation.outbound.client import is_redirect
 from foundation.outbound.deadline import always_wanted
-from gateway import credentials, outbound_policy
+from foundation.outbound.request import REDIRECTABLE
+from gateway import credentials, outbound_policy, servers
 from gateway.credentials import Applied, MissingCredential
 from gateway.openapi import answers, wire
 from gateway.openapi.answers import UNKNOWN_OUTCOME
 from gateway.openapi.shapes import Operation, UpstreamRequest
 from gateway.openapi.wire.names import DeclaredNames
+from gateway.servers import UnconfirmedServer
 from tools_registry.api import (
     Arguments,
     Blocks,
@@ -35,16 +38,34 @@ from tools_registry.api import (
     ToolContext,
     Unauthorized,
 )
+from tools_registry.api.secret_members import find_secrets
 from tools_registry.pipeline.invocation import ConnectionLost
 
 # With every call: an admin may have changed where calls go since the list was made.
 TARGET: Final = Statement("""
-SELECT target_url, authentication FROM gateway_project WHERE id = %s AND organization_id = %s
+SELECT target_url, authentication, servers
+  FROM gateway_project
+ WHERE id = %s AND organization_id = %s
 """)
 
 
 class OutcomeUnknown(IntegrationFailure):
     """A request that changes something was sent, and no answer arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why a tool cannot be called at the moment, whatever its arguments are."""
+
+    reason: str
+    message: str
+
+
+SERVER_NOT_CONFIRMED: Final = Unavailable(
+    "server_not_confirmed",
+    "The API's description sends this tool to a server at another address. An admin has to confirm "
+    "that server before the tool can be called.",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,20 +81,27 @@ class UpstreamCall:
     version: int
     is_read: bool
     operation: Operation = field(repr=False)
-    refusal: str = ""
+    refusal: "Unavailable | None" = None
     declared: DeclaredNames = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", DeclaredNames(self.operation))
 
     def prepare(self, organization_id: UUID, arguments: Arguments) -> "PreparedRequest":
-        """Builds the request of a call, once. Raises Invalid, NotFound for a missing project."""
+        """Builds the request of a call, once.
+
+        Raises Invalid, NotFound for a missing project, NotSent for a server that is not confirmed.
+        """
         row = TARGET.row(self.project_id, organization_id)
         if row is None:
             raise NotFound("The project does not exist.")
-        target_url, authentication = row
+        target_url, authentication, confirmed = row
+        try:
+            base_url = servers.base_url(self.operation, target_url, servers.read(confirmed))
+        except UnconfirmedServer:
+            raise NotSent(SERVER_NOT_CONFIRMED.message) from None
         request = _built(self, arguments, {})
-        return PreparedRequest(arguments, target_url, authentication, request)
+        return PreparedRequest(arguments, base_url, authentication, request)
 
     def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:  # noqa: ARG002  the port's; they are in the request
         """Sends the request that was prepared. Raises ToolFailure and Cancelled."""
@@ -98,17 +126,17 @@ class PreparedRequest:
     """
 
     arguments: Arguments = field(repr=False)
-    target_url: str
+    base_url: str
     authentication: str
     request: UpstreamRequest
 
     @property
     def digest(self) -> str:
-        return self.request.digest(self.target_url)
+        return self.request.digest(self.base_url)
 
     @property
     def origin(self) -> str:
-        return outbound_policy.origin(self.target_url)
+        return outbound_policy.origin(self.base_url)
 
     @property
     def seconds(self) -> float:
@@ -138,7 +166,7 @@ def send(
             call.project_id,
             user_id,
             call.operation,
-            prepared.target_url,
+            prepared.base_url,
             prepared.authentication,
         )
     except MissingCredential as missing:
@@ -151,11 +179,15 @@ def send(
     if auth.body:
         request = _built(call, prepared.arguments, auth.body)
     request = wire.with_idempotency_key(request, call.operation, key)
-    url = f"{prepared.target_url}{auth.target(request.target)}"
-    policy = outbound_policy.for_calls(url)
+    url = f"{prepared.base_url}{auth.target(request.target)}"
+    limits = outbound_policy.for_reads if call.is_read else outbound_policy.for_calls
+    policy = limits(url)
     policy = policy if seconds is None else replace(policy, deadline=min(policy.deadline, seconds))
     reply = _reply(call, url, request, auth, policy=policy, channel=channel)
-    return _result(call, reply, auth, organization_id)
+    private: list[str] = []
+    if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
+        private = [*find_secrets(call.operation.full_schema, prepared.arguments)]
+    return _result(call, prepared, reply, auth, organization_id, private=private)
 
 
 def _built(
@@ -180,10 +212,13 @@ def _reply(
     policy: Policy,
     channel: Channel | None,
 ) -> Reply:
-    """What the API answers. A read is given up once its caller has gone; a write never is."""
+    """What the API answers. A read is given up once its caller has gone; a write never is.
+
+    A read that is redirected within the origin is answered there, else by the redirect.
+    """
     asked = channel or Silence()
     try:
-        return outbound.fetch(
+        reply = outbound.fetch(
             request.method,
             url,
             headers=_headers(request, auth),
@@ -191,6 +226,8 @@ def _reply(
             policy=policy,
             unwanted=asked.is_cancelled if call.is_read else always_wanted,
         )
+    except RefusedRedirect as redirect:
+        return Reply(redirect.status, redirect.headers, b"", url)
     except Unwanted:
         raise Cancelled from None
     except OutboundError as error:
@@ -199,6 +236,10 @@ def _reply(
         if error.was_sent and not call.is_read:
             raise OutcomeUnknown(f"{message} {UNKNOWN_OUTCOME}") from None
         raise (IntegrationFailure if error.was_sent else NotSent)(message) from None
+    if is_redirect(reply) and request.method in REDIRECTABLE and policy.max_redirects:
+        message = f"The API redirected the request more than {policy.max_redirects} times."
+        raise IntegrationFailure(message, upstream_status=reply.status)
+    return reply
 
 
 def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
@@ -213,10 +254,18 @@ def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
     return headers | auth.headers
 
 
-def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UUID) -> Blocks:
+def _result(
+    call: UpstreamCall,
+    prepared: PreparedRequest,
+    reply: Reply,
+    auth: Applied,
+    organization_id: UUID,
+    *,
+    private: Sequence[str],
+) -> Blocks:
     with optional_write("credential_state_not_written"):
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
-        if reply.status == HTTPStatus.UNAUTHORIZED:
+        if reply.status == HTTPStatus.UNAUTHORIZED and auth.has_keys(reply.url):
             for one in auth.used:
                 credentials.refused(one, organization_id)
         elif reply.status < HTTPStatus.BAD_REQUEST:
@@ -229,7 +278,10 @@ def _result(call: UpstreamCall, reply: Reply, auth: Applied, organization_id: UU
         call.operation,
         is_read=call.is_read,
         secrets=auth.secrets,
+        private=private,
         max_bytes=settings.HALO_MAX_RESULT_BYTES,
+        url=reply.url,
+        arguments=prepared.arguments,
     )
 
 

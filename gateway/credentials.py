@@ -1,7 +1,7 @@
 """What calls to the API of a project are authenticated with: sealed, write-only, for one host.
 
 A credential belongs to a person or to the project, and to one security scheme of the document. It
-is entered for the origin of the project's target URL, and is used for no other.
+is entered for the origins that the project's calls go to at that moment, and is used for no other.
 """
 
 import base64
@@ -24,6 +24,7 @@ from foundation.ids import uuid7
 from foundation.peer import UNKNOWN
 from foundation.resealing import Column
 from foundation.sealing import SealBroken
+from gateway import servers
 from gateway.models import Authentication, Project, ProjectTool, UpstreamCredential
 from gateway.openapi.shapes import Operation, Scheme, from_json
 from gateway.outbound_policy import origin
@@ -35,7 +36,10 @@ MAX_SECRET_LENGTH: Final = 8_192
 VISIBLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 # Offered where a document declares no security scheme at all.
 BEARER: Final = Scheme(name="bearer", kind="bearer", prefix="Bearer ")
-SUPPORTED: Final = frozenset({"bearer", "basic", "api_key"})
+# An access token of OAuth 2 is entered as a person got it from the API, and is not refreshed.
+SUPPORTED: Final = frozenset({"bearer", "basic", "api_key", "oauth2"})
+# What people copy in front of a token.
+COPIED_PREFIX: Final = re.compile(r"bearer +", re.IGNORECASE)
 OF_CALLER: Final = Statement("""
 SELECT id, scheme, sealed, state FROM gateway_upstreamcredential
  WHERE project_id = %s AND user_id = %s
@@ -86,6 +90,10 @@ class Applied:
             return target
         return f"{target}{'&' if '?' in target else '?'}{urlencode(self.query, quote_via=quote)}"
 
+    def has_keys(self, url: str) -> bool:
+        """Returns whether the URL of a response, perhaps redirected, has the keys of the query."""
+        return all(urlencode([pair], quote_via=quote) in url for pair in self.query)
+
 
 def schemes_of(project: Project) -> list[Scheme]:
     """Returns the security schemes that the tools of a project use, by name."""
@@ -113,6 +121,8 @@ def store(
     project: Project, user: User | None, scheme: Scheme, secret: str, *, username: str = ""
 ) -> UpstreamCredential:
     """Seals a credential in place of the one that was there. Raises InvalidSecret."""
+    if scheme.kind in {"bearer", "oauth2"}:
+        secret = COPIED_PREFIX.sub("", secret, count=1) if COPIED_PREFIX.match(secret) else secret
     if not secret or len(secret) > MAX_SECRET_LENGTH or not VISIBLE.fullmatch(secret):
         raise InvalidSecret(_("Enter a secret of visible ASCII characters."))
     if scheme.kind == "basic" and not _is_user_name(username):
@@ -120,7 +130,13 @@ def store(
     held(project, user).filter(scheme=scheme.name).delete()
     # A new row each time: the seal holds the row's id, and an old copy opens in no other row.
     row = UpstreamCredential(id=uuid7(), project=project, user=user, scheme=scheme.name)
-    content = {"origin": origin(project.target_url), "username": username, "secret": secret}
+    # `origin` is read by earlier versions of this server.
+    content = {
+        "origin": origin(project.target_url),
+        "origins": servers.origins(project),
+        "username": username,
+        "secret": secret,
+    }
     row.sealed = sealing.seal(json.dumps(content).encode(), context=_context(row.pk))
     row.save(force_insert=True)
     return row
@@ -150,9 +166,9 @@ def recorded(change: str, project: Project, owner: User | None, by: User, addres
 
 
 def applied(
-    project_id: str, user_id: UUID, operation: Operation, target_url: str, authentication: str
+    project_id: str, user_id: UUID, operation: Operation, base_url: str, authentication: str
 ) -> Applied:
-    """Returns what one call is authenticated with: the first alternative that is complete.
+    """Returns what one call to a URL is authenticated with: the first alternative that is complete.
 
     Raises MissingCredential if there is none.
     """
@@ -161,7 +177,7 @@ def applied(
     by_scheme = _held(project_id, user_id, authentication)
     alternatives = operation.security or ((BEARER,), ())
     for alternative in alternatives:
-        opened = _opened(alternative, by_scheme, target_url)
+        opened = _opened(alternative, by_scheme, base_url)
         if opened is not None:
             made = Applied()
             for scheme, one, content in opened:
@@ -203,27 +219,28 @@ def _held(project_id: str, user_id: UUID, authentication: str) -> dict[str, Held
 
 
 def _opened(
-    alternative: Sequence[Scheme], by_scheme: Mapping[str, Held], target_url: str
+    alternative: Sequence[Scheme], by_scheme: Mapping[str, Held], base_url: str
 ) -> list[tuple[Scheme, Held, Mapping[str, Any]]] | None:
     """The secrets of an alternative, or None if one of them is missing."""
     found = []
     for scheme in alternative:
         one = by_scheme.get(scheme.name)
-        content = _content(one, target_url) if one and is_supported(scheme) else None
+        content = _content(one, base_url) if one and is_supported(scheme) else None
         if one is None or content is None:
             return None
         found.append((scheme, one, content))
     return found
 
 
-def _content(one: Held, target_url: str) -> Mapping[str, Any] | None:
+def _content(one: Held, base_url: str) -> Mapping[str, Any] | None:
     """The opened credential; None if it was entered for another host or cannot be opened."""
     try:
         opened = sealing.unseal(one.sealed, context=_context(one.id))
     except SealBroken:
         return None
     content: Mapping[str, Any] = json.loads(opened)
-    return content if content["origin"] == origin(target_url) else None
+    accepted = content.get("origins", [content["origin"]])
+    return content if origin(base_url) in accepted else None
 
 
 def _apply(made: Applied, scheme: Scheme, content: Mapping[str, Any]) -> None:

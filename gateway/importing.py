@@ -1,27 +1,40 @@
 """Reads an OpenAPI document that a person uploads, pastes or names by its URL."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import accumulate
+from operator import attrgetter
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from foundation import outbound
+from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.outbound import OutboundError
 from gateway import outbound_policy
 from gateway.openapi import documents, process
-from gateway.openapi.shapes import Import
+from gateway.openapi.shapes import Import, Operation
 from gateway.outbound_policy import InvalidTarget
 from mcp_protocol.json_writer import dumps
+from tools_registry.endpoint import paging
 
 # Characters of JSON that models read as one token, on average; a rough figure for people.
 CHARACTERS_PER_TOKEN: Final = 4
 # Bytes of text around the schema of each tool in a list.
 FRAME_BYTES: Final = 40
+_on_pages = ConcurrencyLimit(per_key=1)
 
 
 class UnusableDocument(Exception):
     """The document cannot be fetched or read; the message is for the person who imports it."""
+
+
+class AnotherIsRead(Exception):
+    """The person or the organization has another document read on a page; the text is for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +54,24 @@ def read(text: str) -> Read:
     except documents.InvalidDocument as invalid:
         raise UnusableDocument(str(invalid)) from None
     return Read(text, imported)
+
+
+@contextmanager
+def hold_page(person: UUID, organizations: frozenset[UUID]) -> Iterator[None]:
+    """Lets a page read a document for these organizations. Raises AnotherIsRead without waiting.
+
+    A page that reads holds one of few threads of all organizations: a person and an organization
+    have one at a time.
+    """
+    with ExitStack() as held:
+        try:
+            for key in (person, *organizations):
+                held.enter_context(_on_pages.hold(key))
+        except ConcurrencyLimitReached:
+            raise AnotherIsRead(
+                _("Another document of your organization is being read. Try again in a moment.")
+            ) from None
+        yield
 
 
 def limits() -> documents.Limits:
@@ -72,8 +103,18 @@ def fetched(url: str) -> str:
 
 def tokens(imported: Import) -> int:
     """Returns about how many tokens a model reads when it is sent the list of all tools."""
-    size = sum(
-        len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES
-        for operation in imported.operations
-    )
-    return size // CHARACTERS_PER_TOKEN
+    return sum(map(_listed_bytes, imported.operations)) // CHARACTERS_PER_TOKEN
+
+
+def tools_on_first_page(imported: Import) -> int:
+    """Returns about how many tools are on the first page of a list, which some clients read alone.
+
+    Pages are in the order of names.
+    """
+    ordered = sorted(imported.operations, key=attrgetter("name"))
+    sizes = accumulate(map(_listed_bytes, ordered[: paging.PAGE_SIZE]))
+    return sum(1 for size in sizes if size <= paging.PAGE_BYTES)
+
+
+def _listed_bytes(operation: Operation) -> int:
+    return len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES

@@ -34,8 +34,9 @@ class Effect(models.TextChoices):
 class Project(models.Model):
     """An API that an organization offers to its people as tools, at an MCP endpoint of its own.
 
-    `target_url` is the only address that calls go to; an admin confirmed it. The owner approves
-    what no rule names an approver for.
+    `target_url` is the address that calls go to; an admin confirmed it. `servers` are those that
+    operations declare for themselves, with the URLs that an admin confirmed for them. The owner
+    approves what no rule names an approver for.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=project_id, editable=False)
@@ -49,6 +50,10 @@ class Project(models.Model):
         verbose_name=_("owner"),
     )
     target_url = models.CharField(_("target URL"), max_length=500)
+    # NULL in rows that an earlier version has made.
+    servers = models.JSONField(
+        _("servers of operations"), default=dict, null=True, blank=True, editable=False
+    )
     # Where the document was fetched from; empty for one that was uploaded or pasted.
     document_url = models.CharField(_("address of the document"), max_length=500, blank=True)
     authentication = models.CharField(
@@ -153,7 +158,7 @@ class ProjectTool(models.Model):
         help_text=_("Has the policy of reads, whatever its method is."),
     )
     needs_review = models.BooleanField(_("changed, waits for review"), default=False)
-    # What changed, as sentences for the admin who reviews it.
+    # What changed, as `gateway.differences.Note` for the admin who reviews it.
     review_notes = models.JSONField(default=list, editable=False)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
 

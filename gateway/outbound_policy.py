@@ -1,5 +1,6 @@
 """The limits of requests to APIs and for documents: which hosts, and how long and how much."""
 
+from dataclasses import replace
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -9,6 +10,7 @@ from foundation.outbound import OutboundError, Policy, vet
 from foundation.outbound.policy import DEFAULT_PORTS, usual_ports
 
 DOCUMENT_REDIRECTS: Final = 3
+READ_REDIRECTS: Final = 3
 
 
 class InvalidTarget(Exception):
@@ -16,10 +18,7 @@ class InvalidTarget(Exception):
 
 
 def policy_for(url: str, *, max_bytes: int, max_redirects: int = 0) -> Policy:
-    """Returns the limits for a URL; hosts of HALO_GATEWAY_PRIVATE_HOSTS may be private.
-
-    A redirect is not followed by default: it would take the credential along.
-    """
+    """Returns the limits for a URL; hosts of HALO_GATEWAY_PRIVATE_HOSTS may be private."""
     parts = _split(url)
     return Policy(
         max_bytes=max_bytes,
@@ -32,6 +31,14 @@ def policy_for(url: str, *, max_bytes: int, max_redirects: int = 0) -> Policy:
 
 def for_calls(url: str) -> Policy:
     return policy_for(url, max_bytes=settings.HALO_GATEWAY_MAX_RESPONSE_BYTES)
+
+
+def for_reads(url: str) -> Policy:
+    """Returns the limits of a call that reads: it is redirected with its credential.
+
+    Within the origin only, which is what the credential was entered for (`fetch`).
+    """
+    return replace(for_calls(url), max_redirects=READ_REDIRECTS)
 
 
 def for_documents(url: str) -> Policy:

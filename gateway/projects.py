@@ -20,15 +20,18 @@ from approvals import requests
 from audit import record
 from foundation.db.storable import escape_unstorable
 from foundation.peer import UNKNOWN
-from gateway import differences, importing, outbound_policy, policies
+from gateway import differences, importing, outbound_policy, policies, servers
+from gateway.differences import Note
+from gateway.importing import UnusableDocument
 from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
+from gateway.openapi import mapping
 from gateway.openapi.shapes import Import, Operation, as_json, from_json
 from oauth import mcp_tokens
 from workspace.models import Organization, User
 
 READS: Final = frozenset({"GET", "HEAD"})
 # A change of these is another version: requests for approval are bound to both.
-VERSIONED: Final = frozenset({"target_url", "authentication"})
+VERSIONED: Final = frozenset({"target_url", "authentication", "servers"})
 SWITCHES: Final = ("is_enabled", "is_read", "needs_review")
 MAX_NAME_LENGTH: Final = 64
 MAX_KEY_LENGTH: Final = 500
@@ -50,12 +53,16 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class ToolChange:
-    """One tool that another version of the document adds, changes, removes or brings back."""
+    """One tool that another version of the document adds, changes, removes or brings back.
+
+    `details` are what changed, `description` is that of a tool that is new or back.
+    """
 
     change: Change
     name: str
     key: str
-    details: Sequence[str] = ()
+    details: Sequence[Note] = ()
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +76,13 @@ class Difference:
 
 @dataclass(slots=True)
 class _Plan:
-    """The rows that an import saves: by their keys in the new document, and those that left it."""
+    """The rows that an import saves: by their keys in the new document, and those that left it.
 
+    `before` are the operations of the document in use that an earlier version of this server
+    mapped, as this one maps them: only what the document changes is a change.
+    """
+
+    before: Mapping[str, Operation]
     present: dict[str, ProjectTool] = field(default_factory=dict)
     absent: list[ProjectTool] = field(default_factory=list)
     changes: list[ToolChange] = field(default_factory=list)
@@ -87,12 +99,14 @@ def create(
     policy: Policy = "default",
     reads: Sequence[str] = (),
     authentication: str = "",
+    confirmed_servers: Sequence[str] = (),
     address: str = UNKNOWN,
 ) -> Created:
     """Makes a project of a document, with all its tools.
 
     `reads` are patterns of tools that only read whatever their method is. Without `authentication`
-    people enter credentials of their own if the document declares any. Raises UnusableDocument,
+    people enter credentials of their own if the document declares any. `confirmed_servers` are the
+    servers of operations that calls go to, as the document declares them. Raises UnusableDocument,
     InvalidTarget and InvalidProject.
     """
     imported = importing.read(document_text).imported
@@ -101,6 +115,7 @@ def create(
         name=_named(name),
         owner=owner,
         target_url=outbound_policy.base_url(target_url),
+        servers={one: one for one in map(outbound_policy.base_url, confirmed_servers)},
         document_url=document_url,
         authentication=authentication or suggested_authentication(imported),
         writes=Effect.ALLOW if policy == "allow" else Effect.REQUIRE_APPROVAL,
@@ -119,7 +134,7 @@ def create(
 def difference(project: Project, text: str) -> Difference:
     """Returns what importing a document would change. Raises UnusableDocument."""
     imported = importing.read(text).imported
-    plan = _planned(project, imported.operations)
+    plan = _planned(project, imported.operations, _mapped_again(project))
     unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
     return Difference(imported, tuple(plan.changes), unchanged)
 
@@ -139,10 +154,11 @@ def reimport(
     Raises UnusableDocument.
     """
     imported = importing.read(text).imported
+    before = _mapped_again(project)
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         require(locked)
-        plan = _planned(locked, imported.operations)
+        plan = _planned(locked, imported.operations, before)
         locked.version += 1
         locked.save(update_fields=["version", "updated_at"])
         _keep_document(locked, text, by)
@@ -192,7 +208,7 @@ def set_tools(
 
 
 def change(project: Project, by: User | None, *, address: str = UNKNOWN, **fields: object) -> None:
-    """Changes name, target URL, document URL, authentication or owner of a project.
+    """Changes name, target URL, servers, document URL, authentication or owner of a project.
 
     Credentials stay with the origin that they were entered for, and are not used for another one.
     Requests for approval are bound to where a call goes and what authenticates it: another target
@@ -203,6 +219,11 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
     """
     if "target_url" in fields:
         fields["target_url"] = outbound_policy.base_url(str(fields["target_url"]))
+    if "servers" in fields:
+        fields["servers"] = {
+            declared: outbound_policy.base_url(url)
+            for declared, url in servers.read(fields["servers"]).items()
+        }
     if "name" in fields:
         fields["name"] = _named(str(fields["name"]))
     try:
@@ -276,9 +297,28 @@ def _row(
     )
 
 
-def _planned(project: Project, operations: Sequence[Operation]) -> _Plan:
+def _mapped_again(project: Project) -> Mapping[str, Operation]:
+    """The operations of the document in use by their keys, if older mappings made some of them."""
+    rows = project.tools.filter(is_present=True).values_list("operation", flat=True)
+    document = project.documents.first()
+    if document is None or not any(map(_is_older, rows.iterator())):
+        return {}
+    try:
+        operations = importing.read(document.text).imported.operations
+    except UnusableDocument:  # by the rules of now
+        return {}
+    return {_key(operation): operation for operation in operations}
+
+
+def _is_older(stored: Mapping[str, Any]) -> bool:
+    return bool(stored.get("mapping") != mapping.VERSION)
+
+
+def _planned(
+    project: Project, operations: Sequence[Operation], before: Mapping[str, Operation]
+) -> _Plan:
     """Matches operations with the tools that there are: by method and path, else by operationId."""
-    plan, rows = _Plan(), list(project.tools.all())
+    plan, rows = _Plan(before), list(project.tools.all())
     by_key = {row.key: row for row in rows}
     keys = {_key(operation) for operation in operations}
     moved = _by_operation_id(row for row in rows if row.key not in keys and row.is_present)
@@ -288,7 +328,8 @@ def _planned(project: Project, operations: Sequence[Operation]) -> _Plan:
         if row is None:
             row = _row(project, operation, _free(operation.name, names))
             names.add(row.name)
-            plan.changes.append(ToolChange("added", row.name, row.key))
+            text = operation.description
+            plan.changes.append(ToolChange("added", row.name, row.key, description=text))
         else:
             _update(row, operation, plan)
         plan.present[row.key] = row
@@ -303,15 +344,18 @@ def _planned(project: Project, operations: Sequence[Operation]) -> _Plan:
 
 def _update(row: ProjectTool, operation: Operation, plan: _Plan) -> None:
     """Gives a row its operation in the new document."""
-    has_changed = row.fingerprint != operation.fingerprint
+    stored = from_json(row.operation)
+    before = plan.before.get(row.key, stored) if _is_older(row.operation) else stored
+    known = row.fingerprint if before is stored else before.fingerprint
+    has_changed = known != operation.fingerprint
     if has_changed:
-        details = differences.sentences(from_json(row.operation), operation)
+        details = differences.notes(before, operation)
         row.review_notes = [*row.review_notes, *details] if row.needs_review else details
         plan.changes.append(ToolChange("changed", row.name, _key(operation), details))
     elif not row.is_present:
-        plan.changes.append(ToolChange("returned", row.name, _key(operation)))
-    method_before = str(from_json(row.operation).method).upper()
-    if method_before != operation.method.upper():
+        text = operation.description
+        plan.changes.append(ToolChange("returned", row.name, _key(operation), description=text))
+    if stored.method.upper() != operation.method.upper():
         row.is_read = is_read(operation)
     row.needs_review = row.needs_review or has_changed
     row.key, row.operation = _key(operation), _stored(operation)

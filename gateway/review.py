@@ -99,7 +99,7 @@ def _requested(invocation: Invocation, policy: Policy, decision: PolicyDecision)
     row = found.row
     if found.is_new:
         transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.organization_id)))
-    invocation.note = f"approval request {row.pk}"
+    invocation.note = statuses.audit_detail(row)
     url = f" See {statuses.url(row)}"
     return outcomes.settled(row, invocation, url) or ApprovalPending(_pending(row))
 

@@ -4,16 +4,16 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from foundation.db.statements import Statement
-from gateway import policies
-from gateway.calling import UpstreamCall
+from gateway import policies, servers
+from gateway.calling import SERVER_NOT_CONFIRMED, Unavailable, UpstreamCall
 from gateway.models import ProjectTool
-from gateway.openapi.shapes import from_json
+from gateway.openapi.shapes import Operation, from_json
 from oauth.scopes import ScopeSet
-from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Tool
+from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Tool
 from tools_registry.pipeline.gate import Decision, Switches
 
 # Whatever changes a tool or a policy changes the project's time, too (`projects.touch`).
@@ -22,9 +22,10 @@ SELECT version, CAST(updated_at AS text) FROM gateway_project WHERE id = %s AND 
 """)
 MAX_LOADED: Final = 1_024  # projects whose tools this process keeps
 LAYER: Final = "tool"
-NEEDS_REVIEW: Final = (
+NEEDS_REVIEW: Final = Unavailable(
+    "tool_changed",
     "The API's description of this tool has changed. An admin has to review it before it can be "
-    "called again."
+    "called again.",
 )
 
 
@@ -97,6 +98,7 @@ class ProjectSource:
 
     def _load(self, stamp: Sequence[object], kept: _Kept, organization_id: UUID) -> _Loaded:
         rows = ProjectTool.objects.filter(project=self.project_id, is_present=True, is_enabled=True)
+        rows = rows.select_related("project")
         owner = str(organization_id)
         kept.made = {row.pk: _made(row, stamp, owner, kept.made.get(row.pk)) for row in rows}
         tools = {tool.name: tool for _key, tool in kept.made.values()}
@@ -130,14 +132,14 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
         version=version,
         is_read=row.is_read,
         operation=operation,
-        refusal=NEEDS_REVIEW if row.needs_review else "",
+        refusal=_refusal(row, operation),
     )
     return Tool(
         name=row.name,
         title=operation.title,
         description=operation.description,
         input_schema=operation.listed_schema,
-        argument_schema=operation.full_schema,
+        argument_schema=_argument_schema(operation),
         output_schema=operation.output_schema,
         owner=owner,
         run=call,
@@ -147,7 +149,43 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
         read_only=row.is_read,
         open_world=True,
         waits=True,
+        reads_text=True,
     )
+
+
+def _refusal(row: ProjectTool, operation: Operation) -> Unavailable | None:
+    if row.needs_review:
+        return NEEDS_REVIEW
+    project = row.project
+    is_usable = servers.is_usable(operation, project.target_url, servers.read(project.servers))
+    return None if is_usable else SERVER_NOT_CONFIRMED
+
+
+def _argument_schema(operation: Operation) -> Schema:
+    """The schema that validates arguments: an optional parameter is not empty unless it may be.
+
+    Then empty text counts as absent, as null does. Source: OpenAPI 3.1.1, "Parameter Object",
+    allowEmptyValue.
+    """
+    schema = operation.full_schema
+    if operation.may_be_empty is None:
+        return schema
+    properties = schema.get("properties", {})
+    not_empty = {
+        one.argument: {**properties[one.argument], "minLength": 1}
+        for one in operation.parameters
+        if one.argument not in {"", *operation.may_be_empty}
+        and not (one.required or one.media_type)
+        and not _lists_empty_text(properties.get(one.argument))
+    }
+    return {**schema, "properties": {**properties, **not_empty}} if not_empty else schema
+
+
+def _lists_empty_text(schema: Any) -> bool:
+    """Whether a schema has a shape of its own for empty text, or is no object."""
+    if not isinstance(schema, Mapping) or "" in schema.get("enum", ()):
+        return True
+    return schema.get("const") == "" or schema.get("minLength", 0) > 0
 
 
 def call_of(tool: object) -> UpstreamCall | None:
@@ -156,15 +194,15 @@ def call_of(tool: object) -> UpstreamCall | None:
     return run if isinstance(run, UpstreamCall) else None
 
 
-def refusal(tool: object) -> str:
-    """Returns why a tool cannot be called at all; empty if it can."""
+def refusal(tool: object) -> Unavailable | None:
+    """Returns why a tool cannot be called at all; None if it can."""
     call = call_of(tool)
-    return "" if call is None else call.refusal
+    return None if call is None else call.refusal
 
 
 def availability(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision | None:
-    """A layer of the gate: refuses a tool whose meaning has changed until an admin reviewed it."""
-    message = refusal(tool)
-    if not message:
+    """A layer of the gate: refuses a tool that waits for an admin, who reviews or confirms it."""
+    found = refusal(tool)
+    if found is None:
         return None
-    return Decision(allowed=False, reason="tool_changed", layer=LAYER, message=message)
+    return Decision(allowed=False, reason=found.reason, layer=LAYER, message=found.message)

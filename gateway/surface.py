@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from approvals import masked_arguments
 from gateway import source
 from gateway.policies import SURFACE_PREFIX
 from gateway.review import review
@@ -88,6 +89,7 @@ def of(project_id: str) -> McpSurface:
         descriptor=None,
         bare_initialize=_bare_initialize,
         review=review,
+        recorded=masked_arguments.recorded,
     )
 
 

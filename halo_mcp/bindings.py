@@ -11,6 +11,9 @@ from approvals.requests import Requests
 from audit import record
 from audit.privacy import Calls, Recorder, SecurityEvents
 from console.ask import calling
+from customers.privacy import ports as privacy
+from customers.privacy import retention
+from customers.privacy.mails import OutgoingMails
 from foundation import journal
 from gateway import decision_push
 from gateway import surface as gateway
@@ -24,18 +27,17 @@ from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 from tools_registry.pipeline import approval_port, idempotency, surface
 from tools_registry.pipeline.scope_explainer import GateExplainer
-from workspace.privacy import ports as privacy
-from workspace.privacy import retention
-from workspace.privacy.mails import OutgoingMails
 
 
 def bind() -> None:
     ports.bind_scope_explainer(GateExplainer(WORKSPACE_SURFACE))
     ports.bind_projects(GatewayProjects())
+    ports.bind_key_hint(people.key_hint)
     approval_port.bind(Requests())
     record.bind_journal()
     journal.bind(execution.OUTCOME, execution.write_outcome)
     journal.bind(idempotency.FIRST_OUTCOME, idempotency.write_outcome)
+    journal.bind(sessions.TURN_END, sessions.write_turn_end)
     privacy.bind(
         (AgentSessions(), ApprovalRequests(), OutgoingMails(), Calls(), SecurityEvents()),
         Recorder(),

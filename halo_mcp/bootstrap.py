@@ -20,6 +20,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from customers.demo import progress, seeding
 from documentation import index
 from foundation import limits, sealing
 from foundation.db import waits
@@ -27,7 +28,6 @@ from halo_mcp import broker, checks, data_folder, env, sealing_keys
 from oauth.consent import obsolete_scopes
 from people import seeding as people_records
 from workspace import organizations
-from workspace.demo import progress, seeding
 from workspace.models import Organization, User
 
 DEMO_ORGANIZATION = "Demo organization"

@@ -14,7 +14,7 @@ from celery.bootsteps import StartStopStep
 from celery.exceptions import SecurityWarning, WorkerShutdown
 from django.conf import settings
 
-from foundation import leases
+from foundation import leases, queueing
 from foundation.db import waits
 from halo_mcp import broker
 
@@ -44,7 +44,7 @@ class Lane:
 
 # Celery's default queue, to which processes of earlier versions send everything.
 SHORT: Final = Lane("celery", threads=4, executes_requests=True)
-# More threads than `workspace.document_jobs` has for documents: the others are for clean-ups.
+# More threads than `customers.document_jobs` has for documents: the others are for clean-ups.
 LONG: Final = Lane("long", threads=4)
 LANES: Final[Mapping[str, Lane]] = {"short": SHORT, "long": LONG}
 # Tasks that may take longer than a second; all others are in the short lane.
@@ -101,8 +101,6 @@ def run_worker(lane: Lane) -> None:
 
     The requests that it executes then have as long as calls of a web process that is stopped.
     """
-    from approvals import execution  # noqa: PLC0415  apps first
-
     broker.make_folders()
     waits.begin(waits.worker_limits())
     threading.Thread(target=_end_after_grace, args=(lane,), daemon=True).start()
@@ -120,15 +118,21 @@ def run_worker(lane: Lane) -> None:
     try:
         app.worker_main(["--quiet", "worker", *words, *quiet])
     finally:
-        execution.stop(settings.HALO_STOP_SECONDS)
+        _complete(settings.HALO_STOP_SECONDS)
 
 
 def _end_after_grace(lane: Lane) -> None:
     """Ends a process whose tasks do not end; their messages and rows come back."""
-    from approvals import execution  # noqa: PLC0415  apps first
-
     leases.wait_for_stop()
     threading.Event().wait(lane.grace_seconds)
     leases.give_back_all()
-    execution.stop(settings.HALO_STOP_SECONDS - lane.grace_seconds)
+    _complete(settings.HALO_STOP_SECONDS - lane.grace_seconds)
     os._exit(0)
+
+
+def _complete(seconds: float) -> None:
+    """Waits so long for the requests that are executed, and then for the tasks that were sent."""
+    from approvals import execution  # noqa: PLC0415  apps first
+
+    execution.stop(seconds)
+    queueing.wait_until_published(queueing.LAST_SECONDS)

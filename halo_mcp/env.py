@@ -30,6 +30,8 @@ HOST = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)(?::(
 MAX_PORT: Final = 65_535
 # What a session or form is signed with: as long as 24 random bytes in base64.
 LEAST_SECRET: Final = 32
+# Two kinds of keys, each in base64 (MCP Registry, HTTP authentication).
+REGISTRY_PROOF = re.compile(r"v=MCPv1; k=(?:ed25519|ecdsap384); p=[A-Za-z0-9+/]{40,200}={0,2}")
 WORKSPACE_HOST = re.compile(r"\{workspace\}(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+")
 # Bodies and documents are held in memory.
 MAX_BYTES: Final = 104_857_600
@@ -86,6 +88,17 @@ def flag(name: str, *, default: bool) -> bool:
     value = text(name, str(default)).lower()
     if value not in TRUE | FALSE:
         raise refuse(name, f"expected a yes or no value, got {value!r}")
+    return value in TRUE
+
+
+def flag_or_auto(name: str) -> bool | None:
+    """A yes or no value; None for `auto`, the default."""
+    edges[name] = ("auto", "no", "yes")
+    value = text(name, "auto").lower()
+    if value == "auto":
+        return None
+    if value not in TRUE | FALSE:
+        raise refuse(name, f"expected auto, yes or no, got {value!r}")
     return value in TRUE
 
 
@@ -232,6 +245,14 @@ def contact(name: str) -> str:
     elif scheme in {"mailto", value}:
         return f"mailto:{_checked_mail(name, rest or value)}"
     raise refuse(name, f"expected an e-mail address or an https:// address, got {value!r}")
+
+
+def registry_proof(name: str) -> str:
+    """A public key in the form of the MCP Registry, or nothing if it is unset."""
+    value = text(name)
+    if value and REGISTRY_PROOF.fullmatch(value) is None:
+        raise refuse(name, f"expected v=MCPv1; k=ed25519; p=..., got {value!r}")
+    return value
 
 
 def _checked_mail(name: str, value: str) -> str:

@@ -3,11 +3,11 @@
 from typing import Final
 
 from agents.models import AgentDefinition, AgentOption, SessionTurn
+from customers.privacy.text_columns import TextColumns
 from gateway.models import ImportDraft, PolicyRule, Project, ProjectDocument, ProjectTool
 from oauth import privacy as oauth
 from people.models import LedgerEntry, PersonProfile, TimeOff
 from tools_registry.models import IntegrationMode
-from workspace.privacy.text_columns import TextColumns
 
 OF_PROJECT: Final = "project__organization"
 
@@ -29,7 +29,9 @@ LEFT_AS_THEY_ARE: Final = (
         texts=("title", "description", "choices", "default"),
         organization="agent__organization",
     ),
-    TextColumns("projects", Project, texts=("name", "target_url", "document_url")),
+    TextColumns(
+        "projects", Project, texts=("name", "target_url", "document_url"), values=("servers",)
+    ),
     TextColumns("api_documents", ProjectDocument, texts=("text",), organization=OF_PROJECT),
     TextColumns("api_imports", ImportDraft, texts=("text",), values=("fields",)),
     TextColumns(

@@ -15,6 +15,7 @@ REQUEST_HEADERS: Final = [
     "mcp-protocol-version",
     "x-api-key",
     "idempotency-key",
+    "if-none-match",
 ]
 RESPONSE_HEADERS: Final = [
     "WWW-Authenticate",
@@ -22,6 +23,7 @@ RESPONSE_HEADERS: Final = [
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
+    "ETag",
 ]
 
 

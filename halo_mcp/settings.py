@@ -182,8 +182,9 @@ HALO_APP_SCHEMES = env.schemes(
     "cursor vscode vscode-insiders vscodium windsurf claude zed raycast warp jetbrains",
 )
 # Whether a client may identify itself by the https URL of its metadata
-# (docs/sign-in-and-consent.md).
-HALO_CIMD = env.flag("HALO_CIMD", default=True)
+# (docs/sign-in-and-consent.md). None: it may, and discovery announces that once this server has
+# reached the internet.
+HALO_CIMD = env.flag_or_auto("HALO_CIMD")
 # Hosts in a private network that may publish client metadata: host, or host:port if it is not 443.
 HALO_CIMD_PRIVATE_HOSTS = env.private_hosts("HALO_CIMD_PRIVATE_HOSTS")
 
@@ -204,6 +205,9 @@ HALO_DEMO_DATA = env.choice("HALO_DEMO_DATA", "small", ("small", "off"))
 
 # --- Django -------------------------------------------------------------------------------------
 
+# Each module of these packages has a `TOOLSET` (`tools_registry/registry.py`).
+TOOL_PACKAGES = ("tools_registry.sources", "data_tools", "integrations")
+
 INSTALLED_APPS = [
     "workspace.administration.config.AdminConfig",
     "django.contrib.auth",
@@ -220,6 +224,7 @@ INSTALLED_APPS = [
     "oauth2_provider",
     "foundation",
     "workspace",
+    "customers",
     "audit",
     "documentation",
     "tools_registry",
@@ -271,7 +276,8 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "workspace.administration.access.context",
-            ]
+            ],
+            "builtins": ["foundation.templatetags.links"],
         },
     }
 ]

@@ -11,6 +11,7 @@ from django.views.generic import RedirectView
 
 from console import (
     connections,
+    discovery,
     errors,
     page_jobs,
     personal_tokens,
@@ -77,20 +78,40 @@ urlpatterns = [
     path(f"{WELL_KNOWN}/oauth-authorization-server/api/mcp", metadata.authorization_server),
     path(f"{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp", metadata.protected_resource),
+    path("api/mcp/server-card", discovery.workspace_card, name="server_card"),
+    *(path(f"{WELL_KNOWN}/{name}", discovery.catalog) for name in discovery.PATHS),
+    path(f"{WELL_KNOWN}/{discovery.REGISTRY_PROOF}", discovery.registry_proof),
+    # The same names behind the address itself, where some clients look first.
     path(f"api/mcp/{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
+    path(f"api/mcp/{WELL_KNOWN}/oauth-authorization-server", metadata.authorization_server),
     # --- Projects of the gateway, and the paths of their document for the authorization server ---
     path(PROJECT, surfaces.view, name="project_mcp"),
     path(f"api/mcp/{PROJECT}", surfaces.view, name="project_mcp_alias"),
     path("register", registration.register),
     path("oauth/authorize", authorize.authorize),
     path("oauth/token", token_endpoint.token),
-    path("oauth/revoke", token_endpoint.revoke),
+    path("oauth/revoke", token_endpoint.revoke_or_refuse),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{PROJECT}", metadata.project_resource),
     path(f"{WELL_KNOWN}/oauth-protected-resource/api/mcp/{PROJECT}", metadata.project_resource),
+    *(
+        path(f"{where}{WELL_KNOWN}/{name}", view)
+        for where in (f"{PROJECT}/", f"api/mcp/{PROJECT}/")
+        for name, view in (
+            ("oauth-protected-resource", metadata.project_resource),
+            ("oauth-authorization-server", metadata.authorization_server),
+        )
+    ),
+    *(
+        path(f"{WELL_KNOWN}/oauth-authorization-server/{where}", metadata.authorization_server)
+        for where in (PROJECT, f"api/mcp/{PROJECT}")
+    ),
+    path(f"{PROJECT}/server-card", discovery.project_card),
+    path(f"api/mcp/{PROJECT}/server-card", discovery.project_card),
     # --- The HR endpoint of a workspace ---
     path(f"{WORKSPACE}api/mcp", surfaces.view, name="hr_mcp"),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{WORKSPACE}api/mcp", hr_documents.metadata),
     path(f"{WORKSPACE}api/mcp/{WELL_KNOWN}/oauth-protected-resource", hr_documents.metadata),
+    path(f"{WORKSPACE}api/mcp/server-card", discovery.hr_card),
     path(f"{WORKSPACE}auth.md", hr_documents.access, name="hr_access"),
     path(f"{WELL_KNOWN}/security.txt", security_contact.security_txt, name="security_txt"),
     re_path(rf"^{WELL_KNOWN}/(.*)$", metadata.not_found),

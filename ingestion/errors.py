@@ -10,11 +10,11 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from customers.identification.field_values import InvalidField, shown
+from customers.tickets import NoSuchTicket
 from foundation import store_failures
 from foundation.limits import Verdict
 from foundation.store_failures import is_store_failure
-from workspace.identification.field_values import InvalidField, shown
-from workspace.tickets import NoSuchTicket
 
 log = structlog.get_logger(__name__)
 

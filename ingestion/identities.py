@@ -8,11 +8,11 @@ data of another company. Source: docs/sdk-api.md, Authentication.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from customers.identification import profiles
+from customers.identification.field_values import InvalidField
+from customers.identification.profiles import Profile
 from ingestion.callers import Caller
 from ingestion.errors import Forbidden
-from workspace.identification import profiles
-from workspace.identification.field_values import InvalidField
-from workspace.identification.profiles import Profile
 
 # Claims of an identity token that are traits as well.
 TRAIT_CLAIMS: Final = ("email", "name", "role", "plan")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from customers import companies, conversations, events, tickets
+from customers.identification import field_values, leads, profiles, traits
+from customers.identification.field_values import InvalidField
 from ingestion import identities
 from ingestion.callers import Caller
-from workspace import companies, conversations, events, tickets
-from workspace.identification import field_values, leads, profiles, traits
-from workspace.identification.field_values import InvalidField
 from workspace.models import AuthorKind, TicketPriority
 
 # The members of a request body, checked by its serializer.

@@ -7,8 +7,12 @@ from typing import Final
 
 from rest_framework import serializers
 
+from customers import conversations, events, tickets
+from customers.identification import profiles
+from customers.identification.traits import context_entries, of_company, of_customer
 from ingestion.fields import (
     Body,
+    CheckedLater,
     Email,
     Fields,
     Flag,
@@ -17,12 +21,9 @@ from ingestion.fields import (
     Sentiment,
     Text,
     Time,
-    Unchecked,
     Whole,
     identifier,
 )
-from workspace import conversations, events, tickets
-from workspace.identification import profiles
 from workspace.models import (
     AuthorKind,
     ConversationOutcome,
@@ -44,8 +45,10 @@ class Identify(Body):
     company_id = identifier(
         required=False, allow_blank=True, help_text="The company's id; empty for no company."
     )
-    traits = Unchecked(required=False, help_text="See Traits.")
-    context = Unchecked(required=False, help_text="Entries {label, type, value} by key.")
+    traits = CheckedLater(of_customer, required=False, help_text="See Traits.")
+    context = CheckedLater(
+        context_entries, required=False, help_text="Entries {label, type, value} by key."
+    )
 
 
 class UserUpdate(Body):
@@ -53,8 +56,8 @@ class UserUpdate(Body):
 
     user_id = identifier(help_text="The customer's id in your own system.")
     company_id = identifier(required=False, allow_blank=True, help_text="As in identify.")
-    traits = Unchecked(required=False, help_text="See Traits.")
-    context = Unchecked(required=False, help_text="As in identify.")
+    traits = CheckedLater(of_customer, required=False, help_text="See Traits.")
+    context = CheckedLater(context_entries, required=False, help_text="As in identify.")
 
 
 class UsersUpdate(Body):
@@ -67,7 +70,7 @@ class CompanyUpsert(Body):
     """A company to change or to add."""
 
     company_id = identifier(help_text="The company's id in your own system.")
-    traits = Unchecked(required=False, help_text="See Traits.")
+    traits = CheckedLater(of_company, required=False, help_text="See Traits.")
 
 
 class TicketCreate(Body):

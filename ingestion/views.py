@@ -17,6 +17,8 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from customers.events import MAX_BATCH
+from customers.identification.field_values import InvalidField
 from ingestion import callers, contract, errors, idempotency, requests, serializers
 from ingestion.callers import Caller, Secrets
 from ingestion.contract import operation
@@ -25,8 +27,6 @@ from ingestion.idempotency import CallerKey
 from ingestion.parsing import Beacon, JsonOnly, StrictJson
 from oauth import server_keys
 from workspace import flags, organizations
-from workspace.events import MAX_BATCH
-from workspace.identification.field_values import InvalidField
 from workspace.models import Organization
 
 Sent: TypeAlias = Mapping[str, Any]

@@ -15,4 +15,8 @@ LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 # Of a result: the call was not run again, and this is the result of an identical one before.
 REPEATED: Final = "repeated"
+# Of the result of an API's tool: headers of the response by name, and the arguments that the next
+# page changes, null for one that it leaves out.
+RESPONSE_HEADERS: Final = "responseHeaders"
+NEXT_PAGE: Final = "nextPage"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"

@@ -13,10 +13,15 @@ from mcp_protocol.json_writer import Written
 from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
 from mcp_protocol.strict_json import JsonObject
 
-# Lists and resources depend on the client, and must reflect a disabled action at once (MCP
-# 2026-07-28, server/utilities/caching).
+# Contents of resources depend on the client, and must reflect a change at once (MCP 2026-07-28,
+# server/utilities/caching).
 _UNCACHED: Final[Mapping[Revision, JsonObject]] = {
     revision: {"ttlMs": 0, "cacheScope": "private"} for revision in MODERN
+}
+# With 0, clients list before each turn. A list may be a few seconds old, since each call is checked
+# against the switches of its moment.
+_LIST_CACHE: Final[Mapping[Revision, JsonObject]] = {
+    revision: {"ttlMs": 5_000, "cacheScope": "private"} for revision in MODERN
 }
 
 # The type of `structuredContent`; a revision that is absent does not have this member.
@@ -78,7 +83,7 @@ def page_result(
 ) -> JsonObject:
     """Returns one page of a list; a cursor means that more follow."""
     more = {} if next_cursor is None else {"nextCursor": next_cursor}
-    return uncached({member: things} | more, revision)
+    return complete({member: things} | more | _LIST_CACHE.get(revision, {}), revision)
 
 
 def empty_result(revision: Revision) -> JsonObject:

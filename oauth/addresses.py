@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
+from oauth import ports
 from oauth.errors import InvalidTarget
 from oauth.scopes import PROJECT_ID
 
@@ -18,7 +19,8 @@ PROJECT_PATH: Final = re.compile(rf"(?:{MCP_PATH})?(/{PROJECT_ID})")
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 # The addresses that a client may be given: endpoints, and documents about them.
 CLIENT_PATH: Final = re.compile(
-    rf"{PROJECT_PATH.pattern}|{MCP_PATH}|(?:{MCP_PATH})?/\.well-known/.+"
+    rf"(?:{PROJECT_PATH.pattern}|{MCP_PATH})(?:/\.well-known/.+|/server-card)?"
+    r"|/\.well-known/.+"
     rf"|(?:{MCP_PATH}/oauth)?/register|(?:{MCP_PATH})?/oauth/(?:authorize|token|revoke)"
 )
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -77,7 +79,10 @@ def canonical_resource(given: str | None) -> str:
         return resource()
     path = _path_here(given)
     if path is None:
-        raise InvalidTarget(hint=f"resource must be {resource()} or the address of a project.")
+        hint = (
+            ports.key_hint(given) or f"resource must be {resource()} or the address of a project."
+        )
+        raise InvalidTarget(hint=hint)
     return resource(path)
 
 
@@ -101,7 +106,7 @@ def origin_of(identifier: str) -> str:
 
 def _path_here(given: str) -> str | None:
     """Returns the canonical path of a resource of this server; None for any other URL."""
-    if not _names_this_server(given):
+    if not names_this_server(given):
         return None
     path = urlsplit(given).path.removesuffix("/")
     if path in {"", MCP_PATH}:
@@ -110,7 +115,8 @@ def _path_here(given: str) -> str | None:
     return project[1] if project else None
 
 
-def _names_this_server(given: str) -> bool:
+def names_this_server(given: str) -> bool:
+    """Returns whether a URL without user name, query and fragment has this server's origin."""
     parts = _split(given)
     if parts is None or "@" in parts.netloc or "?" in given or "#" in given:
         return False

@@ -14,10 +14,19 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from oauth.clients.client_admin import ClientAdmin
+from oauth.clients.service_client_admin import ServiceClientAdmin
 from oauth.endpoints import replies
 from oauth.grants import authorizations
 from oauth.mcp_token_admin import McpTokenAdmin
-from oauth.models import AccessToken, Authorization, Grant, McpToken, RefreshToken, ServerKey
+from oauth.models import (
+    AccessToken,
+    Authorization,
+    Grant,
+    McpToken,
+    RefreshToken,
+    ServerKey,
+    ServiceClient,
+)
 from oauth.server_key_admin import ServerKeyAdmin
 from workspace.administration.scoped import ReadOnlyAdmin
 
@@ -27,6 +36,7 @@ __all__ = ["ClientAdmin"]
 
 admin.site.register(ServerKey, ServerKeyAdmin)
 admin.site.register(McpToken, McpTokenAdmin)
+admin.site.register(ServiceClient, ServiceClientAdmin)
 
 
 @admin.register(Authorization)

@@ -50,11 +50,19 @@ class InvalidClient(OAuthError):
     status = 401
 
 
-class UnreachableClient(InvalidClient):
+class UnreadableClient(InvalidClient):
+    """The metadata document of a client is not read here; the client has to register."""
+
+    def __init__(self, hint: str, *, client_id: str, debug: str = "") -> None:
+        super().__init__(hint, debug=debug)
+        self.client_id = client_id
+
+
+class UnreachableClient(UnreadableClient):
     """The host of a client's metadata document cannot be reached from this server."""
 
-    def __init__(self, hint: str, *, host: str, debug: str = "") -> None:
-        super().__init__(hint, debug=debug)
+    def __init__(self, hint: str, *, client_id: str, host: str, debug: str = "") -> None:
+        super().__init__(hint, client_id=client_id, debug=debug)
         self.host = host
 
 
@@ -80,6 +88,12 @@ class InvalidTarget(OAuthError):
 
 class UnsupportedGrantType(OAuthError):
     code = "unsupported_grant_type"
+
+
+class UnsupportedTokenType(OAuthError):
+    """Clients do not revoke tokens of this kind (RFC 7009 section 2.2.1)."""
+
+    code = "unsupported_token_type"
 
 
 class UnsupportedResponseType(OAuthError):

@@ -71,8 +71,17 @@ class Projects(Protocol):
         ...
 
 
+class KeyHint(Protocol):
+    """Explains resources of this server that take keys, for which no token is issued."""
+
+    def __call__(self, identifier: str) -> str | None:
+        """Returns the sentence for such a resource, None for any other."""
+        ...
+
+
 _bound: list[ScopeExplainer] = []
 _projects: list[Projects] = []
+_key_hints: list[KeyHint] = []
 
 
 def bind_scope_explainer(explainer: ScopeExplainer) -> None:
@@ -89,3 +98,11 @@ def bind_projects(projects_of_gateway: Projects) -> None:
 
 def projects() -> Projects:
     return _projects[0]
+
+
+def bind_key_hint(hint: KeyHint) -> None:
+    _key_hints[:] = [hint]
+
+
+def key_hint(identifier: str) -> str | None:
+    return _key_hints[0](identifier)

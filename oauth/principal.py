@@ -60,13 +60,9 @@ class Principal:
 class Unauthenticated(Exception):
     """No valid bearer token. `error` is None if there was none (RFC 6750 section 3.1).
 
-    `message` is sent to the client.
+    `message` is sent to the client; without one, that of the endpoint.
     """
 
-    def __init__(
-        self,
-        error: str | None = None,
-        message: str = "Sign in first: this endpoint needs a valid bearer token.",
-    ) -> None:
+    def __init__(self, error: str | None = None, message: str = "") -> None:
         super().__init__(error or "no bearer")
         self.error, self.message = error, message

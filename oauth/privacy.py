@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from customers.privacy.text_columns import TextColumns
 from oauth.models import McpToken, ServerKey
-from workspace.privacy.text_columns import TextColumns
 
 NAMES: Final = (
     TextColumns("api_keys", ServerKey, texts=("name",)),

@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from foundation.links import link
 from people import access, employment, time_off
 from people.changes import Refused
 from people.models import (
@@ -160,7 +160,7 @@ class PersonAdmin(RecordAdmin):
 def _how_to_change(person: Person) -> str:
     """What the page of a person says above their employment."""
     address = f"{reverse('admin:people_employmentrecord_add')}?person={person.pk}"
-    return format_html('<a href="{}">{}</a>', address, _("Add an employment record to change this"))
+    return link(address, _("Add an employment record to change this"))
 
 
 @admin.register(PersonProfile)

@@ -17,7 +17,9 @@ from oauth.addresses import MCP_PATH, WELL_KNOWN
 
 SLUG: Final = r"[-a-zA-Z0-9_]{1,63}"
 NAME: Final = re.compile(SLUG)
-PATH: Final = re.compile(r"/api/mcp/?|/api/mcp/\.well-known/.+|/api/v1/.*|/auth\.md")
+PATH: Final = re.compile(
+    r"/api/mcp/?|/api/mcp/(?:\.well-known/.+|server-card)|/api/v1/.*|/auth\.md"
+)
 
 
 def workspace_of(host: str) -> str | None:

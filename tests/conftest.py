@@ -35,6 +35,8 @@ for name, value in list(os.environ.items()):
         del os.environ[name]
 os.environ["HALO_DATA_DIR"] = str(DATA_DIR)
 os.environ["HOST"], os.environ["PORT"] = "127.0.0.1", "8000"
+# No test sends a request to the internet to find out whether that works.
+os.environ["HALO_CIMD"] = "yes"
 if redis_url := os.environ.get("REDIS_URL"):
     # Emptied before each test: two runs on one machine must not have the same.
     from tests.drivers.server import REDIS_OF_TESTS, free_redis_database

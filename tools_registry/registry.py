@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
 from operator import attrgetter
-from types import ModuleType
 from typing import Final, Protocol
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from tools_registry import icons, integrations, sources
+from tools_registry import icons
 from tools_registry.api import (
     Connection,
     Guarded,
@@ -234,11 +234,15 @@ WORKSPACE_CATALOGUE: Final = Catalogue(_toolset_sources)
 
 @cache
 def _native() -> ToolsetSource:
-    return ToolsetSource((*_toolsets_in(sources), *_toolsets_in(integrations)))
+    found = (toolset for package in settings.TOOL_PACKAGES for toolset in _toolsets_in(package))
+    return ToolsetSource(found)
 
 
-def _toolsets_in(package: ModuleType) -> Iterator[Toolset]:
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+def _toolsets_in(package: str) -> Iterator[Toolset]:
+    path = importlib.import_module(package).__path__
+    for module in pkgutil.iter_modules(path, f"{package}."):
+        if module.ispkg:
+            continue
         toolset = getattr(importlib.import_module(module.name), "TOOLSET", None)
         if not isinstance(toolset, Toolset):
             raise ImproperlyConfigured(f"{module.name} declares no TOOLSET.")

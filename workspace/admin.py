@@ -20,33 +20,17 @@ from django.utils.translation import gettext_lazy as _
 
 from workspace import flags, organizations
 from workspace.administration.access import grantable_roles
-from workspace.administration.customers import CustomerAdmin
-from workspace.administration.imports import DataImportAdmin
-from workspace.administration.knowledge import KnowledgeSourceAdmin
 from workspace.administration.outgoing_mail import OutgoingMailAdmin
 from workspace.administration.publishing import PublishingAdmin
-from workspace.administration.records.companies import CompanyAdmin, LeadAdmin
-from workspace.administration.records.conversations import ConversationAdmin, FeedbackAdmin
-from workspace.administration.records.events import EventAdmin
-from workspace.administration.records.tickets import TicketAdmin
 from workspace.administration.scoped import ScopedAdmin, ScopedInline
 from workspace.administration.stale import lock_row
 from workspace.models import (
     Agent,
-    Company,
-    Conversation,
-    Customer,
-    DataImport,
-    Event,
     FeatureFlag,
-    Feedback,
-    KnowledgeSource,
-    Lead,
     Membership,
     Organization,
     OutgoingMail,
     Role,
-    Ticket,
     User,
 )
 
@@ -315,14 +299,5 @@ def _super_admins() -> QuerySet[Membership]:
     return Membership.objects.filter(role=Role.SUPER_ADMIN, user__is_program=False)
 
 
-admin.site.register(Company, CompanyAdmin)
-admin.site.register(Customer, CustomerAdmin)
-admin.site.register(Lead, LeadAdmin)
-admin.site.register(Ticket, TicketAdmin)
-admin.site.register(Conversation, ConversationAdmin)
-admin.site.register(Feedback, FeedbackAdmin)
-admin.site.register(Event, EventAdmin)
-admin.site.register(DataImport, DataImportAdmin)
-admin.site.register(KnowledgeSource, KnowledgeSourceAdmin)
 admin.site.register(OutgoingMail, OutgoingMailAdmin)
 admin.site.index_title = _("Administration")

@@ -10,7 +10,7 @@ from agents.protocol import shapes
 from foundation import patterns
 from foundation.patterns import PatternsTooLarge
 from foundation.schema_work import SchemaTooComplex, Steps, UnfollowedReference
-from tools_registry.api.null_members import leave_out_nulls
+from tools_registry.api.model_arguments import leave_out_absent
 from tools_registry.api.schemas import compile_once, validator_of
 
 # A message of a history, as it is sent, stored and answered.
@@ -68,7 +68,7 @@ def new_session(body: Any) -> tuple[str, Turn]:
 
     Raises InvalidRequest.
     """
-    body = leave_out_nulls(shapes.NEW_SESSION, body)
+    body = leave_out_absent(shapes.NEW_SESSION, body)
     _require(shapes.NEW_SESSION, body, "")
     messages = _messages(body["messages"], shapes.STORED)
     if messages[-1]["role"] != "user":
@@ -78,7 +78,7 @@ def new_session(body: Any) -> tuple[str, Turn]:
 
 def new_turn(body: Any) -> Turn:
     """Returns the next turn. Raises InvalidRequest."""
-    body = leave_out_nulls(shapes.NEW_TURN, body)
+    body = leave_out_absent(shapes.NEW_TURN, body)
     _require(shapes.NEW_TURN, body, "")
     return _turn(body, _messages(body["messages"], shapes.SENT))
 

@@ -51,7 +51,7 @@ TICKET: Final = (
 )
 MESSAGE: Final = ("position", "author_kind", "author_name", "text")
 # The product's functions for text of customers; their package imports Django.
-TEXTS: Final = runpy.run_path(f"{Path(__file__).parents[2]}/tools_registry/data/texts.py")
+TEXTS: Final = runpy.run_path(f"{Path(__file__).parents[2]}/data_tools/query/texts.py")
 
 
 def _hello(_tool: RecordedTool, _work: Work, _rows_of: Rows) -> Run:

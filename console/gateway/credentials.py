@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.gateway.access import of_project
 from foundation.concurrency.job_threads import NoJobThread
-from gateway import access, calling, credentials, policies, source, surface
+from gateway import access, calling, credentials, policies, servers, source, surface
 from gateway.calling import UpstreamCall
 from gateway.credentials import InvalidSecret
 from gateway.models import Authentication, Effect, Project, UpstreamCredential
@@ -119,6 +119,7 @@ def _list(
     rows = {row.scheme: row for row in credentials.held(project, None if is_shared else user)}
     context = {
         "project": project,
+        "urls": [project.target_url, *servers.read(project.servers).values()],
         "is_shared": is_shared,
         "is_needed": project.authentication != Authentication.NONE,
         "may_enter": may_enter,
@@ -153,7 +154,7 @@ def _scheme(project: Project, name: str) -> Scheme:
 def _cheapest(project: Project) -> UpstreamCall | None:
     """The first tool that only reads, and that needs a credential but no argument.
 
-    Only one that the policy allows: the test asks for no approval.
+    Only one at the target URL, and one that the policy allows: the test asks for no approval.
     """
     rows = project.tools.filter(is_present=True, is_enabled=True, is_read=True, needs_review=False)
     policy = policies.read(project.pk)
@@ -164,6 +165,7 @@ def _cheapest(project: Project) -> UpstreamCall | None:
         if call is not None
         and call.operation.method.upper() in {"GET", "HEAD"}
         and not call.operation.full_schema.get("required")
+        and not call.operation.server
         and policy.decide(call.name, {}, is_read=True).effect == Effect.ALLOW
     ]
     # One that is open to everybody proves nothing.

@@ -20,12 +20,11 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.gateway.access import for_members, refuse_stale
-from foundation import ids, stale_forms
-from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
+from foundation import stale_forms
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.stale_forms import FormValue
-from gateway import access, importing, projects
-from gateway.importing import UnusableDocument
+from gateway import access, importing, projects, servers
+from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
 from gateway.openapi.shapes import Import, Operation
 from gateway.outbound_policy import InvalidTarget
@@ -42,8 +41,8 @@ MAX_DRAFTS: Final = 5
 PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
 # Clients and models cope badly with more tools than that.
 MANY_TOOLS: Final = 128
-# A preview reads its document again, in one of few threads: of one person only one at a time.
-_previews = ConcurrencyLimit(per_key=1)
+# Of each list of a preview: a document may have thousands of operations.
+MAX_LISTED: Final = 500
 
 
 class DocumentForm(forms.Form):
@@ -155,15 +154,14 @@ def preview(request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
     """Shows what a document comes to; POST saves it."""
     draft = _draft(user, draft_id)
     try:
-        with _previews.hold(ids.text(user.pk)):
+        with importing.hold_page(user.pk, frozenset({draft.organization_id})):
             if draft.project is not None:
                 return _preview_of_change(request, user, draft, draft.project)
             return _preview_of_new(request, user, draft)
     except UnusableDocument as unusable:
         return _ask_again(request, user, draft, str(unusable), HTTPStatus.BAD_REQUEST)
-    except ConcurrencyLimitReached:
-        text = _("Another document of yours is being read. Try again in a moment.")
-        return _ask_again(request, user, draft, text, HTTPStatus.TOO_MANY_REQUESTS)
+    except AnotherIsRead as busy:
+        return _ask_again(request, user, draft, str(busy), HTTPStatus.TOO_MANY_REQUESTS)
 
 
 @require_POST
@@ -240,8 +238,17 @@ def _preview_of_change(
         return refuse_stale(request, project, page, lambda: _import(request, user, draft, project))
     difference = projects.difference(project, draft.text)
     shown = stale_forms.hidden_field(stale_forms.serialize(_compared_with(project)))
-    context = {"draft": draft, "project": project, "difference": difference, "shown_values": shown}
-    return render(request, "console/gateway/difference.html", context | _facts(difference.imported))
+    context = {
+        "draft": draft,
+        "project": project,
+        "difference": difference,
+        "changes": difference.changes[:MAX_LISTED],
+        "more_changes": max(0, len(difference.changes) - MAX_LISTED),
+        "shown_values": shown,
+    }
+    return render(
+        request, "console/gateway/difference.html", context | _facts(difference.imported, project)
+    )
 
 
 def _preview(
@@ -253,8 +260,9 @@ def _preview(
         "form": form,
         "operations": [
             Listed(operation, projects.is_read(operation, patterns))
-            for operation in imported.operations
+            for operation in imported.operations[:MAX_LISTED]
         ],
+        "more_operations": max(0, len(imported.operations) - MAX_LISTED),
     }
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     return render(
@@ -262,23 +270,32 @@ def _preview(
     )
 
 
-def _facts(imported: Import) -> dict[str, Any]:
-    """What both previews say of a document."""
+def _facts(imported: Import, project: Project | None = None) -> dict[str, Any]:
+    """What both previews say of a document; without a project, its first server is the target."""
     count = len(imported.operations)
+    target = project.target_url if project else _suggested(imported)["target_url"]
+    confirmed = servers.read(project.servers) if project else {}
+    own = [(one.name, one) for one in imported.operations if one.server]
+    listed = servers.list_of(own, target, confirmed)
     return {
+        "own_servers": [one for one in listed if not one.is_confirmed][:MAX_LISTED],
         "imported": imported,
+        "servers": imported.servers[:MAX_LISTED],
+        "unmapped": imported.unmapped[:MAX_LISTED],
+        "more_unmapped": max(0, len(imported.unmapped) - MAX_LISTED),
         "count": count,
         "tokens": importing.tokens(imported),
         "is_many": count > MANY_TOOLS,
+        "first_page": importing.tools_on_first_page(imported),
     }
 
 
 def _suggested(imported: Import) -> dict[str, Any]:
     """What the form of a new project holds at first."""
-    servers = [url for url in imported.servers if _is_absolute(url)]
+    targets = [url for url in imported.servers if _is_absolute(url)]
     return {
         "name": imported.title[:150],
-        "target_url": servers[0] if servers else "",
+        "target_url": targets[0] if targets else "",
         "authentication": projects.suggested_authentication(imported),
         "policy": "default",
         "reads": "",

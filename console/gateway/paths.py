@@ -12,6 +12,7 @@ PATHS = [
     path("projects/<str:project_id>", projects.project, name="project"),
     path("projects/<str:project_id>/tools", projects.tools, name="project_tools"),
     path("projects/<str:project_id>/settings", projects.change, name="project_settings"),
+    path("projects/<str:project_id>/servers", projects.confirm_servers, name="project_servers"),
     path("projects/<str:project_id>/delete", projects.delete, name="project_delete"),
     path("projects/<str:project_id>/credentials", credentials.index, name="project_credentials"),
     path(

@@ -1,6 +1,6 @@
 """The pages of projects: the list, one project with its tools, its settings, and the usage."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,15 +19,17 @@ from console.gateway import policy_changes
 from console.gateway.access import for_members, of_editable_project, of_project, save_form
 from foundation import stale_forms
 from foundation.stale_forms import ComparedForm, FormValue
-from gateway import access, projects, quota
+from gateway import access, outbound_policy, projects, quota, servers
 from gateway.models import Authentication, Project, ProjectTool
 from gateway.outbound_policy import InvalidTarget
 from gateway.projects import InvalidProject
+from gateway.servers import DeclaredServer
 from oauth.endpoints import replies
 from workspace.administration.access import organizations_administered
 from workspace.models import Membership, Organization, User
 
 TOOLS_PER_PAGE: Final = 100
+MAX_URL: Final = 2_000
 SETTINGS: Final = ("name", "target_url", "authentication", "owner")
 
 
@@ -52,6 +54,51 @@ class SettingsForm(ComparedForm):
         ).order_by("email")
 
 
+class ServersForm(ComparedForm):
+    """The servers that operations declare, each with its URL and whether calls go there."""
+
+    def __init__(self, listed: Sequence[DeclaredServer], *given: Any, **more: Any) -> None:
+        initial: dict[str, Any] = {}
+        for number, one in enumerate(listed):
+            initial |= {f"url_{number}": one.url, f"confirmed_{number}": one.is_confirmed}
+        declared = {"declared": FormValue(_("Servers"), [one.declared for one in listed])}
+        super().__init__(*given, initial=initial, also_shown=declared, **more)
+        self.listed = listed
+        for number, one in enumerate(listed):
+            self.fields[f"url_{number}"] = forms.CharField(
+                label=_("URL of %(server)s") % {"server": one.declared}, max_length=MAX_URL
+            )
+            self.fields[f"confirmed_{number}"] = forms.BooleanField(
+                label=_("Send calls and credentials there"), required=False
+            )
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean() or {}
+        for number, _one in enumerate(self.listed):
+            if cleaned.get(f"confirmed_{number}"):
+                try:
+                    outbound_policy.base_url(str(cleaned.get(f"url_{number}", "")))
+                except InvalidTarget as invalid:
+                    self.add_error(f"url_{number}", str(invalid))
+        return cleaned
+
+    def confirmed(self) -> dict[str, str]:
+        """Returns the URLs of the confirmed servers, by what is declared."""
+        given = self.cleaned_data
+        return {
+            one.declared: given[f"url_{number}"]
+            for number, one in enumerate(self.listed)
+            if given[f"confirmed_{number}"]
+        }
+
+    def rows(self) -> list[tuple[DeclaredServer, forms.BoundField, forms.BoundField]]:
+        """Returns each server with its fields, for the template."""
+        return [
+            (one, self[f"url_{number}"], self[f"confirmed_{number}"])
+            for number, one in enumerate(self.listed)
+        ]
+
+
 @require_safe
 @for_members
 def index(request: HttpRequest, user: User) -> HttpResponse:
@@ -70,11 +117,14 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     present = project.tools.filter(is_present=True)
     # A form has at most DATA_UPLOAD_MAX_NUMBER_FIELDS fields, and some APIs a thousand tools.
     tools = Paginator(present.order_by("name"), TOOLS_PER_PAGE).get_page(request.GET.get("page"))
+    listed = servers.list_of_project(project)
     context = {
         "project": project,
         "may_edit": access.may_edit(user, project),
         "mcp_url": f"{settings.HALO_PUBLIC_URL}/{project.pk}",
         "tools": tools,
+        "servers": listed,
+        "unconfirmed": [one for one in listed if not one.is_confirmed],
         "waiting": present.filter(needs_review=True).count(),
         "absent": project.tools.filter(is_present=False).count(),
         "shown_values": stale_forms.hidden_field(stale_forms.serialize(_switches(tools))),
@@ -145,6 +195,31 @@ def _save_settings(request: HttpRequest, user: User, project: Project) -> HttpRe
             messages.success(request, _("Saved."))
             return redirect("project", project.pk)
     return _settings(request, project, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@of_editable_project
+def confirm_servers(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    """Shows the servers that operations declare for themselves; POST confirms them."""
+    if request.method != "POST":
+        return _servers(request, project, ServersForm(servers.list_of_project(project)))
+    page = reverse("project_servers", args=[project.pk])
+    return save_form(request, project, page, lambda locked: _save_servers(request, user, locked))
+
+
+def _save_servers(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    form = ServersForm(servers.list_of_project(project), request.POST)
+    if not form.is_valid():
+        return _servers(request, project, form)
+    projects.change(project, user, address=replies.address_of(request), servers=form.confirmed())
+    messages.success(request, _("Saved. The change takes effect at once."))
+    return redirect("project", project.pk)
+
+
+def _servers(request: HttpRequest, project: Project, form: ServersForm) -> HttpResponse:
+    context = {"project": project, "form": form}
+    status = 400 if form.is_bound else 200
+    return render(request, "console/gateway/servers.html", context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

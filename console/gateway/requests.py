@@ -6,9 +6,10 @@ decides anything: mail scanners and chat previews follow links.
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -16,15 +17,17 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from approvals import decisions, outcomes
 from approvals.decisions import Decider, NotAllowed, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
 from foundation.db.storable import escape_unstorable
-from gateway import policies
+from gateway import access, policies
 from gateway.requests import details as request_details
 from gateway.requests import statuses
+from gateway.requests.details import ALL_REQUESTS, RequestFilter
 from oauth import credentials
 from oauth.endpoints import replies
 from oauth.principal import Unauthenticated
@@ -40,12 +43,46 @@ WAITING: Final = frozenset({Status.PENDING, Status.RUNNING})
 Decide: TypeAlias = Callable[[Decider], ApprovalRequest]
 
 
+class FilterForm(forms.Form):
+    """Which requests are listed; each field that is empty stands for all."""
+
+    project = forms.ChoiceField(label=gettext_lazy("Project"), required=False)
+    status = forms.ChoiceField(
+        label=gettext_lazy("Status"),
+        required=False,
+        choices=[("", gettext_lazy("All")), *Status.choices],
+    )
+    tool = forms.CharField(label=gettext_lazy("Tool"), required=False, max_length=255)
+
+    def __init__(self, user: User, *given: Any) -> None:
+        super().__init__(*given)
+        projects = access.projects_of(user).order_by("name").values_list("pk", "name")
+        self.fields["project"].choices = [  # type: ignore[attr-defined]  # a ChoiceField
+            ("", gettext_lazy("All")),
+            *projects,
+        ]
+
+    def wanted(self) -> RequestFilter:
+        """Returns the filter; all requests for a form that is not valid."""
+        if not self.is_valid():
+            return ALL_REQUESTS
+        read = self.cleaned_data
+        return RequestFilter(read["project"], read["status"], read["tool"])
+
+
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Lists the requests that a person made, may decide, and decided."""
     if not isinstance(request.user, User):
         return redirect_to_login(request.get_full_path())
-    context = {"lists": request_details.lists(request.user)}
+    form = FilterForm(request.user, request.GET)
+    wanted = form.wanted()
+    context = {
+        "form": form,
+        "is_filtered": wanted != ALL_REQUESTS,
+        "lists": request_details.lists(request.user, wanted),
+        "max_listed": request_details.MAX_LISTED,
+    }
     return replies.private(render(request, "console/gateway/requests.html", context))
 
 

@@ -1,26 +1,28 @@
 """The page of MCP tokens: a user creates, lists and revokes their own tokens for projects."""
 
+from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from console import token_pages
 from console.gateway.access import for_members
+from console.token_pages import DEFAULT_DAYS, MAX_LISTED
 from gateway.access import projects_of
 from gateway.models import Project
 from oauth import addresses, expiry, mcp_tokens
 from oauth.endpoints import replies
+from oauth.mcp_tokens import NewToken
 from workspace.models import User
 
-MAX_LISTED: Final = 200
-DEFAULT_DAYS: Final = 90
+LISTED_AT: Final = "project_tokens"
 REVOKED_AT: Final = "project_token_revoke"
 
 
@@ -39,6 +41,7 @@ class NewTokenForm(forms.Form):
         super().__init__(data)  # type: ignore[arg-type]  # a QueryDict, or nothing
         chosen = self.fields["project"]
         chosen.queryset = projects_of(user).order_by("name", "pk")  # type: ignore[attr-defined]  # a ModelChoiceField
+        chosen.label_from_instance = _label  # type: ignore[attr-defined]  # the same
         self.initial = {"days": DEFAULT_DAYS, "project": project}
 
 
@@ -49,23 +52,10 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
     if request.method != "POST":
         return _list(request, user, NewTokenForm(user, project=request.GET.get("project", "")))
     form = NewTokenForm(user, request.POST)
-    if not form.is_valid():
+    token = token_pages.create(form, "project", partial(_issue, request, user))
+    if token is None:
         return _list(request, user, form)
     project: Project = form.cleaned_data["project"]
-    try:
-        token = mcp_tokens.issue(
-            user,
-            project.organization,
-            f"/{project.pk}",
-            name=form.cleaned_data["name"],
-            days=form.cleaned_data["days"],
-            address=replies.address_of(request),
-        )
-    except mcp_tokens.NotAMember as left:  # since the form was checked
-        raise Http404 from left
-    except mcp_tokens.TooManyTokens as refused:
-        form.add_error("project", str(refused))
-        return _list(request, user, form)
     context = {"token": token, "project": project, "url": addresses.url(f"/{project.pk}")}
     return render(request, "console/gateway/token_shown.html", context)
 
@@ -74,17 +64,24 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 @for_members
 def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
     """Confirms and revokes a token. Another user's token is a 404."""
-    row = mcp_tokens.of_user(user).filter(pk=token_id).first()
-    if row is None:
-        raise Http404
-    if request.method != "POST":
-        context = {"token": row, "listed_at": "project_tokens", "revoked_at": REVOKED_AT}
-        return render(request, "console/gateway/token_revoke.html", context)
-    if mcp_tokens.revoke(row, user=user, address=replies.address_of(request)):
-        messages.success(request, _("Revoked. Requests with this token are refused."))
-    else:
-        messages.info(request, _("This token was already revoked."))
-    return redirect("project_tokens")
+    tokens = mcp_tokens.of_user(user).filter(pk=token_id)
+    return token_pages.revoke(request, user, tokens, listed_at=LISTED_AT, revoked_at=REVOKED_AT)
+
+
+def _label(project: Project) -> str:
+    return f"{project.name} ({project.organization.name})"
+
+
+def _issue(request: HttpRequest, user: User, given: Mapping[str, Any]) -> NewToken:
+    project: Project = given["project"]
+    return mcp_tokens.issue(
+        user,
+        project.organization,
+        f"/{project.pk}",
+        name=given["name"],
+        days=given["days"],
+        address=replies.address_of(request),
+    )
 
 
 def _list(request: HttpRequest, user: User, form: NewTokenForm) -> HttpResponse:

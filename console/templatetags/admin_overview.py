@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from approvals.models import ApprovalRequest, Status
 from audit import listing
 from audit.outcomes import Outcome
-from foundation import admin_urls, scheduled_tasks
+from foundation import admin_urls, ids, scheduled_tasks
 from tools_registry.admin.access import VIEW_SWITCHES
 from tools_registry.models import ConnectionState, IntegrationMode
 from workspace.administration.access import reach
@@ -78,7 +78,7 @@ def admin_today(request: HttpRequest) -> list[Figure]:
     if calls is not None:
         day = timezone.now().astimezone(UTC).date()
         midnight = datetime.combine(day, time(), UTC)
-        today = calls.filter(pk__gte=listing.first_key(midnight))
+        today = calls.filter(pk__gte=ids.first_key(midnight))
         refused = today.filter(outcome=Outcome.REFUSED.value)
         page, period = "audit_actionexecution", day.isoformat()
         figures = [

@@ -107,13 +107,19 @@ def give_back(buckets: Sequence[Bucket]) -> None:
 
 def reading(bucket: Bucket) -> Verdict | None:
     """Returns the state of a bucket without charging it; None while the store does not answer."""
-    # No window has room for it, so nothing is charged.
-    probe = replace(bucket, cost=MAX_COST)
+    states = readings([bucket])
+    return None if states is None else states[0]
+
+
+def readings(buckets: Sequence[Bucket]) -> Sequence[Verdict] | None:
+    """Returns the states of buckets as `reading` does, in one round trip."""
+    # No window has room for these, so nothing is charged.
+    probes = [replace(bucket, cost=MAX_COST) for bucket in buckets]
     try:
-        found = None if outage.is_known() else _store().take([probe])
+        found = None if outage.is_known() else _store().take(probes)
     except LimitStoreDown:
         found = None
-    return None if found is None else refusal(found.states([bucket])[0])
+    return None if found is None else [refusal(state) for state in found.states(buckets)]
 
 
 def still_refused(bucket: Bucket) -> Verdict | None:

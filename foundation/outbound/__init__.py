@@ -8,6 +8,7 @@ from foundation.outbound.client import Reply, fetch, vet
 from foundation.outbound.errors import (
     OutboundError,
     RefusedAddress,
+    RefusedRedirect,
     RefusedRequest,
     RefusedUrl,
     TimedOut,
@@ -16,11 +17,13 @@ from foundation.outbound.errors import (
     Unwanted,
 )
 from foundation.outbound.policy import Policy
+from foundation.outbound.reach import has_reached_internet
 
 __all__ = [
     "OutboundError",
     "Policy",
     "RefusedAddress",
+    "RefusedRedirect",
     "RefusedRequest",
     "RefusedUrl",
     "Reply",
@@ -29,5 +32,6 @@ __all__ = [
     "Unreachable",
     "Unwanted",
     "fetch",
+    "has_reached_internet",
     "vet",
 ]

@@ -8,7 +8,7 @@ import httpcore2
 import httpx2
 
 from foundation.concurrency import page_threads
-from foundation.outbound import lookup
+from foundation.outbound import lookup, reach
 from foundation.outbound.client import tls_context
 from foundation.outbound.deadline import Deadline
 from foundation.outbound.errors import OutboundError
@@ -37,11 +37,14 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         page_threads.refuse()
         url = str(request.url)
+        policy = self._policy_for(url)
         try:
-            Target.parse(url, self._policy_for(url))
+            target = Target.parse(url, policy)
         except OutboundError as error:
             raise httpx2.ConnectError(str(error), request=request) from None
-        return await super().handle_async_request(request)
+        response = await super().handle_async_request(request)
+        reach.note_answer(target.scheme, target.host, policy)
+        return response
 
 
 class _PinnedBackend(httpcore2.AsyncNetworkBackend):

@@ -12,10 +12,10 @@ import httpx2
 from foundation.concurrency import page_threads
 from foundation.db.waits import give_back_connection
 from foundation.headers import joined
-from foundation.outbound import lookup, request
+from foundation.outbound import lookup, reach, request
 from foundation.outbound.content import collect
 from foundation.outbound.deadline import Deadline, always_wanted
-from foundation.outbound.errors import OutboundError, Unreachable
+from foundation.outbound.errors import OutboundError, RefusedRedirect, RefusedUrl, Unreachable
 from foundation.outbound.policy import DEFAULT, Policy
 from foundation.outbound.request import REDIRECTABLE, Request
 from foundation.outbound.target import Target
@@ -52,8 +52,9 @@ def fetch(
     The host is resolved once, and only its checked addresses are connected to. Proxies and
     certificates are not taken from the environment, and cookies are not kept. A redirect that the
     policy does not follow is returned. The wait ends early once `unwanted` returns True, from any
-    thread. Raises a subclass of OutboundError: RefusedUrl, RefusedAddress, RefusedRequest,
-    TooLarge, TimedOut, Unwanted or Unreachable; and PageWaitsForOutside in the thread of a page.
+    thread. Raises a subclass of OutboundError: RefusedUrl, RefusedRedirect, RefusedAddress,
+    RefusedRequest, TooLarge, TimedOut, Unwanted or Unreachable; and PageWaitsForOutside in the
+    thread of a page.
     """
     page_threads.refuse()
     # Others may use the connection to the database while this thread waits.
@@ -67,6 +68,11 @@ def fetch(
     except OutboundError as error:
         error.was_sent = deadline.has_begun
         raise
+
+
+def is_redirect(reply: Reply) -> bool:
+    """Returns whether a response leads to another URL."""
+    return reply.status in REDIRECTS and "location" in reply.headers
 
 
 def vet(url: str, *, policy: Policy = DEFAULT) -> None:
@@ -89,10 +95,12 @@ def _redirected(target: Target, sent: Request, route: Pinned, policy: Policy) ->
     """The reply after the redirects that the policy follows."""
     reply = _send(target, sent, route, policy)
     for _ in range(policy.max_redirects if sent.method in REDIRECTABLE else 0):
-        location = reply.headers.get("location")
-        if reply.status not in REDIRECTS or location is None:
+        if not is_redirect(reply):
             break
-        target = target.redirected(location, policy)
+        try:
+            target = target.redirected(reply.headers["location"], policy)
+        except RefusedUrl as refused:
+            raise RefusedRedirect(refused, reply.status, reply.headers) from None
         reply = _send(target, sent, route, policy)
     return reply
 
@@ -100,10 +108,12 @@ def _redirected(target: Target, sent: Request, route: Pinned, policy: Policy) ->
 def _send(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply:
     try:
         with _connection(target, route) as connection:
-            return _exchange(connection, target, sent, policy)
+            reply = _exchange(connection, target, sent, policy)
     except (httpcore2.NetworkError, httpcore2.ProtocolError):
         # Not chained: the message of the library may quote headers.
         raise Unreachable(target.host, "it does not speak HTTP properly") from None
+    reach.note_answer(target.scheme, target.host, policy)
+    return reply
 
 
 def _connection(target: Target, route: Pinned) -> httpcore2.HTTPConnection:

@@ -3,6 +3,8 @@
 Messages name the host and a fixed reason: never a path, a header, a body or a credential.
 """
 
+from collections.abc import Mapping
+
 
 class OutboundError(Exception):
     """An outgoing request got no response. `was_sent`: some of it was, so it may have arrived."""
@@ -16,6 +18,15 @@ class OutboundError(Exception):
 
 class RefusedUrl(OutboundError):
     """The policy does not permit the URL, or the target of its redirect."""
+
+
+class RefusedRedirect(RefusedUrl):
+    """A redirect leads to a URL that is not fetched; `status` and `headers` are the response's."""
+
+    def __init__(self, refused: RefusedUrl, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(refused.host, refused.reason)
+        self.status = status
+        self.headers = headers
 
 
 class RefusedAddress(OutboundError):

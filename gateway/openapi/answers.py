@@ -2,23 +2,27 @@
 
 import base64
 import codecs
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from http import HTTPStatus
-from typing import Any, Final, NoReturn
+from types import MappingProxyType
+from typing import Final, NoReturn
 from urllib.parse import quote
 
 from foundation import json_text
 from foundation.db.storable import escape_unstorable
 from foundation.outbound.retry import retry_after
-from gateway.openapi import cutting, masking
+from gateway.openapi import cutting, masking, response_headers
 from gateway.openapi.shapes import Json, Operation
+from mcp_protocol import meta_keys
 from mcp_protocol.json_writer import dumps
 from tools_registry.api import Blocks, IntegrationFailure, Unauthorized
 
 MAX_RESULT_BYTES: Final = 1_048_576
+NO_ARGUMENTS: Final[Mapping[str, Json]] = MappingProxyType({})
 # Redirects after which the request itself is to be sent to the other address.
 REPEATED_ELSEWHERE: Final = frozenset({307, 308})
 UNKNOWN_OUTCOME: Final = (
@@ -116,9 +120,16 @@ def result(
     *,
     is_read: bool = True,
     secrets: Sequence[str] = (),
+    private: Sequence[str] = (),
     max_bytes: int = MAX_RESULT_BYTES,
+    url: str = "",
+    arguments: Mapping[str, Json] = NO_ARGUMENTS,
 ) -> Blocks:
     """Returns the result of a response with a status below 400, whatever its body is.
+
+    `secrets` are the credentials, which are masked in every result; `private` are secrets of the
+    arguments, which are masked in messages alone: those are on record.
+    `url` is the one that was answered, `arguments` are those of the call, for its next page.
 
     A call that ran never fails: what is no JSON is text or a file, what takes more than `max_bytes`
     in the result is cut. Raises Unauthorized for 401 and 403, with the status in `upstream_status`,
@@ -130,14 +141,34 @@ def result(
         headers={name.lower(): value for name, value in headers.items()},
         body=masking.without(body, secrets) if status < HTTPStatus.MULTIPLE_CHOICES else body,
         operation=operation,
-        secrets=secrets,
+        secrets=(*secrets, *(form for one in private for form in (one, json.dumps(one)[1:-1]))),
         max_bytes=max_bytes - ROOM_BYTES,
     )
     if status >= HTTPStatus.BAD_REQUEST:
         _fail(response)
     if status >= HTTPStatus.MULTIPLE_CHOICES:
         return _redirect(response, is_read=is_read)
-    if not body.strip():
+    return _with_headers(response, url, arguments)
+
+
+def _with_headers(response: Response, url: str, arguments: Mapping[str, Json]) -> Blocks:
+    """The result of the body, and what its caller needs of the headers in a line and in `_meta`."""
+    operation, secrets = response.operation, response.secrets
+    most = response.max_bytes // 4
+    headers = response_headers.shown(response.headers, operation, secrets, most)
+    page = response_headers.next_page(response.headers, url, operation, arguments, secrets)
+    line = escape_unstorable(response_headers.sentence(headers, page))
+    if not line:
+        return _of_body(response)
+    block = _text_block(str(line))
+    blocks = _of_body(replace(response, max_bytes=response.max_bytes - len(dumps(block))))
+    meta: dict[str, Json] = {meta_keys.RESPONSE_HEADERS: headers} if headers else {}
+    meta |= {meta_keys.NEXT_PAGE: page} if page is not None else {}
+    return Blocks([*blocks.content, block], blocks.structured, meta)
+
+
+def _of_body(response: Response) -> Blocks:
+    if not response.body.strip():
         done = f"The API answered {response.named_status}, without content."
         return _blocks(response, [_text_block(done)], {})
     if response.media_type in IMAGES:
@@ -153,42 +184,43 @@ def _json(response: Response, text: str) -> Blocks | None:
     is_declared = response.media_type.endswith(("/json", "+json"))
     if not is_declared and text.lstrip()[:1] not in {"{", "["}:
         return None
-    value, is_json = _parsed(text)
-    if not is_json:
+    try:
+        blocks = _json_blocks(response, text)
+    except (ValueError, RecursionError):
         return None
     try:
-        return _measured(response, text, value)
+        return _measured(response, text, blocks)
     except RecursionError:  # nested deeper than it can be written again
         return _plain(response, text)
 
 
-def _measured(response: Response, text: str, value: Json) -> Blocks:
-    blocks = _json_blocks(response, text, value)
+def _measured(response: Response, text: str, blocks: Blocks) -> Blocks:
     if _size(blocks) <= response.max_bytes:
         return blocks
     cut = cutting.cut(text, response.max_bytes)
     if cut is None:
         return _plain(response, text)
-    blocks = _json_blocks(response, cut.text, _parsed(cut.text)[0])
+    blocks = _json_blocks(response, cut.text)
     return Blocks([*blocks.content, _text_block(_paging(response, cut))], blocks.structured)
 
 
-def _json_blocks(response: Response, text: str, value: Json) -> Blocks:
+def _json_blocks(response: Response, text: str) -> Blocks:
+    """A JSON text as it came, and its value. Raises ValueError and RecursionError.
+
+    Many clients pass on the structured content alone. A number that they would round is in it as
+    text, where an output schema demands it; without one there is none, and they pass on the text.
+    """
+    value, has_digits = json_text.parse_for_clients(text)
+    value = escape_unstorable(value)
     content = [_text_block(text)]
+    if has_digits and response.operation.output_schema is None:
+        return Blocks(content)
     if isinstance(value, dict):
         return Blocks(content, value)
     if isinstance(value, list):
         # Structured content is an object (MCP 2025-06-18, Structured Content).
         return Blocks(content, {"items": value})
     return _blocks(response, content, {"value": value})
-
-
-def _parsed(text: str) -> tuple[Any, bool]:
-    """The JSON value, storable, and whether the text is JSON."""
-    try:
-        return escape_unstorable(json_text.parse(text)), True
-    except (ValueError, RecursionError):
-        return None, False
 
 
 def _paging(response: Response, cut: cutting.Cut) -> str:

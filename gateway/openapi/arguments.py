@@ -40,6 +40,7 @@ class Arguments:
     values: Schema = False
     security: Alternatives = ()
     idempotency_header: str = ""
+    may_be_empty: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -147,6 +148,8 @@ def _add_parameter(made: Arguments, one: Declared, argument: str, pass_: Transla
         made.properties[argument] = _described(pass_.schema(one.schema), one.description)
         if one.required:
             made.required.append(argument)
+        if one.may_be_empty:
+            made.may_be_empty.append(argument)
 
 
 def _described(schema: Schema, description: Json) -> Schema:

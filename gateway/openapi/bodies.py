@@ -17,7 +17,10 @@ _TEXT: Final = {"application/xml", "application/graphql", "application/yaml", "a
                 "application/x-ndjson", "application/jsonl", "application/sql",
                 "application/javascript"}  # fmt: skip
 _STEPS_OF_A_PROPERTY: Final = 3
-_JSON_LIKE: Final = {JSON, "text/json", "*/*", "application/*"}
+OCTETS: Final = "application/octet-stream"
+# Ranges that JSON is in, and the type of text that is sent for them.
+_ANY_TYPE: Final = {"*/*": "text/plain", "application/*": OCTETS}
+_JSON_LIKE: Final = {JSON, "text/json", *_ANY_TYPE}
 IN_BASE64: Final = "The content in base64."
 FILE: Final[Mapping[str, Json]] = {
     "type": "object",
@@ -69,10 +72,12 @@ def read(
     if not isinstance(inner, Mapping):
         raise Unmappable("The content of its request body is not an object.")
     encoding = inner.get("encoding")
+    schema = inner.get("schema", {})
+    kind, named = _sent_as(document, media_type, schema)
     return Content(
-        kind=kind_of(media_type),
-        media_type=_named(media_type),
-        schema=inner.get("schema", {}),
+        kind=kind,
+        media_type=named,
+        schema=schema,
         required=raw.get("required") is True,
         description=raw.get("description"),
         encoding=encoding if isinstance(encoding, Mapping) else {},
@@ -106,11 +111,25 @@ def _rank(media_type: str) -> tuple[int, int]:
     )
 
 
-def _named(media_type: str) -> str:
-    """A range of types is sent as the type that was chosen for it."""
+def _sent_as(document: Document, media_type: str, schema: Json) -> tuple[BodyKind, str]:
+    """How a body is written, and as which type. Raises Unmappable.
+
+    In a range of all types, text and files are sent as they are given, and all else as JSON. The
+    range stays where the schema takes text and more: the value decides then.
+    """
     if any(character in media_type for character in "\r\n\0"):
         raise Unmappable("The media type of its body has control characters.")
-    return JSON if media_type.strip().lower() in {"*/*", "application/*"} else media_type.strip()
+    media_type = media_type.strip()
+    if media_type.lower() not in _ANY_TYPE:
+        return kind_of(media_type), media_type
+    target = document.resolve(schema)
+    declared = target.get("type", []) if isinstance(target, Mapping) else []
+    types = {str(one) for one in (declared if isinstance(declared, list) else [declared])}
+    if is_file(target):
+        return "binary", OCTETS
+    if types and types <= {"string", "null"}:
+        return "text", _ANY_TYPE[media_type.lower()]
+    return "json", JSON if types and "string" not in types else media_type
 
 
 def _in_2(
@@ -131,9 +150,9 @@ def _in_2(
         )
     for one in declared:
         if one.place == "body":
-            media_type = _named(_chosen(types or [JSON]))
+            kind, media_type = _sent_as(document, _chosen(types or [JSON]), one.schema)
             return Content(
-                kind=kind_of(media_type),
+                kind=kind,
                 media_type=media_type,
                 schema=one.schema,
                 required=one.required,

@@ -1,15 +1,15 @@
 """A JSON text that is too large for a result, cut at whole items; what is kept stays as it came."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from foundation.json_text import ClientDecoder
 from mcp_protocol.json_writer import dumps
 
 SPACE: Final = re.compile(r"[ \t\n\r]*")
-DECODER: Final = json.JSONDecoder()
+DECODER: Final = ClientDecoder()
 # How deep in objects a list is looked for.
 MAX_DEPTH: Final = 4
 
@@ -52,7 +52,7 @@ def cut(text: str, max_bytes: int) -> Cut | None:
         return None
     tail = text[found.items[-1].end :]
     empty = text[: found.start] + tail
-    size = len(dumps(empty)) + len(dumps(json.loads(empty)))
+    size = len(dumps(empty)) + len(dumps(DECODER.decode(empty)))
     before, kept = found.start, 0
     for item in found.items:
         size += len(dumps(text[before : item.end])) - 2 + len(dumps(item.value)) + 1

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,15 @@ import orjson
 from foundation import patterns
 from foundation.patterns import PatternsTooLarge
 from foundation.schema_work import SchemaTooComplex
-from gateway.openapi import arguments, bodies, documents, names, parameters, security
+from gateway.openapi import (
+    arguments,
+    bodies,
+    documents,
+    names,
+    parameters,
+    response_headers,
+    security,
+)
 from gateway.openapi.arguments import Arguments
 from gateway.openapi.references import (
     CHARACTERS_PER_STEP,
@@ -29,11 +38,16 @@ from gateway.openapi.schemas.text import plain, with_sentence
 from gateway.openapi.shapes import Import, Json, Operation, Unmapped
 from gateway.openapi.wire.names import is_rewriting
 
+# Increased with each change of how operations are mapped or fingerprints are made: what an earlier
+# version mapped is mapped again before it is compared.
+VERSION: Final = 1
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _NOT_OPERATIONS: Final = {
     "parameters", "servers", "summary", "description", "$ref", "additionalOperations",
 }  # fmt: skip
 _NOT_IN_PATH: Final = re.compile(r"[\x00-\x20\x7f]")
+# Each becomes a row, a tool in lists, and a line of the page that shows the import.
+MAX_OPERATIONS: Final = 5_000
 _MAX_NOTES: Final = 30
 _MAX_URL: Final = 2_000
 RETURNS_FILE: Final = "The result is a file, in base64."
@@ -98,7 +112,11 @@ def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> I
 
 
 def _operations(document: Document, unmapped: list[Unmapped]) -> list[Operation]:
-    places = list(_places(document, unmapped))
+    places = list(islice(_places(document, unmapped), MAX_OPERATIONS + 1))
+    if len(places) > MAX_OPERATIONS:
+        raise documents.InvalidDocument(
+            f"The document has more than {MAX_OPERATIONS:,} operations. Split it."
+        )
     definitions = Definitions(document)
     portable = Portable(definitions)
     found: list[Operation] = []
@@ -210,10 +228,13 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
         body=given.body,
         fixed_query=fixed_query,
         security=given.security,
-        servers=_servers(raw) or _servers(place.item),
+        server=_own_server(document, raw, place.item),
         is_deprecated=raw.get("deprecated") is True,
         idempotency_header=given.idempotency_header,
+        may_be_empty=tuple(given.may_be_empty),
+        response_headers=_declared_headers(document, raw),
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
+        mapping=VERSION,
     )
     return replace(operation, fingerprint=_fingerprint(document, operation, needed))
 
@@ -276,16 +297,34 @@ def _described(text: str, document: Document, raw: Mapping[str, Json]) -> str:
     return with_sentence(text, RETURNS_FILE) if _returns_file(document, raw) else text
 
 
-def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
-    """Whether every body that a successful response is declared with is binary."""
-    responses, types = raw.get("responses"), list[str]()
+def _responses(document: Document, raw: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """The responses that a success is declared with; what refers to nothing is left out."""
+    responses = raw.get("responses")
     for status, response in responses.items() if isinstance(responses, Mapping) else ():
         if not str(status).startswith("2"):
             continue
         with suppress(Unresolved):
             resolved = document.resolve(response)
-            content = resolved.get("content") if isinstance(resolved, Mapping) else None
-            types += [*map(str, content)] if isinstance(content, Mapping) else []
+            if isinstance(resolved, Mapping):
+                yield resolved
+
+
+def _declared_headers(document: Document, raw: Mapping[str, Json]) -> tuple[str, ...]:
+    names: list[str] = []
+    for response in _responses(document, raw):
+        headers = response.get("headers")
+        if isinstance(headers, Mapping):
+            document.work.spend(len(headers))
+            names += headers
+    return response_headers.declared(names)
+
+
+def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
+    """Whether every body that a successful response is declared with is binary."""
+    types: list[str] = []
+    for response in _responses(document, raw):
+        content = response.get("content")
+        types += [*map(str, content)] if isinstance(content, Mapping) else []
     return bool(types) and all(bodies.kind_of(one) == "binary" for one in types)
 
 
@@ -360,6 +399,20 @@ def _servers(owner: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _own_server(document: Document, raw: Mapping[str, Json], item: Mapping[str, Json]) -> str:
+    """The server of an operation or of its path; empty if it has none.
+
+    It is empty also for one of the servers of the document, which the target URL stands for.
+    """
+    own = [_without_slash(url) for url in _servers(raw) or _servers(item)]
+    shared = set(map(_without_slash, _servers(document.root)))
+    return own[0] if own and shared.isdisjoint(own) and document.version != "2.0" else ""
+
+
+def _without_slash(url: str) -> str:
+    return url.rstrip("/") or "/"
+
+
 def _server_in_2(document: Mapping[str, Json]) -> tuple[str, ...]:
     host, base = document.get("host"), document.get("basePath")
     base = base if isinstance(base, str) else ""
@@ -376,7 +429,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, Definition]) -> str:
-    """SHA-256 over what the operation means: not its name, its texts or the document's order."""
+    """SHA-256 over what the operation means and what models read: not its name or its place."""
     full = {key: value for key, value in operation.full_schema.items() if key != "$defs"}
     full["required"] = sorted(full["required"])
     parameters = _plain(operation.parameters)
@@ -392,7 +445,18 @@ def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, 
         "definitions": {PREFIX + name: one.digest for name, one in needed.items()},
         "security": [sorted(map(asdict, one), key=str) for one in operation.security],
         "idempotency_header": operation.idempotency_header,
+        "server": operation.server,
     }
     text = orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str)
     document.work.spend(len(text) // CHARACTERS_PER_STEP)
-    return hashlib.sha256(text).hexdigest()
+    # The listed schema was counted when it was made.
+    return hashlib.sha256(text + _read_by_models(operation)).hexdigest()
+
+
+def _read_by_models(operation: Operation) -> bytes:
+    listed = operation.listed_schema
+    shown = [
+        *(operation.title, operation.description, operation.output_schema),
+        {**listed, "required": sorted(listed.get("required", ()))},
+    ]
+    return orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)

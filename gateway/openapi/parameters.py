@@ -43,6 +43,7 @@ class Declared:
     media_type: str = ""
     description: Json = None
     fixed: Json = None
+    may_be_empty: bool = False
 
 
 def read(
@@ -169,6 +170,7 @@ def _declared(document: Document, raw: Json, notes: list[str]) -> Declared:
         allow_reserved=raw.get("allowReserved") is True,
         media_type=media_type,
         description=raw.get("description"),
+        may_be_empty=raw.get("allowEmptyValue") is True,
     )
 
 
@@ -189,4 +191,5 @@ def _declared_in_2(raw: Mapping[str, Json], name: str, place: str) -> Declared:
         style=style,
         explode=(collection == "multi" if is_array else style == "form"),
         description=raw.get("description"),
+        may_be_empty=raw.get("allowEmptyValue") is True,
     )

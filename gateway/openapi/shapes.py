@@ -96,8 +96,13 @@ class Operation:
     `path` is the template that is filled, `fixed_query` what the path key has behind a question
     mark. `full_schema` validates arguments; `listed_schema` is the portable form that clients are
     shown. `security` is a list of alternatives, each a set of schemes that are needed together; an
-    empty alternative needs none. `fingerprint` changes when the meaning of the tool does.
-    `notes` say what was changed, and why.
+    empty alternative needs none. `server` is where its path is, if that is not the server of the
+    document; variables have their defaults, and one without a default is left. `may_be_empty` are
+    the arguments whose parameters allow empty text, None for an operation that was stored before
+    they were read. `response_headers` are those that the document declares and a result may have,
+    in lower case. `fingerprint` changes when the meaning of the tool or a text that models read
+    does. `notes` say what was changed, and why. `mapping` is the version of the mapping that the
+    operation was made by, 0 before versions were counted.
     """
 
     key: str
@@ -114,11 +119,14 @@ class Operation:
     body: Body | None = None
     fixed_query: Sequence[tuple[str, str]] = ()
     security: Sequence[Sequence[Scheme]] = ()
-    servers: Sequence[str] = ()
+    server: str = ""
     is_deprecated: bool = False
     idempotency_header: str = ""
+    may_be_empty: Sequence[str] | None = None
+    response_headers: Sequence[str] = ()
     fingerprint: str = ""
     notes: Sequence[str] = ()
+    mapping: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,7 @@ def as_json(operation: Operation) -> dict[str, Json]:
 
 
 def from_json(stored: Mapping[str, Json]) -> Operation:
-    """Returns the operation that `as_json` gave."""
+    """Returns the operation that `as_json` gave; what an earlier version lacks has its default."""
     operation: Operation = _value(Operation, stored)
     return operation
 
@@ -189,7 +197,8 @@ def _value(kind: Any, stored: Any) -> Any:
     if is_dataclass(kind):
         made: Any = kind
         hints = _hints(kind)
-        return made(**{one.name: _value(hints[one.name], stored[one.name]) for one in fields(kind)})
+        names = [one.name for one in fields(kind) if one.name in stored]
+        return made(**{name: _value(hints[name], stored[name]) for name in names})
     if get_origin(kind) in {Sequence, tuple} and stored is not None:
         inner = get_args(kind)[0]
         return (

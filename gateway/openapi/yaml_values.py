@@ -2,7 +2,8 @@
 
 PyYAML's constructors follow YAML 1.1, where `on` is a boolean and `1:30` a number, recurse and
 expand aliases without limit. OpenAPI allows the JSON schema of YAML 1.2 alone (OpenAPI 3.1.1,
-section "Format"), so scalars are resolved here, by YAML 1.2.2 section 10.2.
+section "Format"), so scalars are resolved here, by YAML 1.2.2 section 10.2. Next to `type: string`
+a choice or a default is text, as it is written: 1.10 there is a version and no number.
 """
 
 import math
@@ -23,6 +24,11 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _TAGS: Final = "tag:yaml.org,2002:"
 _MERGE: Final = "<<"
+# What has the type of its schema, and what is a list of such values.
+_OF_TYPE: Final = ("default", "const", "example")
+_LISTS_OF_TYPE: Final = ("enum", "examples")
+# The types whose values are written without quotes.
+_UNQUOTED: Final = ("number", "integer", "boolean")
 
 
 class InvalidYaml(ValueError):
@@ -31,7 +37,10 @@ class InvalidYaml(ValueError):
 
 @dataclass(slots=True)
 class _Open:
-    """A sequence or a mapping whose end has not come. `key` is the key that waits for its value."""
+    """A sequence or a mapping whose end has not come. `key` is the key that waits for its value.
+
+    `written` are the texts of its scalars that are no text, by key or index.
+    """
 
     made: Any
     anchor: str | None
@@ -39,16 +48,22 @@ class _Open:
     has_key: bool = False
     key: str = ""
     merges: list[Json] = field(default_factory=list)
+    written: dict[Any, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds values from events without recursion. `sizes` has the values behind each anchor."""
+    """Builds values from events without recursion.
+
+    `anchors` has each value with its size and its text, `lists` the texts of each sequence with the
+    sequence, by its identity, which is unique only as long as it lives.
+    """
 
     max_depth: int
     max_values: int
     stack: list[_Open] = field(default_factory=list)
-    anchors: dict[str, tuple[Json, int]] = field(default_factory=dict)
+    anchors: dict[str, tuple[Json, int, str]] = field(default_factory=dict)
+    lists: dict[int, tuple[Json, dict[Any, str]]] = field(default_factory=dict)
     result: Json = None
     total: int = 0
 
@@ -56,8 +71,8 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             is_key = bool(self.stack) and self._expects_key(self.stack[-1])
             value = event.value if is_key else _scalar(event)
-            self._keep(event.anchor, value, 1)
-            self._add(value, 1)
+            self._keep(event.anchor, value, 1, event.value)
+            self._add(value, 1, event.value)
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise InvalidYaml(f"The document has the alias *{event.anchor} inside itself.")
@@ -67,6 +82,10 @@ class _Builder:
         elif isinstance(event, yaml.CollectionEndEvent):
             ended = self.stack.pop()
             _merge(ended)
+            if isinstance(ended.made, list):
+                self.lists[id(ended.made)] = ended.made, ended.written
+            elif _is_text(ended.made.get("type")):
+                self._write_as_text(ended)
             self._keep(ended.anchor, ended.made, ended.size)
             self._add(ended.made, ended.size)
 
@@ -83,11 +102,23 @@ class _Builder:
     def _expects_key(self, into: _Open) -> bool:
         return isinstance(into.made, dict) and not into.has_key
 
-    def _keep(self, anchor: str | None, value: Json, size: int) -> None:
-        if anchor is not None:
-            self.anchors[anchor] = (value, size)
+    def _write_as_text(self, schema: _Open) -> None:
+        """Makes the choices and the default of a schema of text what is written; null stays."""
+        made = schema.made
+        for key in _OF_TYPE:
+            if key in schema.written:
+                made[key] = schema.written[key]
+        for key in _LISTS_OF_TYPE:
+            # Several schemas may have the list by an alias: it is not changed.
+            values, written = self.lists.get(id(made.get(key)), ((), {}))
+            if written:
+                made[key] = [written.get(index, one) for index, one in enumerate(values)]
 
-    def _add(self, value: Json, size: int) -> None:
+    def _keep(self, anchor: str | None, value: Json, size: int, text: str = "") -> None:
+        if anchor is not None:
+            self.anchors[anchor] = (value, size, text)
+
+    def _add(self, value: Json, size: int, text: str = "") -> None:
         # An alias counts as often as what it stands for: a "billion laughs" ends here.
         self.total += 1
         if max(self.total, size) > self.max_values:
@@ -99,6 +130,8 @@ class _Builder:
         into.size += size
         if into.size > self.max_values:  # before merge keys repeat what an alias stands for
             raise InvalidYaml(f"The document has more than {self.max_values:,} values.")
+        if isinstance(value, bool | int | float):
+            into.written[into.key if isinstance(into.made, dict) else len(into.made)] = text
         if isinstance(into.made, list):
             into.made.append(value)
         elif not into.has_key:
@@ -113,6 +146,13 @@ class _Builder:
                 into.merges += value if isinstance(value, list) else [value]
             else:
                 into.made[into.key] = value
+
+
+def _is_text(kind: Json) -> bool:
+    """Whether a `type` is that of text, with or without null."""
+    if isinstance(kind, list):
+        return "string" in kind and not any(one in kind for one in _UNQUOTED)
+    return isinstance(kind, str) and kind == "string"
 
 
 def _merge(ended: _Open) -> None:

@@ -4,22 +4,24 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
-from approvals import deciders, decisions, masked_arguments, outcomes
+from approvals import deciders, decisions, masked_arguments, outcomes, requests
 from approvals.models import ApprovalRequest, Status
+from audit import usage
 from foundation.db.storable import spelled_out
-from gateway import policies
+from gateway import policies, servers
 from gateway.models import Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import Operation, from_json
 from gateway.openapi.wire.values import InvalidArgument
 from gateway.requests import statuses
+from gateway.servers import UnconfirmedServer
 from workspace.administration.access import organizations_administered
 from workspace.models import User
 
@@ -62,6 +64,36 @@ class Details:
     result: str
     is_outdated: bool
     rule: str
+    times_returned: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFilter:
+    """Which requests a person wants to see: of one project, status and tool, each empty for all.
+
+    `tool` is a part of the tool's name. The status is not compared for requests to decide, which
+    all wait.
+    """
+
+    project_id: str = ""
+    status: str = ""
+    tool: str = ""
+
+    def of_tool(self) -> Q:
+        """Returns the condition for the project and the tool."""
+        wanted = Q(tool__icontains=self.tool) if self.tool else Q()
+        if self.project_id:
+            wanted &= Q(surface=f"{policies.SURFACE_PREFIX}{self.project_id}")
+        return wanted
+
+    def of_all(self) -> Q:
+        """Returns the condition for project, tool and status."""
+        if not self.status:
+            return self.of_tool()
+        return self.of_tool() & ApprovalRequest.with_current_status(Status(self.status))
+
+
+ALL_REQUESTS: Final = RequestFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +126,15 @@ def visible_to(user: User, request_id: UUID) -> ApprovalRequest | None:
     return row if is_involved else None
 
 
-def lists(user: User) -> Lists:
+def lists(user: User, wanted: RequestFilter = ALL_REQUESTS) -> Lists:
     """Returns the newest requests that concern a person."""
-    rows, now = rows_of(user), timezone.now()
-    waiting = rows.filter(status=Status.PENDING, expires_at__gt=now).defer("result")[:MAX_SEARCHED]
-    mine = Q(user_id=str(user.pk))
+    rows = rows_of(user)
+    open_rows = rows.filter(wanted.of_tool(), ApprovalRequest.with_current_status(Status.PENDING))
+    waiting = open_rows.defer("result")[:MAX_SEARCHED]
+    mine = rows.filter(wanted.of_all(), user_id=str(user.pk))
+    decided = rows.filter(wanted.of_all(), decided_by=user).exclude(status=Status.PENDING)
     return Lists(
-        [*rows.filter(mine).defer("arguments", "result")[:MAX_LISTED]],
+        [*mine.defer("arguments", "result")[:MAX_LISTED]],
         # One after the other: the arguments of all of them may be large.
         [
             *islice(
@@ -108,11 +142,7 @@ def lists(user: User) -> Lists:
                 MAX_LISTED,
             )
         ],
-        [
-            *rows.filter(decided_by=user)
-            .exclude(status=Status.PENDING)
-            .defer("arguments", "result")[:MAX_LISTED]
-        ],
+        [*decided.defer("arguments", "result")[:MAX_LISTED]],
     )
 
 
@@ -147,10 +177,21 @@ def of(row: ApprovalRequest) -> Details:
         status=statuses.of(row),
         reason=_safe(outcomes.reason(row)),
         url=statuses.url(row),
-        result="" if row.result is None else _result(row.result),
+        result="" if row.result is None else _result(masked_arguments.masked_result(row)),
         rule=_safe(row.rule["text"]) if row.rule else "",
         is_outdated=project is not None and row.version != project.version,
+        times_returned=_times_returned(row),
     )
+
+
+def _times_returned(row: ApprovalRequest) -> int:
+    """Returns how many identical calls were answered with the stored result."""
+    if row.status != Status.DONE or row.ended_at is None:
+        return 0
+    # The row of the execution itself may be of the millisecond in which the request ended.
+    since, until = row.ended_at + timedelta(milliseconds=1), row.ended_at + requests.REPEATED
+    detail = statuses.audit_detail(row)
+    return usage.count_answered(row.authorization_id, detail, since, until)
 
 
 def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> str:
@@ -160,7 +201,11 @@ def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> s
         target, headers = request.target, request.headers
     except InvalidArgument:
         target, headers = operation.path, ()
-    line = f"{operation.method.upper()} {project.target_url.rstrip('/')}{target}"
+    try:
+        place = servers.base_url(operation, project.target_url, servers.read(project.servers))
+    except UnconfirmedServer:
+        place = operation.server
+    line = f"{operation.method.upper()} {place.rstrip('/')}{target}"
     return _safe("\n".join([line, *(f"{name}: {value}" for name, value in headers)]))
 
 

@@ -31,6 +31,11 @@ def url(row: ApprovalRequest) -> str:
     return f"{settings.HALO_PUBLIC_URL}/requests/{row.pk}"
 
 
+def audit_detail(row: ApprovalRequest) -> str:
+    """Returns what the audit row of a call says that this request answers."""
+    return f"approval request {row.pk}"
+
+
 def as_json(row: ApprovalRequest) -> dict[str, Any]:
     """Returns what programs read at the request's address: its status, with result or reason."""
     body = {"requestId": str(row.pk), "status": of(row)}

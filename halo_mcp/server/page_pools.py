@@ -15,7 +15,7 @@ from halo_mcp.server.wsgi_bridge import OwnThreads
 SIGN_IN: Final = re.compile(
     r"/signin(?:/.*)?|/signout"
     r"|(?:/api/mcp)?/oauth/(?:token|revoke)/?|(?:/api/mcp/oauth)?/register/?"
-    r"|(?:/api/mcp|/w/[^/]+/api/mcp)?/\.well-known/.*"
+    r"|(?:/w/[^/]+)?(?:/api/mcp)?(?:/prj_[^/]+)?/(?:\.well-known/.*|server-card/?)"
 )
 # The metadata document of a client may have to be fetched: `oauth/clients/cimd/resolving.py` lets
 # fetches hold half of these threads.
@@ -23,7 +23,7 @@ AUTHORIZATION: Final = re.compile(r"(?:/api/mcp)?/oauth/authorize/?")
 # A tool of an integration waits for its vendor: `console/ask/calling.py` lets calls hold half.
 CALLS: Final = re.compile(r"/ask/.*")
 # A document is read again before it is saved, in a process of its own that may take long: a session
-# holds one of these threads, and `console/gateway/imports.py` lets a person read one at a time.
+# holds two of these threads, and `importing.hold_page` lets a person and an organization read one.
 DOCUMENTS: Final = re.compile(r"/projects/imports/.*|/admin/gateway/project/add/")
 # What starts jobs: hundreds of them at once wait for each other only, and most are refused ahead of
 # Django, since a person has one job at a time.

@@ -54,6 +54,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.accept":
             # The first has the token, and nothing reads them after the handshake.
             del self.request, self.response
+        elif message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            # uvicorn takes this answer for none, and logs an error for each refused handshake.
+            self.handshake_complete = True
 
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()

@@ -4,7 +4,7 @@ from halo_mcp import rest
 
 # The endpoints that browser-based clients call; /api/mcp sets its own headers, without Django.
 CORS_URLS_REGEX = (
-    r"^/(\.well-known/|api/sdk/|api/mcp/\.well-known/"
+    r"^/(api/sdk/|(w/[^/]+/)?(api/mcp/)?(prj_[^/]+/)?(\.well-known/|server-card/?$)"
     r"|(api/mcp/)?(oauth/)?(register|token|revoke|scopes)/?$)"
 )
 CORS_ALLOW_ALL_ORIGINS = True

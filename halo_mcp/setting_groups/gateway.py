@@ -67,3 +67,5 @@ DEFAULT_FROM_EMAIL = env.mail_address("HALO_EMAIL_FROM", "halo@localhost")
 
 # Where vulnerabilities of this deployment are reported, for /.well-known/security.txt.
 HALO_SECURITY_CONTACT = env.contact("HALO_SECURITY_CONTACT")
+# The public key by which the MCP Registry verifies the domain of this deployment.
+HALO_MCP_REGISTRY_PROOF = env.registry_proof("HALO_MCP_REGISTRY_PROOF")

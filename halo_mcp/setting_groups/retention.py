@@ -4,7 +4,7 @@ from halo_mcp import env
 
 # PCI DSS 4.0 (10.5.1) requires a year of audit history; 400 days leave a month to read it.
 HALO_AUDIT_RETENTION_DAYS = env.integer("HALO_AUDIT_RETENTION_DAYS", 400, most=env.MAX_DAYS)
-# What an organization records about its customers (workspace/privacy/retention.py).
+# What an organization records about its customers (customers/privacy/retention.py).
 HALO_RETENTION_EVENTS_DAYS = env.integer("HALO_RETENTION_EVENTS_DAYS", 0, most=env.MAX_DAYS)
 HALO_RETENTION_MESSAGES_DAYS = env.integer("HALO_RETENTION_MESSAGES_DAYS", 0, most=env.MAX_DAYS)
 HALO_RETENTION_CONVERSATIONS_DAYS = env.integer(

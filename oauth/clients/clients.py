@@ -17,6 +17,11 @@ from oauth.models import AuthMethod, Client, ServiceClient
 CLIENT_ID: Final = "halo_client_"
 SECRET: Final = "halo_cs_"  # noqa: S105  a prefix
 UNKNOWN = "Unknown client. Register again: in your AI client, remove this server and add it again."
+# The methods with a secret.
+SECRETS: Final = frozenset({AuthMethod.BASIC, AuthMethod.POST})
+OTHER_METHOD: Final = (
+    "Client authentication failed: the token_endpoint_auth_method of this client is {}."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,15 +125,19 @@ def _credentials(form: Form, authorization: str | None) -> tuple[AuthMethod, str
 
 def _check_proof(client: Client, method: AuthMethod, proof: str) -> None:
     """Raises InvalidClient unless a secret or an assertion is that of the client."""
+    if method in SECRETS and client.auth_method in SECRETS:
+        _check_secret(client, proof)
     if method != client.auth_method:
-        raise InvalidClient("Client authentication failed.", debug="another method")
+        # Without the reason, clients drop their registration (RFC 6749 section 5.2).
+        raise InvalidClient(OTHER_METHOD.format(client.auth_method), debug="another method")
     if client.auth_method == AuthMethod.KEY:
         from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
 
         assertions.check(client, proof)
-    elif client.auth_method != AuthMethod.NONE and not compare_digest(
-        ids.sha256_hex(proof), client.secret_sha256
-    ):
+
+
+def _check_secret(client: Client, secret: str) -> None:
+    if not compare_digest(ids.sha256_hex(secret), client.secret_sha256):
         raise InvalidClient("Client authentication failed.", debug="wrong secret")
 
 

@@ -37,6 +37,7 @@ from oauth.errors import (
     OAuthError,
     ServerBusy,
     UnreachableClient,
+    UnreadableClient,
 )
 from oauth.grants import authorizations, codes
 from oauth.models import Authorization, AuthorizationRequest
@@ -115,7 +116,9 @@ def _unsafe(request: HttpRequest, problem: UnsafeRequest | OAuthError) -> HttpRe
         detail=str(problem),
     )
     if isinstance(problem, UnreachableClient):
-        return pages.unreachable_client(request, problem.host)
+        return pages.unreachable_client(request, problem.host, problem.client_id)
+    if isinstance(problem, UnreadableClient):
+        return pages.unreadable_client(request, problem.client_id)
     if isinstance(problem, InvalidClient):
         return pages.unacceptable_client(request, problem.hint)
     if isinstance(problem, ServerBusy):

@@ -8,10 +8,10 @@ own.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from oauth import addresses, scopes
+from oauth.clients.cimd import announcing
 from oauth.clients.client_metadata import ALGORITHMS
 from oauth.consent import grantable
 from oauth.endpoints import replies
@@ -24,7 +24,8 @@ CACHED: Final = {"Cache-Control": "public, max-age=300"}
 
 
 @replies.accepts("GET", "HEAD")
-def authorization_server(_request: HttpRequest) -> HttpResponse:
+def authorization_server(_request: HttpRequest, /, **_from_path: str) -> HttpResponse:
+    """Returns the metadata of the server, the same wherever a client looks for it."""
     return JsonResponse(authorization_server_document(), headers=CACHED)
 
 
@@ -40,7 +41,7 @@ def project_resource(request: HttpRequest, project_id: str) -> HttpResponse:
 
     Equal for projects that exist and those that do not: the document is public.
     """
-    path = request.path_info.removeprefix(addresses.WELL_KNOWN)
+    path = request.path_info.replace(addresses.WELL_KNOWN, "")
     resource = addresses.resource_as_reached(request.get_host(), path)
     document = protected_resource_document(
         resource, [str(scopes.for_project(project_id))], "Airlock"
@@ -90,7 +91,7 @@ def authorization_server_document() -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": list(AuthMethod.values),
         "revocation_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
         "code_challenge_methods_supported": ["S256"],
-        "client_id_metadata_document_supported": settings.HALO_CIMD,
+        "client_id_metadata_document_supported": announcing.is_announced(),
         # RFC 9207: every authorization response, error or not, names the issuer.
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": addresses.url("/docs/"),

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 
 from foundation import ids, store_failures
 from oauth import durations
-from oauth.endpoints import replies
+from oauth.clients.cimd import announcing
+from oauth.endpoints import reconnecting, replies
 
 log = structlog.get_logger(__name__)
 
@@ -113,8 +114,30 @@ def unacceptable_client(request: HttpRequest, why: str) -> HttpResponse:
     )
 
 
-def unreachable_client(request: HttpRequest, host: str) -> HttpResponse:
-    """For a client whose metadata document was not fetched, since its host gave no answer."""
+def unreadable_client(request: HttpRequest, client_id: str) -> HttpResponse:
+    """For a client with a metadata document while HALO_CIMD is no."""
+    return explain(
+        request,
+        title=_("This client has to register"),
+        explanation=_(
+            "Your AI client identifies itself by a document that it publishes. This server accepts "
+            "no metadata documents. Nothing was shared."
+        ),
+        steps=reconnecting.steps(client_id),
+        status=400,
+    )
+
+
+def unreachable_client(request: HttpRequest, host: str, client_id: str) -> HttpResponse:
+    """For a client whose metadata document was not fetched, since its host gave no answer.
+
+    A client that would register on a new start is helped by that, any other by waiting.
+    """
+    again = (
+        [_("Wait a minute, then start again in your AI client.")]
+        if announcing.is_announced()
+        else reconnecting.steps(client_id)
+    )
     response = explain(
         request,
         title=_("This server could not reach %(host)s") % {"host": host},
@@ -123,7 +146,7 @@ def unreachable_client(request: HttpRequest, host: str) -> HttpResponse:
             "before you can approve the connection. Nothing was shared."
         ),
         steps=[
-            _("Wait a minute, then start again in your AI client."),
+            *again,
             _(
                 "If this page appears again, tell the administrator of this server: it may have no "
                 "access to the internet. The server log says what to change."

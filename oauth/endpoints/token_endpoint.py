@@ -9,16 +9,25 @@ from django.views.decorators.csrf import csrf_exempt
 
 from foundation import limits, peer
 from foundation.limits import Bucket
+from oauth import mcp_tokens, server_keys
 from oauth.clients import clients, service_clients
 from oauth.endpoints import forms, replies
 from oauth.endpoints.forms import Form
-from oauth.errors import InvalidRequest, OAuthError, ServerBusy, UnsupportedGrantType
+from oauth.errors import (
+    InvalidRequest,
+    OAuthError,
+    ServerBusy,
+    UnsupportedGrantType,
+    UnsupportedTokenType,
+)
 from oauth.grants import codes, tokens
 from oauth.grants.codes import Proof
 from oauth.grants.pairs import Pair
 from oauth.models import Client
 
 MAX_BODY_BYTES = 16_384  # bytes of a form
+# Kinds of tokens and keys that are issued to people and organizations, not to a client.
+REVOKED_BY_PEOPLE: Final = (mcp_tokens.PREFIX, *server_keys.PREFIXES.values())
 GRANT_TYPES: Final = ("authorization_code", "refresh_token", "client_credentials")
 
 
@@ -47,22 +56,48 @@ def token(request: HttpRequest) -> HttpResponse:
 @replies.accepts("POST")
 @replies.endpoint("revoke_rejected")
 def revoke(request: HttpRequest) -> HttpResponse:
-    """Returns always 200, so that nobody can test whether a token exists (RFC 7009 section 2.2).
+    """Returns always 200, as the document of the workspace server has it (its table of endpoints).
 
     The exception is 429 for an address over its limit: the token was not read, so the client may
     retry.
     """
+    address = _charged_address(request)
+    try:
+        _revoke(request, address)
+    except OAuthError as problem:
+        replies.log.info("revoke_ignored", error=problem.code, debug=problem.debug)
+    return replies.private(HttpResponse(status=200))
+
+
+@csrf_exempt
+@replies.accepts("POST")
+@replies.endpoint("revoke_rejected")
+def revoke_or_refuse(request: HttpRequest) -> HttpResponse:
+    """Returns 200 only if the token is not valid any more (RFC 7009 sections 2.1 and 2.2.1).
+
+    An unknown token is not valid. One that stays valid is an error: without the client that it was
+    issued to, and of a kind that no client revokes.
+    """
+    _revoke(request, _charged_address(request))
+    return replies.private(HttpResponse(status=200))
+
+
+def _charged_address(request: HttpRequest) -> str:
     address = replies.address_of(request)
     # Revocation must work when the counters do not.
     with suppress(ServerBusy):
         replies.spend(limits.of_address(address), address=address)
-    try:
-        form = _form(request)
-        client = clients.authenticate(form, request.headers.get("Authorization"), address=address)
-        tokens.revoke(form.required("token"), client=client, address=address)
-    except OAuthError as problem:
-        replies.log.info("revoke_ignored", error=problem.code, debug=problem.debug)
-    return replies.private(HttpResponse(status=200))
+    return address
+
+
+def _revoke(request: HttpRequest, address: str) -> None:
+    """Revokes the token of a form. Raises OAuthError if it may stay valid."""
+    form = _form(request)
+    client = clients.authenticate(form, request.headers.get("Authorization"), address=address)
+    token = form.required("token")
+    if token.startswith(REVOKED_BY_PEOPLE):
+        raise UnsupportedTokenType("A token of this kind is revoked on the pages of this server.")
+    tokens.revoke(token, client=client, address=address)
 
 
 def _charged_form(request: HttpRequest, address: str) -> Form:

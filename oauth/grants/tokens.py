@@ -94,15 +94,17 @@ def replayed(authorization: Authorization, kind: str, hint: str, *, address: str
 def revoke(presented: str, *, client: Client, address: str) -> None:
     """Revokes the token family of an access or refresh token of this client (RFC 7009).
 
-    Unknown tokens and tokens of other clients are ignored without an error. Of a service client,
-    only the token ends: an admin gave the authorization, and the client could not get another.
+    Unknown tokens are ignored without an error. Of a service client, only the token ends: an admin
+    gave the authorization, and the client could not get another. Raises InvalidGrant for a token of
+    another client.
     """
     token = _either_kind(presented)
     if token is None:
         return
     if token.authorization.client_id != client.pk:
         authorizations.report("revoke_foreign", token.authorization, address=address)
-    elif ServiceClient.objects.filter(authorization=token.authorization_id).exists():
+        raise InvalidGrant("The token was issued to another client.", debug=f"token={token.pk}")
+    if ServiceClient.objects.filter(authorization=token.authorization_id).exists():
         token.delete()
         changes.publish([token.authorization.organization_id])
         authorizations.report("revoked_by_client", token.authorization, address=address)

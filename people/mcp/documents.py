@@ -57,7 +57,8 @@ def access(request: HttpRequest, workspace: str) -> HttpResponse:
 
 An admin of the organization makes an API key at {addresses.url("/api-keys")} and
 chooses its scopes. Send it as `Authorization: Bearer hhr_live_...`; a key that begins
-with `hhr_test_` sees a sandbox.
+with `hhr_test_` sees a sandbox. A client that begins to sign in instead
+cannot finish: remove the server there, and add it again with the key as a header.
 
 ## Scopes of the MCP endpoint
 

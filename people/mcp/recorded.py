@@ -18,14 +18,18 @@ MAX_MEMBERS: Final = 40
 MAX_CHARACTERS: Final = 64
 
 
-def arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+def arguments(_tool: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a call with the values that may be kept."""
+    return _members(given)
+
+
+def _members(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name[:MAX_CHARACTERS]: _kept(name, given[name]) for name in list(given)[:MAX_MEMBERS]}
 
 
 def _kept(name: str, value: Any) -> Any:
     if name in GROUPS and isinstance(value, dict):
-        return arguments(value)
+        return _members(value)
     if name == "body" and isinstance(value, dict):
         return [one[:MAX_CHARACTERS] for one in list(value)[:MAX_MEMBERS]]
     if name.endswith("_id"):

@@ -6,8 +6,9 @@ workspace exists is not looked up, so that a caller without a valid key learns n
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
+from urllib.parse import urlsplit
 
 from mcp_protocol import errors
 from mcp_protocol.capabilities import ONLY_TOOLS, Server, capabilities
@@ -32,6 +33,11 @@ PATH: Final = re.compile(rf"/w/({hosts.SLUG})/api/mcp/?")
 MAX_CACHED: Final = 1_024
 # What a client may request first, as the document prints it.
 HINT: Final = "organisation:read people:read reference:read time_off:read"
+# For clients that sign in, and the people who read their errors.
+KEY_HINT: Final = (
+    "This address takes API keys and has no sign-in. An admin creates a key at {page}; send it as "
+    "'Authorization: Bearer hhr_live_...'."
+)
 INSTRUCTIONS: Final = (
     "HR records of one organization. Start with whoami. The organization is that of the API key: "
     "no tool takes a tenant. Home addresses, pay, documents and reasons of absences are never "
@@ -80,7 +86,31 @@ def at_host(host: str, path: str) -> McpSurface | None:
 @lru_cache(maxsize=MAX_CACHED)
 def of(workspace: str) -> McpSurface:
     """Returns the surface of a workspace; the same object each time."""
-    return replace(SURFACE, credentials=_keys(workspace), challenges=Challenges(workspace))
+    return replace(
+        SURFACE,
+        credentials=_keys(workspace),
+        challenges=Challenges(workspace),
+        credential_hint=partial(_credential_hint, workspace),
+    )
+
+
+def key_hint(identifier: str) -> str | None:
+    """Returns what to send instead of a token of OAuth if a resource is that of a workspace."""
+    try:
+        parts = urlsplit(identifier)
+    except ValueError:
+        return None
+    path = parts.path.removesuffix("/")
+    is_here = addresses.names_this_server(identifier) and PATH.fullmatch(path)
+    if is_here or (path == addresses.MCP_PATH and hosts.workspace_of(parts.netloc)):
+        return KEY_HINT.format(page=addresses.url("/api-keys"))
+    return None
+
+
+def _credential_hint(workspace: str, host: str) -> str:
+    resource = hosts.resource(host, workspace)
+    described = resource.removesuffix("api/mcp") + "auth.md"
+    return f"{KEY_HINT.format(page=addresses.url('/api-keys'))} {described} has the details."
 
 
 def _keys(workspace: str | None) -> Verifiers:

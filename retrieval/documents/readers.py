@@ -18,13 +18,20 @@ HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4"})
 
 def read(kind: str, content: bytes) -> Document:
     """Returns the text of a document of a kind in READERS. Raises Unreadable."""
+    from retrieval.documents.plain_text import storable  # noqa: PLC0415  as below
+
     document = READERS[kind](content)
-    sections = tuple(section for section in document.sections if section.text.strip())
+    # A title of a PDF, which is in its metadata, may hold any character.
+    sections = tuple(
+        Section(storable(section.heading), section.text)
+        for section in document.sections
+        if section.text.strip()
+    )
     if not sections:
         raise Unreadable("The document has no text.")
     if sum(len(section.text) for section in sections) > MAX_CHARACTERS:
         raise Unreadable(f"The document has more than {MAX_CHARACTERS:,} characters.")
-    return Document(document.title, sections)
+    return Document(storable(document.title), sections)
 
 
 def markdown(content: bytes) -> Document:
@@ -88,11 +95,12 @@ def docx(content: bytes) -> Document:
         document = word.Document(io.BytesIO(content)) if size <= MAX_UNPACKED else None
         inner = document.iter_inner_content() if document else ()
         blocks = [_word_block(block) for block in inner]
+        title = document.core_properties.title if document else ""
     except Exception as error:  # python-docx and lxml raise many kinds for broken files
         raise Unreadable("The file is not a valid Word document (.docx).") from error
     if document is None:
         raise Unreadable("The document is too large when it is unpacked.")
-    return _sectioned(blocks, document.core_properties.title)
+    return _sectioned(blocks, title)
 
 
 READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {

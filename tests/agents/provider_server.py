@@ -24,6 +24,10 @@ OPENAI_STOPS = {
     "refusal": "content_filter",
 }
 
+# Of each response, the events behind its text.
+LAST = 3
+HOLD_SECONDS = 60
+
 
 @dataclass(frozen=True)
 class Text:
@@ -49,11 +53,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Says:
-    """A response. `is_cut` ends the connection before it is over."""
+    """A response.
+
+    `is_cut` ends the connection before it is over. The last events are sent once `released` is set.
+    """
 
     parts: Sequence[Text | Thought | Call]
     stop: str = "stop"
     is_cut: bool = False
+    released: threading.Event | None = None
 
 
 @dataclass(frozen=True)
@@ -182,8 +190,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "1000000")
         self.end_headers()
         events = encoded(self.provider.kind, answer)
-        for event in events[:-3] if answer.is_cut else events:
-            self.wfile.write(event)
+        self.wfile.write(b"".join(events[:-LAST]))
+        if answer.released is not None:
+            answer.released.wait(HOLD_SECONDS)
+        if not answer.is_cut:
+            self.wfile.write(b"".join(events[-LAST:]))
 
     def log_message(self, *_given: Any) -> None:
         """Nothing is logged."""

@@ -11,6 +11,7 @@ from agents.models import Session, SessionTurn
 from approvals.models import ApprovalRequest, Status
 from audit.models import ActionExecution
 from audit.outcomes import ActorKind
+from customers.tasks import prune_data
 from foundation.admin_urls import row_url
 from tests.agents.application import Answer, Application, permission, result, says
 from tests.agents.scripted import Script, calls, text
@@ -20,7 +21,6 @@ from tests.agents.test_turns import PLACE, SAMPLE, SEARCH, WEATHER, start
 from tests.drivers.fixture_tools import LAB
 from tools_registry import registry
 from workspace.models import Membership, Role
-from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 TRUSTED = {"setup_get_jwt_sample": True}

@@ -11,11 +11,11 @@ from agents.models import Session, SessionMessage, SessionTurn
 from agents.models_port import Complete, Usage
 from agents.protocol.events import Stopped, StopReason
 from audit.models import ActionExecution
+from customers.tasks import prune_data
 from foundation.ids import uuid7
 from tests.agents.application import Application, permission, result, says, tool_rows
 from tests.agents.scripted import Script, calls, text
 from tests.agents.test_turns import MIXED, PLACE, SAMPLE, SEARCH, start
-from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 UNKNOWN = "The result is unknown: the call was interrupted."

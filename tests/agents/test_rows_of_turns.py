@@ -14,6 +14,7 @@ from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
 from agents.models_port import Usage
 from agents.protocol.events import Stopped, StopReason
 from audit.models import ActionExecution
+from customers.tasks import prune_data
 from tests.agents import provider_server
 from tests.agents.application import Application, says
 from tests.agents.provider_server import Provider
@@ -23,7 +24,6 @@ from tests.agents.test_interrupted_turns import as_killed
 from tests.agents.test_turns import SEARCH, start
 from workspace import organizations
 from workspace.models import User
-from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 

@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from approvals.models import ApprovalRequest, Status
 from audit.models import ActionExecution
+from customers.tasks import prune_data
 from foundation.admin_urls import row_url
 from tests.drivers import billing
 from tests.drivers.billing import Case
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
-from workspace.tasks import prune_data
 
 pytestmark = pytest.mark.django_db
 

@@ -43,7 +43,8 @@ WITHOUT_STORE = re.compile(
     r"/docs|/docs/images/.*|/admin|/connections/|/signin/inactive"
     r"|/admin/tools_registry/billingrequest/.*|/admin/jsi18n/"
     r"|/api/sdk/openapi\.json|/w/demo/api/v1/openapi\.json|/w/demo/auth\.md"
-    r"|/api/mcp/oauth/scopes|/(?:api/mcp/)?\.well-known/.*|/w/demo/api/mcp/\.well-known/.*"
+    r"|/api/mcp/oauth/scopes|/(?:api/mcp/)?(?:prj_\w+/)?\.well-known/.*|/w/demo/api/mcp/\.well-known/.*"
+    r"|/(?:w/demo/)?(?:api/mcp/)?(?:prj_\w+/)?server-card"
 )
 
 

@@ -59,7 +59,7 @@ USE_INSTEAD: Final = {
 }
 READ: Final = (".py", ".html", ".md", ".js", ".css", ".sh", ".toml", ".yaml", "run")
 HERE: Final = "tests/architecture/test_plain_language.py"
-DEMO: Final = ("workspace/demo/knowledge/", "workspace/demo/texts/")
+DEMO: Final = ("customers/demo/knowledge/", "customers/demo/texts/")
 
 
 def _pattern(word: str) -> re.Pattern[str]:

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from audit.listing import first_key
 from audit.models import ActionExecution
+from foundation.ids import first_key
 
 
 def row(at: datetime, **columns: Any) -> ActionExecution:

@@ -22,6 +22,7 @@ FOR_AN_ADMIN: Final = (
     "/admin/oauth/accesstoken/",
     "/admin/oauth/mcptoken/",
     "/admin/oauth/serverkey/",
+    "/admin/oauth/serviceclient/",
     "/admin/oauth/serverkey/add/",
     "/connections/tokens",
     "/projects-tokens",

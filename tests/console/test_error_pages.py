@@ -91,6 +91,26 @@ def test_a_form_without_its_token_says_to_go_back_and_try_again() -> None:
     assert "Go back, reload the page and try again" in markup.read(response.content).text
 
 
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/api/nothing", "/api/mcp/nothing", "/api/mcp/a/b", "/api/mcp/oauth/nothing", "/oauth/x"),
+        *("/register/x", "/prj_x/nothing", "/prj_x/a/b", "/api/mcp/prj_x/a"),
+        *("/prj_x/.well-known/nothing", "/w/acme/api/nothing", "/w/acme/api/mcp/a/b"),
+        *("/w/acme/api/mcp/.well-known/oauth-authorization-server", "/aap/nothing"),
+    ],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_below_the_addresses_of_programs_what_does_not_exist_is_json(
+    path: str, method: str, client: Client
+) -> None:
+    response = getattr(client, method)(path)
+    assert response.status_code == 404
+    assert response["Content-Type"] == "application/json"
+    assert response.json()["error"]
+
+
 SENTENCE = "There is nothing at this address."
 
 

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 import pytest
 import time_machine
 
+from customers import companies, kpis
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from workspace import companies, kpis
 from workspace.models import Company, Conversation, Customer, Event, Ticket, TicketStatus
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from customers import companies
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
-from workspace import companies
 from workspace.models import Company
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from customers import companies
+from data_tools import insight
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
-from tools_registry.sources import data_insight
-from workspace import companies
 from workspace.models import (
     AuthorKind,
     Company,
@@ -130,7 +130,7 @@ def test_a_bad_rating_is_a_failure(mcp: McpClient, grant: Grant) -> None:
 def test_a_ranking_says_that_it_considers_the_newest_only(
     mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_insight, "MAX_RANKED", 2)
+    monkeypatch.setattr(insight, "MAX_RANKED", 2)
     for number in range(3):
         at = NOW - number * MINUTE
         conversation(grant, question=f"Topic{number}?", outcome="escalated", started_at=at)

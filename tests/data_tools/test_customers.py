@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from customers import companies
+from data_tools.query.declaring import WHOLE_WORKSPACE
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, call, ids, refusal
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
-from tools_registry.data.declaring import WHOLE_WORKSPACE
-from workspace import companies
 from workspace.models import Company, Customer, Event, Lead, LeadStatus, Ticket, TicketStatus
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

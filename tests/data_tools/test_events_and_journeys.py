@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from customers import companies
+from data_tools import events
 from tests.drivers.data_tools import answer
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tools_registry.sources import data_events
-from workspace import companies
 from workspace.models import Company, Conversation, Customer, Event, Feedback, Rating, Ticket
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_events_are_found_by_what_is_known_of_them(
 def test_events_with_a_page_are_counted_up_to_a_limit(
     mcp: McpClient, visits: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_events, "MAX_UNINDEXED", 1)
+    monkeypatch.setattr(events, "MAX_UNINDEXED", 1)
     assert answer(mcp, "data_search_events", period="all_time")["total"] == len(visits)
     found = answer(mcp, "data_search_events", period="all_time", page_url="app.example")
     assert (found["at_least"], found["returned"]) == (1, 2)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.models import ActionExecution
+from data_tools.query.declaring import WHOLE_WORKSPACE
 from foundation.limits import Limit
 from mcp_protocol import tool_shapes
 from mcp_protocol.revisions import Revision
@@ -24,7 +25,6 @@ from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.records import Records
 from tools_registry.api import Tool
 from tools_registry.api.schemas import validator_of
-from tools_registry.data.declaring import WHOLE_WORKSPACE
 
 FUZZ = settings(
     max_examples=15,
@@ -87,6 +87,24 @@ def test_l02_no_row_of_another_organization_is_in_a_result(
     assert_fed(mcp, tool, records, own)
     there = McpClient(theirs.grant.token())
     assert_fed(there, tool, theirs, facts(there, tool, widest(tool, theirs)))
+
+
+@each_tool
+def test_any_value_of_a_filter_is_the_same_as_no_filter(
+    mcp: McpClient, records: Records, tool: Tool
+) -> None:
+    filters = {
+        name: "any"
+        for name, one in tool.input_schema["properties"].items()
+        if "enum" in one and "default" not in one and name not in {"group_by", "metric"}
+    }
+    for name in filters:
+        assert "any" in tool.input_schema["properties"][name]["enum"], name
+    arguments = {
+        name: value for name, value in widest(tool, records).items() if name not in filters
+    }
+    without, of_any = facts(mcp, tool, arguments), facts(mcp, tool, {**arguments, **filters})
+    assert {**of_any, "searched": None} == {**without, "searched": None}
 
 
 def facts(mcp: McpClient, tool: Tool, arguments: dict[str, Any], meta: Any = None) -> Any:

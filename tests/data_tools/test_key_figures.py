@@ -11,11 +11,11 @@ import time_machine
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from customers import companies, customers, kpis, tasks
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from workspace import companies, customers, kpis, tasks
 from workspace.models import (
     Company,
     Conversation,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from data_tools.query import listing, results
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
-from tools_registry.data import listing, results
 from workspace.models import Customer, Lead
 
 SORTS = ("last_seen_desc", "last_seen_asc", "mrr_desc")

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 import pytest
 import time_machine
 
+from data_tools.query import periods
+from data_tools.query.arguments import PERIODS
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tools_registry.data import periods
-from tools_registry.data.arguments import PERIODS
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = date(2026, 11, 23)

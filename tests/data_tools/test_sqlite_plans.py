@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from customers import companies, words
 from tests.drivers import query_plans
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.statements import Statement, asked
 from tests.drivers.threads import by_customer, ticket
-from workspace import companies, words
 from workspace.models import Company
 
 pytestmark = pytest.mark.skipif(

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from customers import companies
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.threads import MINUTE, NOON, by_agent, by_customer, by_teammate, ticket
-from workspace import companies
 from workspace.models import Company, Ticket, TicketStatus
 
 DAY = timedelta(days=1)

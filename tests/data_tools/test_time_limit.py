@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 
 from audit.models import ActionExecution
+from data_tools.query import Call, choice, data_tool, results
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import granted
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
 from tools_registry.api import Facts, Toolset
-from tools_registry.data import Call, choice, data_tool, results
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from customers import companies
+from data_tools import transcripts
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.threads import NOON, by_agent, by_customer, by_teammate, conversation
-from tools_registry.sources import data_transcripts
-from workspace import companies
 from workspace.models import Agent, AgentKind, Company, Conversation, Customer, Feedback
 
 DAY = timedelta(days=1)
@@ -192,7 +192,7 @@ def test_relevance_is_refused_without_words_and_for_too_many_matches(
     conversation(grant, by_customer("An export"), by_customer("An export"))
     error = refusal(mcp, "data_search_transcripts", sort="relevance")
     assert error["reason"] == "relevance needs query. Without it use started_at_desc."
-    monkeypatch.setattr(data_transcripts, "MAX_RANKED", 2)
+    monkeypatch.setattr(transcripts, "MAX_RANKED", 2)
     ranked: Any = {"query": "export", "sort": "relevance"}
     assert "Add words or a company" in refusal(mcp, "data_search_transcripts", **ranked)["reason"]
     assert answer(mcp, "data_search_transcripts", **ranked, company="Acme")["total"] == 1
@@ -214,7 +214,7 @@ def test_a_conversation_whose_messages_were_deleted_says_so(mcp: McpClient, gran
     made = conversation(grant, by_customer("Why?"))
     made.messages.all().delete()
     found = answer(mcp, "data_get_transcript", transcript_id=made.pk)
-    assert (found["items"], found["hints"]) == ([], [data_transcripts.DELETED])
+    assert (found["items"], found["hints"]) == ([], [transcripts.DELETED])
     Conversation.objects.update(message_count=0)
     found = answer(mcp, "data_get_transcript", transcript_id=made.pk)
     assert found["hints"] == ["No messages of this conversation were ever recorded."]

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from customers import words
+from data_tools.query import listing
 from tests.drivers.data_tools import answer, call, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.threads import MINUTE, NOON, by_customer, by_teammate, ticket
-from tools_registry.data import listing
-from workspace import words
 from workspace.models import TicketMessage
 
 TEXTS = {

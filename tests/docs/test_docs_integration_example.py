@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+import integrations
 from tests.docs.doc_pages import ROOT, blocks
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.mcp import McpClient
-from tools_registry import checks, integrations, registry
+from tools_registry import checks, registry
 from tools_registry.api import Toolset
 
 PAGE = ROOT / "docs" / "develop" / "writing-an-integration.md"

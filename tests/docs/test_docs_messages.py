@@ -8,7 +8,19 @@ import pytest
 
 from tests.docs.doc_pages import ROOT, page
 
-APPS = ("foundation", "halo_mcp", "console", "tools_registry", "oauth", "mcp_protocol", "workspace")
+APPS = (
+    "foundation",
+    "halo_mcp",
+    "console",
+    "tools_registry",
+    "data_tools",
+    "customers",
+    "knowledge",
+    "oauth",
+    "mcp_protocol",
+    "people",
+    "workspace",
+)
 # A browser's own words, and the name of a client's button.
 NOT_OURS = {"unable to connect", "Approve"}
 QUOTED = re.findall(r"(?m)“([^”]+)”", page("troubleshooting"))

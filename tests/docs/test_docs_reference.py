@@ -208,7 +208,7 @@ def test_the_audit_page_lists_every_reason() -> None:
     rows = (call_kinds.CALL, call_kinds.READ, call_kinds.GET_PROMPT)
     limits |= {"grant_ended"}  # asked of approved requests alone
     reviewed = {"approval_required", "policy_denied", "quota_exceeded", "document_changed"}
-    reviewed |= {"request_changed"}
+    reviewed |= {"request_changed", "server_not_confirmed"}
     questions = {"input_required", "missing_capability"}
     ours = _kinds(ToolFailure) | set(calls.FAILURES) | refused | limits | questions | reviewed
     ours |= {row.unknown for row in rows} | set(hr_errors.STATUSES) - {"authentication_required"}

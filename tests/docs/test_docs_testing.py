@@ -9,6 +9,7 @@ from tests.drivers.servers import LABORATORIES, PRODUCTS
 
 DAILY = "pytest.mark.daily"
 FAMILIES = table("testing", "Once a day")
+FAULTS = table("faults", "Scenarios")
 
 
 def find_tests(path: Path) -> dict[str, bool]:
@@ -51,6 +52,21 @@ def test_some_of_each_family_run_before_every_change() -> None:
         for place in words([kept]):
             file, _, test = place.partition("::")
             assert find_tests(ROOT / file)[test] is False, place
+
+
+def test_every_scenario_of_a_fault_is_listed_with_tests_that_exist() -> None:
+    scenarios = {
+        f"{path.relative_to(ROOT)}::{name}"
+        for path in (ROOT / "tests" / "faults").glob("test_*.py")
+        if path.stem != "test_proxy"
+        for name in find_tests(path)
+    }
+    listed = [place for row in FAULTS for place in words(row[4:5])]
+    assert len(listed) == len({*listed})
+    assert scenarios <= {*listed}
+    for place in listed:
+        file, _, test = place.partition("::")
+        assert test in find_tests(ROOT / file), place
 
 
 def test_every_part_of_a_landing_has_a_budget() -> None:

@@ -14,7 +14,18 @@ from tools_registry.api import Toolset
 PAGE = ROOT / "docs" / "develop" / "writing-tools.md"
 CODE = next(blocks(PAGE, "python")).text
 SHOWN = json.loads(next(blocks(PAGE, "json")).text)
-OURS = ("tools_registry", "foundation", "oauth", "audit", "workspace", "mcp_protocol", "django")
+OURS = (
+    "data_tools",
+    "customers",
+    "knowledge",
+    "tools_registry",
+    "foundation",
+    "oauth",
+    "audit",
+    "workspace",
+    "mcp_protocol",
+    "django",
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -23,7 +23,7 @@ FILE = "HALO_TEST_DIALECT"
 ROOT = str(Path(__file__).resolve().parents[2]) + os.sep
 # What runs statements for others.
 FORWARDING = tuple(f"{ROOT}{path}" for path in ("foundation/db/", "tests/", "bench/", ".venv/"))
-EXPRESSIONS = ("tools_registry.data.filters", "workspace.words", "workspace.kpis.buckets")
+EXPRESSIONS = ("data_tools.query.filters", "customers.words", "customers.kpis.buckets")
 _places: set[str] = set()
 _statements = Counter[str]()
 _skipped = pytest.StashKey[bool]()

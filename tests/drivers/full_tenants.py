@@ -14,6 +14,7 @@ from audit.models import ActionExecution, SecurityEvent
 from foundation.ids import uuid7
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
 from oauth import mcp_tokens, server_keys
+from oauth.clients import service_clients
 from oauth.grants import tokens
 from oauth.models import Grant, KeyKind, McpToken
 from oauth.scopes import parse
@@ -180,12 +181,21 @@ def gateway_rows(name: str, consent: Consent) -> list[models.Model]:
 
 
 def keys(name: str, consent: Consent, project: Project) -> list[models.Model]:
-    """An API key, and a token of a person for a project."""
+    """An API key, a token of a person for a project, and a program with credentials of its own."""
     place, user = consent.organization, consent.user
     key = server_keys.unsaved(place, f"{name} key", ("data:read",), 1, KeyKind.AGENTS)
     server_keys.issue(key, user=user, address="")
     mcp_tokens.issue(user, place, f"/{project.pk}", name=f"{name} token", days=1, address="")
-    return [key, McpToken.objects.get(organization=place)]
+    program = service_clients.create(
+        place,
+        name=f"{name} program",
+        method="client_secret_basic",
+        scope=parse("docs:read"),
+        jwks=None,
+        user=user,
+        address="",
+    )
+    return [key, McpToken.objects.get(organization=place), program.row]
 
 
 def people_rows(name: str, place: Organization) -> list[models.Model]:

@@ -6,11 +6,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from customers import customers
 from oauth import addresses, scopes
 from oauth.grants import tokens
 from oauth.models import Authorization, Client
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
-from workspace import customers, organizations
+from workspace import organizations
 from workspace.models import Customer, FeatureFlag, Membership, Organization, User
 
 _numbers = count(1)

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from customers import companies
 from tests.drivers.grants import Grant
-from workspace import companies
 from workspace.models import (
     Agent,
     AgentKind,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from unittest.mock import patch
 
-from workspace import tasks
+from customers import tasks
 
 Result = TypeVar("Result")
 

@@ -73,11 +73,16 @@ def running(
 
 
 @contextmanager
-def started(url: str, log: Path, env: Mapping[str, str], *words: str) -> Iterator[Server]:
-    """Run Python with these words until the block ends, which begins once it answers at `url`."""
+def started(
+    url: str, log: Path, env: Mapping[str, str], *words: str, code: Path = ROOT
+) -> Iterator[Server]:
+    """Run Python with these words until the block ends, which begins once it answers at `url`.
+
+    `code` is the folder of the version that runs.
+    """
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, *words], cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT
+            [sys.executable, *words], cwd=code, env=env, stdout=output, stderr=subprocess.STDOUT
         )
     try:
         server = Server(url, log, process, env)
@@ -98,6 +103,7 @@ def environment(folder: Path, port: int, name: str = "127.0.0.1") -> dict[str, s
         "HALO_ADMIN_EMAIL": EMAIL,
         "HALO_ADMIN_PASSWORD": PASSWORD,
         "HALO_DEMO_DATA": "off",
+        "HALO_CIMD": "yes",
         "HALO_STOP_SECONDS": "5",
         "HOST": "127.0.0.1",
         "PORT": str(port),

@@ -141,6 +141,9 @@ def test_a_worker_that_is_stopped_gives_a_site_back_and_ends_in_time(
     assert process.wait(8) == 0
     assert background.do(SOURCES) == [["pending", 0]]
     assert background.deployment.processes() == {}
+    # Its message is with the broker again. The schedule sends another one after two minutes.
+    background.start()
+    assert within(90, lambda: background.do(SOURCES) == [["indexing", 1]])
 
 
 @pytest.mark.daily

@@ -49,6 +49,8 @@ ANSWER_SECONDS = 60
 # Longer than a server gave a call when it stopped, and shorter than an API may take.
 LONG_SECONDS = 12.0
 LIST, DELETE = "list_users", "delete_user"
+# Of a process: the fewest that a setting may give it, and as many calls as one API may have.
+CONNECTIONS = 4
 
 PROJECT = """
 import json
@@ -333,6 +335,26 @@ def test_the_result_of_an_approved_request_is_kept_when_connections_break(
     until(lambda: reviewed.requests() == {"done": 1})
     until(lambda: is_answered(reviewed.client.call(DELETE, {"id": "ada"}), "/users/ada"))
     assert api.done() == {"/users/ada": 1}
+
+
+@pytest.mark.daily
+def test_f9_calls_that_wait_for_an_api_keep_no_connection(
+    tmp_path: Path, api: HeldApi, pool: ThreadPoolExecutor
+) -> None:
+    with (
+        deployed(tmp_path, HALO_DATABASE_CONNECTIONS=str(CONNECTIONS)) as deployment,
+        project_on(deployment, api, is_allowed=True) as project,
+    ):
+        calls = {
+            f"/users/{number}": delete(pool, project, api, str(number))
+            for number in range(CONNECTIONS)
+        }
+        assert DELETE in project.client.tool_names()
+        api.released.set()
+        for path, call in calls.items():
+            assert is_answered(call.result(ANSWER_SECONDS), path)
+        assert api.done() == dict.fromkeys(calls, 1)
+        assert project.outcomes() == {"success": CONNECTIONS}
 
 
 @pytest.mark.daily

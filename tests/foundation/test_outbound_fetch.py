@@ -13,7 +13,7 @@ import pytest
 from foundation.outbound import (
     OutboundError,
     Policy,
-    RefusedUrl,
+    RefusedRedirect,
     Reply,
     TimedOut,
     TooLarge,
@@ -193,8 +193,10 @@ def test_redirects_are_followed_as_often_as_allowed(site: Site) -> None:
 )
 def test_a_redirect_elsewhere_is_refused(site: Site, location: str) -> None:
     site.answers["/a"] = redirect(location.format(port=site.port))
-    with pytest.raises(RefusedUrl):
+    with pytest.raises(RefusedRedirect) as refused:
         fetch("GET", site.url("/a"), policy=site.policy(max_redirects=5))
+    assert refused.value.status == 302
+    assert refused.value.headers["location"] == location.format(port=site.port)
     assert len(site.seen) == 1
 
 

@@ -5,6 +5,7 @@ import socket
 import time
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -180,6 +181,37 @@ def test_a_read_that_is_redirected_says_where_to(open_shop: Shop) -> None:
     result = open_shop.mcp.call("getItem", {"id": "7"}).result
     assert not result.get("isError")
     assert "https://files.example/a.pdf" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_read_is_followed_within_its_origin(open_shop: Shop, status: int) -> None:
+    for location in ("/v1/items/8?full=1", f"{open_shop.site.url}/v2/renamed"):
+        moved = sites.sending(b"moved", status, {"Location": location})
+        open_shop.site.script(moved, sites.saying({"id": "8"}))
+        result = open_shop.mcp.call("getItem", {"id": "7"}).result
+        assert not result["isError"]
+        assert json.loads(result["content"][0]["text"]) == {"id": "8"}
+        before, after = open_shop.site.seen[-2:]
+        assert (before.path, after.path) == ("/v1/items/7", urlsplit(location).path)
+        assert after.headers == before.headers
+
+
+def test_a_read_that_is_redirected_in_a_circle_has_failed(open_shop: Shop) -> None:
+    open_shop.site.usual = sites.sending(b"", 302, {"Location": "/v1/items/7"})
+    result = open_shop.mcp.call("getItem", {"id": "7"}).result
+    assert result["isError"]
+    assert "redirected the request more than 3 times" in result["content"][0]["text"]
+    assert len(open_shop.site.seen) == 4
+
+
+def test_a_get_that_is_no_read_is_not_repeated_elsewhere(open_shop: Shop) -> None:
+    ProjectTool.objects.filter(project=open_shop.project, name="getItem").update(is_read=False)
+    projects.touch(open_shop.project.pk)
+    open_shop.site.script(sites.sending(b"", 302, {"Location": "/v1/items/8"}))
+    result = open_shop.mcp.call("getItem", {"id": "7"}).result
+    assert result["isError"]
+    assert "which was not followed" in result["content"][0]["text"]
+    assert len(open_shop.site.seen) == 1
 
 
 def test_a_redirect_to_another_origin_takes_no_credential_along(

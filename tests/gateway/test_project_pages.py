@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -12,7 +13,7 @@ from django.test import Client as Http
 from audit.models import SecurityEvent
 from foundation import sealing
 from foundation.admin_urls import row_url
-from gateway import credentials, projects
+from gateway import credentials, importing, projects
 from gateway.models import Effect, ImportDraft, Plan, Project, ProjectTool, UpstreamCredential
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
@@ -20,6 +21,7 @@ from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import save
 from tests.gateway import shop
+from tools_registry.endpoint import paging
 from workspace.models import Membership, PageJob, Role, User
 
 NEW = "/projects/new"
@@ -95,6 +97,89 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
     again = started(admin, grant, described)
     twice = admin.post(again, form | {"target_url": site.url})
     assert "has a project of this name" in text_of(twice)
+
+
+@pytest.mark.parametrize(("limit", "fits"), [("PAGE_SIZE", 2), ("PAGE_BYTES", 400)])
+def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
+    admin: Http, grant: Grant, monkeypatch: pytest.MonkeyPatch, limit: str, fits: int
+) -> None:
+    address = started(admin, grant, shop.document())
+    assert "of these tools" not in text_of(admin.get(address))
+    monkeypatch.setattr(paging, limit, fits)
+    assert "show about 2 of these tools" in text_of(admin.get(address))
+
+
+def with_operations(count: int, **more: Any) -> dict[str, Any]:
+    get = {"get": {"responses": {}}}
+    return shop.document(paths={f"/p{number}": get for number in range(count)}, **more)
+
+
+def test_a_preview_lists_as_much_of_a_large_document_as_a_page_can_show(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    servers = [{"url": f"https://s{number}.example"} for number in range(2_000)]
+    hooks = {f"h{number}": {} for number in range(2_000)}
+    described = with_operations(600, servers=servers, webhooks=hooks)
+    shown = text_of(admin.get(started(admin, grant, described)))
+    assert "600 tools" in shown
+    assert (shown.count("<code>GET /p"), shown.count("webhook h")) == (500, 500)
+    assert shown.count("https://s") < 510
+    assert "100 more are not listed here." in shown
+    assert "1500 more are not listed here." in shown
+    project = shop.created(grant, site, with_operations(1))
+    changed = started(admin, grant, described, project=project.pk)
+    difference = text_of(admin.get(changed))
+    assert difference.count("<code>GET /p") == 500
+    assert "99 more are not listed here." in difference
+    save(admin, changed, {})
+    assert project.tools.count() == 600
+
+
+def test_an_organization_has_one_document_read_on_a_page_at_a_time(
+    admin: Http, grant: Grant
+) -> None:
+    colleague = User.objects.create_user("colleague@example.com")
+    Membership.objects.create(user=colleague, organization=grant.organization, role=Role.ADMIN)
+    other = grants.granted()
+    own, of_colleague, of_other = (
+        (browser, started(browser, whose, with_operations(1)))
+        for browser, whose in (
+            (admin, grant), (browser_of(colleague), grant), (browser_of(other.user), other),
+        )
+    )  # fmt: skip
+    form = {
+        "organization": grant.organization.pk.hex,
+        "name": "Shop",
+        "target_url": "https://x.example",
+    }
+    form |= {"authentication": "none", "document": json.dumps(with_operations(1))}
+    meanwhile: list[Any] = []
+    read = importing.read
+
+    def read_slowly(text: str) -> importing.Read:
+        if not meanwhile:
+            meanwhile.append(None)
+            meanwhile[:] = [browser.get(page) for browser, page in (of_colleague, of_other)]
+            meanwhile.append(of_colleague[0].post("/admin/gateway/project/add/", form, follow=True))
+        return read(text)
+
+    with patch.object(importing, "read", read_slowly):
+        assert own[0].get(own[1]).status_code == 200
+    page, page_of_other, in_the_admin = meanwhile
+    assert (page.status_code, page_of_other.status_code) == (429, 200)
+    for refused in (page, in_the_admin):
+        assert "Another document of your organization is being read." in text_of(refused)
+    assert not Project.objects.exists()
+    assert of_colleague[0].get(of_colleague[1]).status_code == 200
+
+
+def test_a_document_of_too_many_operations_is_refused_before_they_are_read(
+    admin: Http, grant: Grant
+) -> None:
+    text = json.dumps(with_operations(5_001))
+    page = admin.post(NEW, entered(grant, text=text), follow=True)
+    assert "The document has more than 5,000 operations. Split it." in text_of(page)
+    assert not ImportDraft.objects.exists()
 
 
 @pytest.mark.parametrize(

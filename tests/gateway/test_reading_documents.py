@@ -11,10 +11,10 @@ from django.test import Client
 
 from foundation import limited_process
 from gateway.models import ImportDraft, Project
+from tests.drivers import grants
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.gateway import shop
-from workspace.models import Membership, Role, User
 
 
 def signed_in(grant: Grant) -> Client:
@@ -110,23 +110,21 @@ def test_a_preview_of_a_document_that_cannot_be_read_again_says_so(
 
 
 def test_a_person_has_one_document_read_again_at_a_time(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site)
-    colleague = User.objects.create_user("colleague@example.com")
-    Membership.objects.create(user=colleague, organization=grant.organization, role=Role.ADMIN)
+    other = grants.granted()
     text, fields = json.dumps(shop.document()), {"document_url": ""}
     address_of = {}
-    for user in (grant.user, colleague):
-        given = {"organization": grant.organization, "project": project, "user": user}
+    for one in (grant, other):
+        project = shop.created(one, site)
+        given = {"organization": one.organization, "project": project, "user": one.user}
         draft = ImportDraft.objects.create(text=text, fields=fields, **given)
-        address_of[user] = f"/projects/imports/{draft.pk}"
-    second, others = signed_in(grant), Client()
-    others.force_login(colleague)
+        address_of[one.user] = f"/projects/imports/{draft.pk}"
+    second, others = signed_in(grant), signed_in(other)
     command, answers = limited_process.run, []
 
     def while_others_ask(module: str, content: bytes, *, seconds: float) -> bytes:
         with patch.object(limited_process, "run", command):
             answers.append(second.get(address_of[grant.user]))
-            answers.append(others.get(address_of[colleague]))
+            answers.append(others.get(address_of[other.user]))
         return command(module, content, seconds=seconds)
 
     with patch.object(limited_process, "run", while_others_ask):

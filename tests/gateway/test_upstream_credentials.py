@@ -2,8 +2,10 @@
 
 import base64
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from django.test import Client as Http
 
 from audit.models import ActionExecution, SecurityEvent
 from gateway import credentials, projects
@@ -145,8 +147,43 @@ def test_a_secret_that_cannot_be_sent_is_refused(grant: Grant, site: Site, secre
 
 
 def test_an_unsupported_scheme_is_never_sent(grant: Grant, site: Site) -> None:
-    flow = {"authorizationCode": {"authorizationUrl": "x", "tokenUrl": "x", "scopes": {}}}
-    project = shop.created(grant, site, shop.secured({"type": "oauth2", "flows": flow}))
+    project = shop.created(grant, site, shop.secured({"type": "http", "scheme": "digest"}))
     with shop.endpoint(grant, project) as mcp:
         assert mcp.call("listItems", {}).result["isError"]
     assert site.seen == []
+
+
+IMPLICIT = {"type": "oauth2", "flow": "implicit", "authorizationUrl": "https://login.example/go"}
+
+
+@pytest.mark.parametrize("pasted", [SECRET, f"Bearer {SECRET}", f"bearer  {SECRET}"])
+def test_a_pasted_access_token_is_sent_to_an_api_with_oauth_2_alone(
+    grant: Grant, site: Site, pasted: str
+) -> None:
+    described = shop.document(securityDefinitions={"login": IMPLICIT}, security=[{"login": ["rw"]}])
+    described["swagger"] = "2.0"
+    del described["openapi"]
+    project = shop.created(grant, site, described)
+    browser = Http()
+    browser.force_login(grant.user)
+    page = f"/projects/{project.pk}/credentials"
+    shown = browser.get(page).content.decode()
+    assert "Access token" in shown
+    assert "It is not refreshed" in shown
+    assert browser.post(page, {"scheme": "login", "secret": pasted}).status_code == 302
+    with shop.endpoint(grant, project) as mcp:
+        assert not mcp.call("listItems", {}).result.get("isError")
+    assert [seen.headers["authorization"] for seen in site.seen] == [f"Bearer {SECRET}"]
+
+
+def test_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
+    grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site, shop.secured(key_in("query")))
+    credentials.store(project, grant.user, scheme_of(project), SECRET)
+    with shop.endpoint(grant, project) as mcp:
+        for query, state in (("", "untested"), (f"?X-Key={quote(SECRET, safe='')}", "refused")):
+            moved = sites.sending(b"", 302, {"Location": f"/v1/other{query}"})
+            site.script(moved, sites.saying({"error": "no key"}, 401))
+            assert mcp.call("listItems", {}).result["isError"]
+            assert UpstreamCredential.objects.get().state == state

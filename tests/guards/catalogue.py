@@ -35,16 +35,21 @@ NARROWED_TWICE: Mapping[str, str] = {
 }
 
 ERASURES = ("tests/workspace/test_erased_columns.py", "tests/workspace")
-ALL_GATES = ("tests/tools_registry/test_gate_layers.py", "tests/tools_registry/integrations")
+ALL_GATES = ("tests/tools_registry/test_gate_layers.py", "tests/integrations")
 # By the beginning of a path, the first that fits.
 TESTS = {
     "workspace/access.py": ("tests/data_tools", "tests/tools_registry/test_customer_tenants.py"),
-    "workspace/privacy/": ("tests/workspace/test_erasing_customers.py", "tests/workspace"),
+    "customers/privacy/": ("tests/workspace/test_erasing_customers.py", "tests/workspace"),
     "workspace/administration/": ("tests/workspace", "tests/console"),
     "workspace/admin.py": ("tests/console/test_admin_roles.py", "tests/console"),
     "workspace/": ("tests/workspace", "tests/data_tools", "tests/ingestion", "tests/console"),
+    "customers/administration/": ("tests/workspace", "tests/console"),
+    "customers/": ("tests/workspace", "tests/data_tools", "tests/ingestion"),
+    "knowledge/": ("tests/workspace", "tests/data_tools"),
+    "data_tools/": ("tests/data_tools",),
+    "integrations/": ("tests/integrations",),
     "tools_registry/admin/": ("tests/tools_registry/test_switches_page.py", "tests/console"),
-    "tools_registry/vendors/": ("tests/tools_registry/integrations", "tests/tools_registry"),
+    "tools_registry/vendors/": ("tests/integrations", "tests/tools_registry"),
     "tools_registry/": ("tests/tools_registry",),
     "gateway/": ("tests/gateway",),
     "console/gateway/": ("tests/gateway",),
@@ -209,8 +214,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "masking: secret arguments of a request": Change(
         "approvals/masked_arguments.py",
-        '    is_password = place is None or "password" in place.formats\n',
-        "    is_password = False\n",
+        "    is_inside = is_inside or place is None or secret_members.is_secret(place, value)\n",
+        "    is_inside = False\n",
         ("tests/gateway/approvals", "tests/approvals"),
     ),
     "approval: what is sent is what was approved": Change(
@@ -340,7 +345,7 @@ def guards() -> Mapping[str, Guard]:
 
 def _columns_of_erasures() -> Iterator[tuple[str, Guard]]:
     """The tables that an erasure searches."""
-    for path in ("halo_mcp/privacy_columns.py", "workspace/privacy/workspace_texts.py"):
+    for path in ("halo_mcp/privacy_columns.py", "customers/privacy/workspace_texts.py"):
         text = _text(path)
         starts = _starts_of_lines(text)
         for statement in ast.parse(text).body:

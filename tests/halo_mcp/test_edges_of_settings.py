@@ -16,6 +16,7 @@ import time_machine
 
 from audit import retention as audit_retention
 from audit.tasks import finish_interrupted
+from customers.tasks import prune_data
 from foundation import limits
 from gateway import projects, quota
 from halo_mcp import bootstrap, env
@@ -41,7 +42,6 @@ from tests.tools_registry.test_elicitation_by_result import ask, asked
 from tests.workspace.test_knowledge import HTML, PAGE, add, found, read_here, sitemap
 from tools_registry.endpoint.streams.listen_streams import OPEN as LISTENING
 from tools_registry.endpoint.websocket.handshake import OPEN as CONNECTED
-from workspace.tasks import prune_data
 
 NOW: Final = datetime(2026, 6, 1, 12, tzinfo=UTC)
 REFUSED: Final = 429

@@ -51,6 +51,8 @@ def test_every_view_that_may_wait_has_threads_of_its_own_behind_asgi() -> None:
         "/.well-known/oauth-authorization-server",
         "/api/mcp/.well-known/oauth-protected-resource",
         "/w/acme/api/mcp/.well-known/oauth-protected-resource",
+        "/prj_x/.well-known/oauth-protected-resource",
+        *("/api/mcp/server-card", "/prj_x/server-card", "/w/acme/api/mcp/server-card"),
     ],
 )
 def test_sign_in_tokens_and_discovery_have_threads_of_their_own(path: str) -> None:

@@ -80,5 +80,6 @@ def test_every_task_of_the_code_is_scheduled_and_every_scheduled_task_exists() -
 
 def test_every_module_of_tasks_is_found_by_the_worker() -> None:
     modules = {path.partition("/")[0] for path in sources.modules() if path.endswith("/tasks.py")}
+    app.loader.import_default_modules()
     tasks = {entry.task for entry in SCHEDULE.values()} | ON_REQUEST
-    assert modules == {task.partition(".")[0] for task in tasks}
+    assert modules == {app.tasks[task].run.__module__.partition(".")[0] for task in tasks}

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from customers import tasks
+from customers.identification import leads
+from customers.identification.traits import MANAGED_OF_COMPANIES, MANAGED_OF_CUSTOMERS
 from tests.ingestion import app as own_app
 from tests.ingestion.app import App
-from workspace import tasks
-from workspace.identification import leads
-from workspace.identification.traits import MANAGED_OF_COMPANIES, MANAGED_OF_CUSTOMERS
 from workspace.models import Company, Customer, Lead, LeadStatus, Lifecycle
 
 TRAITS = {
@@ -196,6 +196,30 @@ def test_every_wrong_member_of_a_body_is_named(app: App) -> None:
         "users[0].user_id",
         "users[1].user_id",
         "users[1].traits",
+    ]
+
+
+def test_wrong_traits_are_named_with_what_else_is_wrong(app: App) -> None:
+    users: list[Any] = [{"user_id": 5}, {"user_id": "7", "traits": {"mrr": "much", "plan": 3}}]
+    answer = app.server().post("users/update", {"users": users})
+    assert [one["field"] for one in answer.json["fields"]] == [
+        "users[0].user_id",
+        "users[1].traits.mrr",
+        "users[1].traits.plan",
+    ]
+    company = {"company_id": 5, "traits": {"employee_count": "many"}, "name": "Acme"}
+    answer = app.server().post("companies", company)
+    assert [one["field"] for one in answer.json["fields"]] == [
+        "name",
+        "company_id",
+        "traits.employee_count",
+    ]
+    identified = {"user": "7", "traits": {"on_contract": "yes"}, "context": {"tier": 5}}
+    answer = app.server().post("identify", identified)
+    assert [one["field"] for one in answer.json["fields"]] == [
+        "user",
+        "traits.on_contract",
+        "context.tier",
     ]
 
 

@@ -210,9 +210,9 @@ def test_the_last_page_has_no_cursor(revision: Revision, conforms: Conforms) -> 
     assert "nextCursor" not in result
 
 
-def test_k10_a_list_of_tools_is_stale_at_once_and_private() -> None:
+def test_k10_a_list_of_tools_is_private_and_kept_for_seconds() -> None:
     result = tools_list_result([], MODERN)
-    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+    assert (result["ttlMs"], result["cacheScope"]) == (5_000, "private")
     assert set(tools_list_result([], Revision.V2025_11_25)) == {"tools"}
 
 

@@ -242,6 +242,6 @@ def test_with_documents_switched_off_their_clients_keep_their_tokens_only(
 ) -> None:
     tokens = editor.connect(browser)
     settings.HALO_CIMD = False
-    assert "Register the client" in page(browser.open(editor.authorize_address()))
+    assert "This client has to register" in page(browser.open(editor.authorize_address()))
     assert acme.authorizations.count() == 1
     assert editor.ping(tokens.access) == 200

@@ -1,6 +1,9 @@
 """A metadata document whose host this server cannot reach: the page, the log and the way out."""
 
 import os
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +12,9 @@ import structlog
 import time_machine
 from structlog.testing import capture_logs
 
-from oauth.clients.cimd import resolving
-from tests.drivers.metadata_site import MetadataSite, answering, serving
+from foundation.outbound import reach
+from oauth.clients.cimd import announcing, resolving
+from tests.drivers.metadata_site import HOST, MetadataSite, answering, serving
 from tests.drivers.oauth_client import SERVER_DOCUMENT, Browser, OAuthClient, read
 
 CODEX = "https://chatgpt.com/oauth/codex/client.json"
@@ -122,3 +126,105 @@ def test_once_documents_are_switched_off_they_are_not_advertised_and_clients_reg
     client = OAuthClient()
     assert client.register().status_code == 201
     assert client.ping(client.connect(browser).access) == 200
+
+
+CLAUDE_CODE = "https://claude.ai/oauth/claude-code-client-metadata"
+
+
+@pytest.fixture
+def undecided(settings: Any, monkeypatch: pytest.MonkeyPatch, site: MetadataSite) -> MetadataSite:
+    """A server whose setting leaves documents open, and which has sent nothing out yet."""
+    settings.HALO_CIMD = None
+    monkeypatch.setattr(reach, "_has_answered", threading.Event())
+    monkeypatch.setattr(announcing, "_probe", announcing._Probe())  # the pause of another test
+    return site
+
+
+def are_announced(browser: Browser) -> bool:
+    said = read(browser.open(SERVER_DOCUMENT))["client_id_metadata_document_supported"]
+    assert isinstance(said, bool)
+    return said
+
+
+def wait_for_probe() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "cimd_probe":
+            thread.join(10)
+
+
+def on_the_internet(site: MetadataSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The site answers at a public address, to which no test connects."""
+    site.names[HOST] = ["93.184.215.14"]
+    usual = socket.create_connection
+    monkeypatch.setattr(
+        "socket.create_connection",
+        lambda _address, *rest, **more: usual(("127.0.0.1", site.port), *rest, **more),
+    )
+    monkeypatch.setattr(announcing, "PROBED", f"https://{HOST}/")
+
+
+@pytest.mark.usefixtures("undecided")
+def test_without_internet_no_documents_are_announced_and_clients_register(
+    browser: Browser,
+) -> None:
+    for _ in range(2):
+        assert not are_announced(browser)
+        wait_for_probe()
+    client = OAuthClient()
+    assert client.register().status_code == 201
+    assert client.ping(client.connect(browser).access) == 200
+
+
+def test_documents_are_announced_once_an_outgoing_request_has_worked(
+    undecided: MetadataSite, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_the_internet(undecided, monkeypatch)
+    assert not are_announced(browser)
+    wait_for_probe()
+    assert are_announced(browser)
+
+
+def test_an_answer_inside_the_network_does_not_announce_documents(
+    undecided: MetadataSite, browser: Browser
+) -> None:
+    client = OAuthClient(client_id=undecided.publish())
+    assert browser.open(client.authorize_address()).status_code == 200
+    assert not are_announced(browser)
+
+
+def test_a_server_that_asked_in_vain_asks_again_after_a_pause(
+    undecided: MetadataSite, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not are_announced(browser)
+    wait_for_probe()
+    on_the_internet(undecided, monkeypatch)
+    assert not are_announced(browser)
+    wait_for_probe()
+    assert not are_announced(browser)
+    later = time.monotonic() + announcing.PAUSE_SECONDS
+    monkeypatch.setattr("oauth.clients.cimd.announcing.time.monotonic", lambda: later)
+    assert not are_announced(browser)
+    wait_for_probe()
+    assert are_announced(browser)
+
+
+@pytest.mark.usefixtures("undecided")
+@pytest.mark.parametrize(
+    ("client_id", "step"),
+    [
+        (CLAUDE_CODE, "claude mcp remove halo"),
+        (CODEX, "codex mcp login halo --oauth-client-registration dcr"),
+        ("https://editor.example/client.json", "In your AI client, remove this server."),
+    ],
+)
+def test_the_page_says_how_the_client_registers_instead(
+    browser: Browser, settings: Any, client_id: str, step: str
+) -> None:
+    assert step in opened(browser, client_id)
+    settings.HALO_CIMD = False
+    text = opened(browser, client_id, 400)
+    assert step in text
+    assert "This client has to register" in text
+    assert "developer of the client" not in text
+    settings.HALO_CIMD = True
+    assert step not in opened(browser, client_id)

@@ -7,7 +7,8 @@ import pytest
 
 from audit.models import SecurityEvent
 from foundation.limits import Limit
-from tests.drivers.oauth_client import TOKEN, Browser, OAuthClient, basic, encoded, refused
+from oauth.models import Client
+from tests.drivers.oauth_client import TOKEN, Browser, OAuthClient, basic, encoded, read, refused
 
 INVALID_REQUEST = (400, "invalid_request")
 INVALID_CLIENT = (401, "invalid_client")
@@ -92,9 +93,30 @@ def test_a_client_authenticates_as_it_registered(
     client.register()
     code = client.code(browser)
     client.auth_method, client.secret = sent, client.secret or "anything"
-    assert refused(client.exchange(code)) == INVALID_CLIENT
+    response = client.exchange(code)
+    assert refused(response) == INVALID_CLIENT
+    named = f"token_endpoint_auth_method of this client is {registered}."
+    assert named in read(response)["error_description"]
     client.auth_method = registered
     assert client.exchange(code).status_code == 200
+
+
+def test_the_error_of_a_wrong_secret_does_not_name_the_method(browser: Browser) -> None:
+    client = OAuthClient(auth_method="client_secret_basic")
+    client.register()
+    client.auth_method, client.secret = "client_secret_post", "wrong"
+    said = read(client.exchange(client.code(browser)))["error_description"]
+    assert said == "Client authentication failed."
+
+
+def test_a_client_whose_secret_is_still_to_be_created_cannot_prove_itself(
+    confidential: OAuthClient, browser: Browser
+) -> None:
+    Client.objects.filter(client_id=confidential.client_id).update(secret_sha256="")
+    code = confidential.code(browser)
+    for secret in ("anything", ""):
+        confidential.secret = secret
+        assert refused(confidential.exchange(code)) == INVALID_CLIENT
 
 
 @pytest.mark.parametrize("limit", [pytest.param("3/m", id="T10")])

@@ -10,13 +10,24 @@ from tests.drivers.oauth_client import ORIGIN, REGISTER, REVOKE, TOKEN
 
 SERVER = "/.well-known/oauth-authorization-server"
 RESOURCE = "/.well-known/oauth-protected-resource"
-SERVER_PATHS = [SERVER, f"{SERVER}/api/mcp"]
+PROJECT = "prj_" + "a" * 22
+SERVER_PATHS = [
+    SERVER,
+    f"{SERVER}/api/mcp",
+    f"/api/mcp{SERVER}",
+    f"{SERVER}/{PROJECT}",
+    f"/{PROJECT}{SERVER}",
+    f"{SERVER}/api/mcp/{PROJECT}",
+    f"/api/mcp/{PROJECT}{SERVER}",
+]
 RESOURCE_PATHS = [
     RESOURCE,
     f"{RESOURCE}/api/mcp",
     "/api/mcp/.well-known/oauth-protected-resource",
 ]
-DOCUMENTS = [*SERVER_PATHS, *RESOURCE_PATHS]
+PROJECT_PATHS = [f"{RESOURCE}/{PROJECT}", f"/{PROJECT}{RESOURCE}"]
+PROJECT_ALIASES = [f"{RESOURCE}/api/mcp/{PROJECT}", f"/api/mcp/{PROJECT}{RESOURCE}"]
+DOCUMENTS = [*SERVER_PATHS, *RESOURCE_PATHS, *PROJECT_PATHS, *PROJECT_ALIASES]
 INSPECTOR = "http://localhost:6274"
 
 
@@ -69,6 +80,12 @@ def test_the_resource_names_itself_and_its_server(path: str) -> None:
     assert metadata["resource"] == f"{ORIGIN}/api/mcp"
     assert metadata["authorization_servers"] == [ORIGIN]
     assert metadata["bearer_methods_supported"] == ["header"]
+
+
+@pytest.mark.parametrize("path", [*PROJECT_PATHS, *PROJECT_ALIASES])
+def test_the_resource_of_a_project_names_the_address_that_its_client_has(path: str) -> None:
+    address = f"/api/mcp/{PROJECT}" if path in PROJECT_ALIASES else f"/{PROJECT}"
+    assert document(path)["resource"] == f"{ORIGIN}{address}"
 
 
 def test_who_typed_localhost_reads_of_localhost() -> None:

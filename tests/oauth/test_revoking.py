@@ -118,6 +118,72 @@ def test_a_confidential_client_revokes_with_its_secret_alone(
     assert confidential.ping(pair.access) == 401
 
 
+ALIAS = "/oauth/revoke"
+
+
+@pytest.mark.parametrize("which", ["access", "refresh"])
+def test_the_path_of_the_gateway_revokes_with_the_client_of_the_token(
+    which: str, tokens: Tokens, oauth_client: OAuthClient
+) -> None:
+    response = oauth_client.send(ALIAS, {"token": getattr(tokens, which)})
+    assert (response.status_code, response.content) == (200, b"")
+    assert is_dead(oauth_client, tokens)
+    unknown = {"token": "halo_rt_" + "A" * 43, "token_type_hint": "refresh_token"}
+    assert oauth_client.send(ALIAS, unknown).status_code == 200
+
+
+@pytest.mark.parametrize("which", ["access", "refresh"])
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        pytest.param({"client_id": None}, (400, "invalid_request"), id="no-client"),
+        pytest.param({"client_id": "halo_client_other"}, (401, "invalid_client"), id="unknown"),
+        pytest.param({"client_secret": "x"}, (401, "invalid_client"), id="wrong-method"),
+    ],
+)
+def test_the_path_of_the_gateway_says_that_a_token_stays_valid(
+    which: str,
+    changes: dict[str, Any],
+    answer: tuple[int, str],
+    tokens: Tokens,
+    oauth_client: OAuthClient,
+) -> None:
+    sent = {"token": getattr(tokens, which)} | changes
+    assert refused(oauth_client.send(ALIAS, sent)) == answer
+    assert is_alive(oauth_client, tokens)
+
+
+@pytest.mark.parametrize("which", ["access", "refresh"])
+def test_the_path_of_the_gateway_refuses_a_token_of_another_client(
+    which: str, tokens: Tokens, oauth_client: OAuthClient, stranger: OAuthClient
+) -> None:
+    answer = refused(stranger.send(ALIAS, {"token": getattr(tokens, which)}))
+    assert answer == (400, "invalid_grant")
+    assert "revoke_foreign" in kinds()
+    assert is_alive(oauth_client, tokens)
+
+
+def test_the_path_of_the_gateway_wants_the_secret_of_a_confidential_client(
+    confidential: OAuthClient, browser: Browser
+) -> None:
+    pair = confidential.connect(browser)
+    confidential.secret, secret = "wrong", confidential.secret
+    assert refused(confidential.send(ALIAS, {"token": pair.access})) == (401, "invalid_client")
+    assert confidential.ping(pair.access) == 200
+    confidential.secret = secret
+    assert confidential.send(ALIAS, {"token": pair.access}).status_code == 200
+    assert confidential.ping(pair.access) == 401
+
+
+@pytest.mark.parametrize("prefix", ["halo_mt_", "halo_sk_", "hhr_live_", "hhr_test_"])
+def test_tokens_and_keys_of_people_are_not_revoked_by_clients(
+    prefix: str, oauth_client: OAuthClient
+) -> None:
+    sent = {"token": prefix + "A" * 43}
+    assert refused(oauth_client.send(ALIAS, sent)) == (400, "unsupported_token_type")
+    assert oauth_client.send(REVOKE, sent).status_code == 200
+
+
 def test_an_address_that_asks_too_often_is_asked_to_try_again(
     oauth_client: OAuthClient, settings: Any
 ) -> None:

@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import ActionExecution, SecurityEvent
+from foundation.admin_urls import row_url
 from oauth.clients import assertions
 from oauth.grants import cleanup
 from oauth.models import AccessToken, Authorization, RefreshToken, ServiceClient, UsedAssertion
@@ -455,3 +456,85 @@ def test_a_service_client_is_created_by_an_admin_of_its_organization_with_public
     assert stranger.post(PAGE, accepted).status_code == 200
     (key,) = ServiceClient.objects.latest("pk").jwks["keys"]
     assert set(key) == {"kty", "crv", "x", "y", "kid"}
+
+
+ADMIN = "/admin/oauth/serviceclient/"
+
+
+@pytest.fixture
+def root(db: None) -> Client:  # noqa: ARG001  opens the database
+    client = Client(HTTP_HOST="127.0.0.1:8000")
+    client.force_login(User.objects.create_superuser("root@example.com"))
+    return client
+
+
+def act(who: Client, action: str, *rows: ServiceClient) -> Response:
+    form = {"action": action, "_selected_action": [str(row.pk) for row in rows]}
+    return who.post(ADMIN, form, follow=True)
+
+
+def test_the_admin_lists_service_clients_and_shows_no_secret_and_no_key(
+    admin: Client, program: Program, signing: Program
+) -> None:
+    program.request()
+    pages = [ADMIN, *(row_url(one.row) for one in (program, signing))]
+    texts = [admin.get(page).content.decode() for page in pages]
+    assert program.client_id in texts[0]
+    assert "client_secret_basic" in texts[1]
+    assert "private_key_jwt" in texts[2]
+    stored = program.row.client.secret_sha256
+    coordinate = signing.row.jwks["keys"][0]["x"]
+    for text in texts:
+        assert "active" in text
+        assert not SECRET.search(text)
+        assert stored not in text
+        assert coordinate not in text
+        assert 'name="_save"' not in text
+    assert admin.get(f"{ADMIN}add/").status_code == 403
+
+
+def test_an_admin_of_another_organization_does_not_find_a_service_client(program: Program) -> None:
+    stranger = User.objects.create_user("eve@other.example", "x")
+    organizations.found("Other", owner=stranger)
+    other = Client(HTTP_HOST="127.0.0.1:8000")
+    other.force_login(stranger)
+    assert program.client_id not in other.get(ADMIN).content.decode()
+    assert other.get(row_url(program.row)).status_code == 302
+    for action in ("disable", "end"):
+        act(other, action, program.row)
+    assert is_accepted(program.request())
+
+
+def test_the_admin_disables_enables_and_deletes_a_service_client(
+    admin: Client, program: Program
+) -> None:
+    token = program.request().json()["access_token"]
+    assert "1 service client disabled." in act(admin, "disable", program.row).content.decode()
+    assert McpClient(token=token).request("ping").status == 401
+    assert "disabled" in admin.get(row_url(program.row)).content.decode()
+    assert "0 service clients disabled." in act(admin, "disable", program.row).content.decode()
+    act(admin, "enable", program.row)
+    assert McpClient(token=token).request("ping").status == 200
+    assert "1 service client deleted." in act(admin, "end", program.row).content.decode()
+    assert refusal(program.request()) == (400, "invalid_grant")
+    assert "0 service clients disabled." in act(admin, "disable", program.row).content.decode()
+    assert "deleted" in admin.get(row_url(program.row)).content.decode()
+    kinds = SecurityEvent.objects.values_list("kind", flat=True)
+    assert {"client_disabled", "client_enabled", "service_client_ended"} <= set(kinds)
+
+
+def test_platform_staff_without_an_organization_are_led_to_the_admin(
+    root: Client, program: Program
+) -> None:
+    response = root.get(PAGE)
+    assert response["Location"] == ADMIN
+    assert program.client_id in root.get(ADMIN).content.decode()
+
+
+def test_a_list_of_service_clients_takes_as_many_statements_for_many_rows(
+    admin: Client, acme: Organization, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(12):
+        create(admin, acme, name=f"Program {number}")
+    with django_assert_max_num_queries(16):
+        assert admin.get(ADMIN).content.decode().count("Program ") >= 12

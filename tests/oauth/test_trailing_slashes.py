@@ -24,6 +24,12 @@ DOCUMENTS = [
     f"/.well-known/oauth-protected-resource/{PROJECT}",
     f"/.well-known/oauth-protected-resource/api/mcp/{PROJECT}",
     "/api/mcp/.well-known/oauth-protected-resource",
+    "/api/mcp/.well-known/oauth-authorization-server",
+    f"/{PROJECT}/.well-known/oauth-protected-resource",
+    f"/api/mcp/{PROJECT}/.well-known/oauth-authorization-server",
+    "/api/mcp/server-card",
+    f"/{PROJECT}/server-card",
+    "/.well-known/ai-catalog.json",
     "/.well-known/nothing",
 ]
 SURFACES = [MCP, f"/{PROJECT}", f"/api/mcp/{PROJECT}"]

@@ -82,9 +82,12 @@ def _refused_by_lenient(arguments: dict[str, Any]) -> bool:
 
 
 def _has_no_absent(tool: Tool, arguments: dict[str, Any]) -> bool:
-    """Whether no optional argument is null, which counts as a missing one."""
+    """Whether no optional argument is null or empty, which counts as a missing one."""
     required = tool.input_schema.get("required", ())
-    return all(value is not None or name in required for name, value in arguments.items())
+    return all(
+        name in required or not (value is None or (isinstance(value, str) and not value.strip()))
+        for name, value in arguments.items()
+    )
 
 
 def row() -> ActionExecution:

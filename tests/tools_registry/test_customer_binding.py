@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit.models import ActionExecution
+from customers import customers
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.asgi import Wire
 from tests.drivers.bound_calls import Meta, by_email, by_id, forged, rejected, row, whom
@@ -22,7 +23,6 @@ from tests.drivers.elicitation_client import facts as facts_on
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry.pipeline import binding
-from workspace import customers
 from workspace.models import Customer
 
 pytestmark = pytest.mark.usefixtures("lab")

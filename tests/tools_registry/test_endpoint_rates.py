@@ -1,5 +1,6 @@
 """Group T: how often a token and an address may ask."""
 
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.models import ActionExecution, SecurityEvent
 from foundation import ids, limits
-from foundation.limits import Limit
+from foundation.limits import Limit, charging
+from foundation.limits.refusals import Refusals
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.asgi import application, exchange, scope_of
 from tests.drivers.grants import Grant, granted
@@ -19,6 +21,7 @@ MODERN = Revision.V2026_07_28
 CAPS = {"tools/list": 60, "tools/call": 120, "ping": 60}
 NOON = "2026-01-01T12:00:00Z"
 UNIX_NOON = 1_767_268_800
+CLIENT_INFO = {"name": "test", "version": "1"}
 
 
 @pytest.fixture
@@ -85,6 +88,68 @@ def test_t01_the_three_buckets_are_independent(mcp: McpClient, settings: Any) ->
         spent(mcp, method, 1)
     for method in CAPS:
         refused(ask(mcp, method))
+
+
+def session_around_a_call(client: McpClient) -> list[int]:
+    """The statuses of a client that opens a session for each call, and lists the tools in it."""
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT_INFO}
+    return [
+        client.request("initialize", hello).status,
+        client.notify("notifications/initialized").status,
+        client.http("GET", headers={"Accept": "text/event-stream"}).status,
+        ask(client, "tools/call").status,
+        ask(client, "tools/list").status,
+        client.http("DELETE").status,
+    ]
+
+
+@pytest.mark.usefixtures("_memory")
+def test_a_client_with_six_requests_for_each_call_makes_all_its_calls(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Refusals are remembered by the clock that tests move, too.
+    monkeypatch.setattr(charging, "_refusals", Refusals(now=time.time))
+    client = mcp.at(Revision.V2025_11_25)
+    for second in range(0, 240, 40):
+        # Forty sessions in twenty seconds of each forty: 60 calls a minute, in bursts.
+        with time_machine.travel(UNIX_NOON + second, tick=False):
+            for _ in range(40):
+                assert session_around_a_call(client) == [200, 202, 405, 200, 200, 405]
+
+
+@pytest.mark.usefixtures("_memory")
+def test_a_client_with_a_session_for_each_call_is_refused_by_the_limit_of_calls(
+    mcp: McpClient,
+) -> None:
+    client = mcp.at(Revision.V2025_11_25)
+    with time_machine.travel(NOON, tick=False):
+        for _ in range(120):
+            assert session_around_a_call(client) == [200, 202, 405, 200, 200, 405]
+        assert refused(ask(client, "tools/call"))["limit"] == "120"
+
+
+@pytest.mark.usefixtures("_memory")
+def test_calls_bring_a_bounded_number_of_other_messages_with_them(mcp: McpClient) -> None:
+    with time_machine.travel(NOON, tick=False):
+        spent(mcp, "tools/list", 60)
+        spent(mcp, "tools/call", 20)
+        # Two for each call beyond a quarter of the limit.
+        spent(mcp, "tools/list", 2 * (20 - 15))
+        assert refused(ask(mcp, "tools/list"))["limit"] == "60"
+        spent(mcp, "ping", 60)
+        assert refused(ask(mcp, "ping"))["limit"] == "60"
+        assert mcp.request("resources/list").status == 429
+
+
+@pytest.mark.usefixtures("_memory")
+def test_the_limit_of_an_address_counts_every_message_around_a_call(
+    mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_RATE_TOOLS_LIST, settings.HALO_RATE_IP = Limit(1, 60), Limit(12, 60)
+    with time_machine.travel(NOON, tick=False):
+        spent(mcp, "tools/call", 5)
+        spent(mcp, "tools/list", 7)
+        assert refused(ask(mcp, "tools/list"))["limit"] == "12"
 
 
 def test_t01_a_refused_call_is_recorded_without_its_arguments(

@@ -117,7 +117,7 @@ def test_what_the_newest_revision_removed_is_not_found(mcp: McpClient, method: s
 def test_results_of_the_newest_revision_say_what_they_are(mcp: McpClient) -> None:
     result = mcp.at(MODERN).request("tools/list").result
     assert result["resultType"] == "complete"
-    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+    assert (result["ttlMs"], result["cacheScope"]) == (5_000, "private")
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "halo-agents"
 
 

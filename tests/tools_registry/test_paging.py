@@ -143,3 +143,17 @@ def test_a_cursor_tells_nothing(mcp: McpClient) -> None:
     first, second = (mcp.request("tools/list").result["nextCursor"] for _ in range(2))
     assert first != second
     assert "one_" not in first
+
+
+def test_a_page_ends_before_it_takes_more_bytes_than_a_page_may(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = walked(mcp, "tools/list")
+    monkeypatch.setattr(paging, "PAGE_BYTES", 2_000)
+    pages = list(walked(mcp, "tools/list"))
+    assert [one for page in pages for one in page] == whole
+    assert len(pages) > 1
+    assert any(len(page) > 1 for page in pages)
+    # A tool that takes more than a page is one alone.
+    monkeypatch.setattr(paging, "PAGE_BYTES", 1)
+    assert list(walked(mcp, "tools/list")) == [[one] for one in whole]

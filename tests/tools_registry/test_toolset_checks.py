@@ -8,12 +8,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.checks import run_checks
 
+import integrations
 from tests.drivers import fixture_tools
 from tests.drivers.fake_vendors.connected import SOUND
 from tests.drivers.fixture_tools import NOTHING, schema
-from tools_registry import checks, integrations, registry
+from tools_registry import checks, registry
 from tools_registry.api import Facts, Setting, Toolset
 
 TEXT = {"type": "string", "maxLength": 100}
@@ -193,7 +195,7 @@ def _file_without_toolset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     package = ModuleType("forgotten")
     package.__path__ = [str(tmp_path)]
     monkeypatch.setitem(sys.modules, "forgotten", package)
-    monkeypatch.setattr(registry, "integrations", package)
+    monkeypatch.setattr(settings, "TOOL_PACKAGES", ("forgotten",))
     registry._native.cache_clear()
     yield
     monkeypatch.undo()

@@ -95,6 +95,15 @@ def test_q01_a_handshake_without_a_valid_token_is_a_401_with_a_challenge(
     assert json.loads(body)["error"]["code"] == -32001
 
 
+def test_a_refused_handshake_is_no_error_in_the_log(running: Laboratory, token: str) -> None:
+    before = len(running.server.log.read_text())
+    assert refusal(address(running.port, token=UNKNOWN))[0] == 401
+    assert refusal(f"ws://127.0.0.1:{running.port}/?token=x")[0] == 400
+    with opened(running.port, token) as client:
+        assert client.request("ping")["result"] == {}
+    assert "level=error" not in running.server.log.read_text()[before:]
+
+
 def test_q01_q02_a_token_in_the_query_opens_a_socket_and_is_in_no_log(
     running: Laboratory, token: str
 ) -> None:

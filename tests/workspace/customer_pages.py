@@ -5,9 +5,9 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from customers.imports import uploads
 from foundation.admin_urls import row_url
 from tests.console import markup
-from workspace.imports import uploads
 from workspace.models import DataImport, ImportStatus, Organization
 
 CUSTOMERS = "/admin/workspace/customer/"

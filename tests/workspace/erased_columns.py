@@ -11,7 +11,7 @@ from approvals import privacy as approvals
 from approvals.models import ApprovalRequest
 from audit import privacy as calls
 from audit.models import ActionExecution, SecurityEvent
-from workspace.privacy import ports, tables
+from customers.privacy import ports, tables
 
 TEXT = (models.TextField, models.JSONField, models.BinaryField, models.CharField)
 # Tables without a text about customers.

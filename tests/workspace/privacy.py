@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from approvals.models import ApprovalRequest, Status
 from audit import record
+from customers.identification import leads
 from tests.drivers import data_tools
 from tests.drivers.full_tenants import Tenant
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
-from workspace.identification import leads
 from workspace.models import (
     AuthorKind,
     ConversationMessage,

@@ -11,15 +11,15 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from customers import customers
+from customers.imports import passes, reading, uploads
+from customers.imports.choices import Choices
+from customers.imports.columns import Row, Unusable
+from customers.imports.customers import KIND
+from customers.imports.inspection import inspect
 from foundation.db import storable
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import send, words
-from workspace import customers
-from workspace.imports import passes, reading, uploads
-from workspace.imports.choices import Choices
-from workspace.imports.columns import Row, Unusable
-from workspace.imports.customers import KIND
-from workspace.imports.inspection import inspect
 from workspace.models import Customer, Organization, User
 
 HEAD = "external_id,email,name,hubspot,stripe\n"

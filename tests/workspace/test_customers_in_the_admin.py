@@ -6,12 +6,12 @@ from urllib.parse import urljoin
 import pytest
 from django.test import Client
 
+from customers import customers
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import CUSTOMERS, words
-from workspace import customers
 from workspace.models import Customer, User
 
 FORM = {"external_id": "", "email": "", "name": "", "hubspot": "", "stripe": ""}

@@ -8,8 +8,9 @@ import pytest
 import time_machine
 from django.core.management import call_command
 
+from customers import tasks
+from customers.privacy import retention
 from tests.drivers.grants import Grant, granted
-from workspace import tasks
 from workspace.models import (
     Conversation,
     ConversationMessage,
@@ -21,7 +22,6 @@ from workspace.models import (
     TicketMessage,
     TicketStatus,
 )
-from workspace.privacy import retention
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 OLD, NEW = NOW - timedelta(days=31), NOW - timedelta(days=29)

@@ -11,11 +11,12 @@ from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from customers import kpis
+from customers.demo import activity, conversations, history, planted, seeding, tickets
+from customers.demo.world import SIZES, Size, World
+from customers.demo.writing import Batch
 from halo_mcp import bootstrap
-from workspace import kpis, organizations
-from workspace.demo import activity, conversations, history, planted, seeding, tickets
-from workspace.demo.world import SIZES, Size, World
-from workspace.demo.writing import Batch
+from workspace import organizations
 from workspace.models import (
     Agent,
     Company,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from customers.demo import seeding
+from customers.demo.world import World
 from workspace import organizations
-from workspace.demo import seeding
-from workspace.demo.world import World
 from workspace.models import DemoSeed, Ticket, User
 
 pytestmark = pytest.mark.slow

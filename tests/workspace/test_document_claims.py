@@ -10,13 +10,15 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+import knowledge
+from customers import tasks
+from customers.imports import passes, uploads
 from foundation import leases
 from foundation.leases import LEASE
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
-from workspace import document_claims, knowledge, tasks
-from workspace.imports import passes, uploads
+from workspace import document_claims
 from workspace.models import DataImport, KnowledgeSource, Organization
 
 pytestmark = pytest.mark.django_db

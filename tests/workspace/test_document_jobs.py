@@ -9,13 +9,14 @@ from unittest.mock import patch
 import pytest
 from django.utils import timezone
 
+import knowledge
+from customers import document_jobs, tasks
+from customers.imports import uploads
 from foundation.limits import charging
 from halo_mcp import celery
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
-from workspace import document_jobs, knowledge, tasks
-from workspace.imports import uploads
 from workspace.models import DataImport, KnowledgeSource, Organization
 from workspace.models.knowledge import SourceStatus
 
@@ -127,7 +128,7 @@ def test_an_import_and_a_source_of_an_organization_do_not_run_together(
 def taking(seconds: float) -> Any:
     """A clock on which each reading takes so long."""
     clock = count(step=seconds)
-    return patch("workspace.knowledge.indexing.time.monotonic", lambda: next(clock))
+    return patch("knowledge.indexing.time.monotonic", lambda: next(clock))
 
 
 @pytest.mark.usefixtures("queued")
@@ -167,7 +168,7 @@ def test_a_job_that_fails_gives_its_place_back() -> None:
 def test_a_job_that_ends_with_a_defect_sends_the_next(queued: list[tuple[str, str]]) -> None:
     sources = [source_of(organization()) for _ in range(2)]
     queued.clear()
-    defect = patch("workspace.knowledge.indexing.index", side_effect=MemoryError)
+    defect = patch("knowledge.indexing.index", side_effect=MemoryError)
     with defect, pytest.raises(MemoryError):
         tasks.index_knowledge(sources[0].pk)
     assert len(queued) == 1

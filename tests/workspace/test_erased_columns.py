@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db.models import Model, UniqueConstraint
 
+from customers.privacy import ports
+from customers.privacy.text_columns import TextColumns
 from tests.drivers.full_tenants import Tenant, tenant
 from tests.workspace import erased_columns
 from tests.workspace.privacy import erase
 from workspace.models import Customer
 from workspace.models.page_jobs import PageJob
-from workspace.privacy import ports
-from workspace.privacy.text_columns import TextColumns
 
 IN_RECORDS = {
     "approvals.ApprovalRequest",

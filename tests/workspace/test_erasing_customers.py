@@ -7,6 +7,9 @@ from django.core.management import CommandError
 
 from approvals.models import ApprovalRequest, Status
 from audit.models import ActionExecution, SecurityEvent
+from customers import tasks
+from customers.imports import uploads
+from customers.privacy import erasure, tables
 from tests.drivers import data_tools
 from tests.drivers.grants import Grant, granted
 from tests.ingestion.app import App
@@ -21,8 +24,6 @@ from tests.workspace.privacy import (
     manage,
     rows_with,
 )
-from workspace import tasks
-from workspace.imports import uploads
 from workspace.models import (
     AuthorKind,
     Customer,
@@ -33,7 +34,6 @@ from workspace.models import (
     Ticket,
     TicketMessage,
 )
-from workspace.privacy import erasure, tables
 
 
 @pytest.fixture

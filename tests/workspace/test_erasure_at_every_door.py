@@ -68,7 +68,7 @@ NOT_TRIED = {
         *("requests/<uuid:request_id>", "usage"),
         *("requests/<uuid:request_id>/approve", "w/<slug:workspace>/auth.md"),
         "^admin/tools_registry/billingrequest/(?P<rest>.*)$",
-        *(path for path in PATHS if ".well-known" in path),
+        *(path for path in PATHS if ".well-known" in path or path.endswith("/server-card")),
         *(path for path in PATHS if path.startswith(HR) and path not in HR_WRITES),
     },
     "what a client program says of itself": {
@@ -94,6 +94,7 @@ NOT_TRIED = {
         *(f"{POLICY}/defaults", f"{POLICY}/undo", f"{POLICY}/<uuid:rule_id>"),
         *(f"{POLICY}/<uuid:rule_id>/delete", f"{POLICY}/<uuid:rule_id>/move"),
         *("projects/imports/<uuid:draft_id>", "projects/imports/<uuid:draft_id>/discard"),
+        "projects/<str:project_id>/servers",
     },
     "calls of the HR API, on record as those of other tools": {"w/<slug:workspace>/api/mcp"},
 }
@@ -108,7 +109,16 @@ COMMANDS = {
     "none": {
         *("clearcimdapplications", "cleartokens", "customer", "identity_secret", "index_docs"),
         *("prune_audit", "prune_data"),
-        *("prune_oauth", "refresh_kpis", "reseal", "sdk_docs", "up", "why", "worker"),
+        *(
+            "prune_oauth",
+            "refresh_kpis",
+            "reseal",
+            "sdk_docs",
+            "server_json",
+            "up",
+            "why",
+            "worker",
+        ),
     },
 }
 

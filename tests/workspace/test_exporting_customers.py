@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from audit.models import SecurityEvent
+from customers.privacy import export
 from tests.docs.doc_pages import table, words
 from tests.drivers.grants import Grant, granted
 from tests.workspace.privacy import EMAIL, EXTERNAL_ID, NAME, SECRET, Life, exported
 from workspace.models import Event
-from workspace.privacy import export
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_an_export_is_sent_in_parts(life: Life, django_assert_max_num_queries: A
         Event(organization=life.grant.organization, customer=life.customer, event_type="x" * 90)
         for _ in range(300)
     )
-    from workspace.privacy.erasure import Actor  # noqa: PLC0415  after the settings
+    from customers.privacy.erasure import Actor  # noqa: PLC0415  after the settings
 
     with django_assert_max_num_queries(60):
         parts = list(export.document(life.customer, Actor("test")))

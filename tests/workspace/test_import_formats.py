@@ -13,10 +13,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from customers.imports import passes, reading, uploads
+from customers.privacy import erasure
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import check, send, upload, words
-from workspace.imports import passes, uploads
 from workspace.models import (
     Company,
     Customer,
@@ -27,7 +28,6 @@ from workspace.models import (
     Ticket,
     User,
 )
-from workspace.privacy import erasure
 
 
 @pytest.fixture
@@ -445,6 +445,34 @@ def test_the_file_of_refused_rows_is_read_once_it_is_corrected(admin: Client, gr
     page = words(send(admin, grant.organization, text.replace("none", "a@example.com")))
     assert "Imported 1 rows 1 new" in page
     assert Customer.objects.count() == 2
+
+
+def test_no_cell_of_the_refused_rows_is_a_formula_and_all_are_read_as_they_were(
+    admin: Client, grant: Grant
+) -> None:
+    cells = ["=1+1", "+44 20", "-2", "@SUM(A1)", "\uff1d1", "'quoted", "plain"]
+    rows = "".join(f"{place},none,{cell}\n" for place, cell in enumerate(cells))
+    check(admin, grant.organization, f"external_id,email,name\n{rows}9,i@example.com,x\n")
+    confirm(admin, without_refused="on")
+    text = admin.get(row_url(newest(), "refused_rows")).content.decode("utf-8-sig")
+    assert [row[2] for row in csv.reader(StringIO(text))] == [
+        "name", "'=1+1", "'+44 20", "'-2", "'@SUM(A1)", "'\uff1d1", "''quoted", "plain",
+    ]  # fmt: skip
+    corrected = "".join(
+        line.replace(",none,", f",c{place}@example.com,")
+        for place, line in enumerate(text.splitlines(keepends=True))
+    )
+    check(admin, grant.organization, corrected)
+    confirm(admin)
+    stored = Customer.objects.exclude(external_id="9").order_by("external_id")
+    assert [*stored.values_list("name", flat=True)] == cells
+
+
+def test_a_file_of_empty_lines_is_refused_before_they_cost_anything(
+    admin: Client, grant: Grant
+) -> None:
+    page = check(admin, grant.organization, "email\na@example.com\n" + "\n" * reading.MAX_LINES)
+    assert "The file has more than 1,000,000 lines." in words(page)
 
 
 def test_a_file_that_is_wrong_as_a_whole_has_no_other_rows(admin: Client, grant: Grant) -> None:

@@ -10,6 +10,9 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils import timezone
 
+from customers import tasks
+from customers.administration.imports import DataImportAdmin
+from customers.imports import passes, uploads
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.drivers.sent_tasks import run_with_sent
@@ -23,9 +26,7 @@ from tests.workspace.customer_pages import (
     upload,
     words,
 )
-from workspace import document_claims, tasks
-from workspace.administration.imports import DataImportAdmin
-from workspace.imports import passes, uploads
+from workspace import document_claims
 from workspace.models import (
     Company,
     Customer,

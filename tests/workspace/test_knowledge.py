@@ -11,7 +11,10 @@ import docx
 import pytest
 from django.utils import timezone
 
+import knowledge
+from customers import tasks
 from foundation.leases import LEASE
+from knowledge import UnusableSource, fetching, indexing, sources
 from retrieval import configured, hosted
 from retrieval.documents import process
 from retrieval.interfaces import RetrievalUnavailable
@@ -19,9 +22,8 @@ from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant, granted
 from tests.drivers.sent_tasks import run_with_sent
-from workspace import document_claims, knowledge, tasks
+from workspace import document_claims
 from workspace.access import Access, CannotNarrow
-from workspace.knowledge import UnusableSource, fetching, indexing, sources
 from workspace.models import KnowledgeChunk, KnowledgeSource, SourceStatus
 
 pytestmark = pytest.mark.django_db
@@ -150,7 +152,7 @@ def word_document() -> bytes:
     return written.getvalue()
 
 
-def pdf_document(text: str) -> bytes:
+def pdf_document(text: str, title: bytes = b"") -> bytes:
     """A PDF of one page, written by hand."""
     stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode()
     objects = [
@@ -168,8 +170,27 @@ def pdf_document(text: str) -> bytes:
     start = len(written)
     return written + (
         b"xref\n0 6\n0000000000 65535 f \n%s"
-        b"trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (table, start)
+        b"trailer\n<< /Size 6 /Root 1 0 R /Info << /Title (%s) >> >>\nstartxref\n%d\n%%%%EOF"
+        % (table, title, start)
     )
+
+
+def test_a_title_of_a_pdf_that_no_database_stores_stops_nothing(grant: Grant) -> None:
+    title = "\ufeffSa\0fe\x01ty".encode("utf-16-be")
+    written = b"".join(b"\\%03o" % byte for byte in title)
+    content = pdf_document("Fire drills in May", title=written)
+    source = add(grant, content, kind="pdf")
+    assert (source.status, source.error, source.passages) == (SourceStatus.READY, "", 1)
+    assert source.chunks.get().title == "Safety"
+
+
+def test_an_older_address_that_is_no_link_is_not_in_an_answer(grant: Grant) -> None:
+    for url in ("javascript:alert(1)", "https://help.example.com/refunds"):
+        source = add(grant, url="https://help.example.com/other")
+        KnowledgeChunk.objects.filter(source=source).update(url=url)
+    access = Access(grant.organization.pk)
+    urls = {hit.url for hit in knowledge.search(access, "refunds of yearly plans")}
+    assert urls == {"", "https://help.example.com/refunds"}
 
 
 @pytest.mark.usefixtures("in_a_process")

@@ -6,12 +6,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+import knowledge
 from foundation.admin_urls import row_url
+from knowledge import sources
 from tests.drivers.grants import Grant, granted
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import words
-from workspace import knowledge
-from workspace.knowledge import sources
 from workspace.models import KnowledgeSource, Role, SourceStatus, User
 
 SOURCES = "/admin/workspace/knowledgesource/"
@@ -70,6 +70,28 @@ def test_what_cannot_be_added_is_refused_on_the_form(
     page = add(admin, grant, **facts)
     assert (page.status_code, KnowledgeSource.objects.count()) == (200, 0)
     assert reason in words(page)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt://help.example.com/%0aalert(1)",
+        "data:text/html,x",
+        "//help.example.com/",
+        "https:/\\help.example.com/",
+        "https://",
+        "help.example.com",
+        "file:///etc/passwd",
+    ],
+)
+def test_the_address_of_a_file_is_one_that_a_link_may_lead_to(
+    admin: Client, grant: Grant, url: str
+) -> None:
+    page = add(admin, grant, file=file("refunds.md"), url=url)
+    assert (page.status_code, KnowledgeSource.objects.count()) == (200, 0)
+    assert "Enter an address that begins with https:// or http://." in words(page)
+    assert add(admin, grant, file=file("refunds.md"), url="http://a.example/b").status_code == 302
 
 
 def test_the_error_of_a_source_is_on_the_list_and_on_its_page(admin: Client, grant: Grant) -> None:

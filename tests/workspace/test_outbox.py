@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.test import Client as Http
 from django.utils import timezone
 
+from customers.tasks import prune_data
 from foundation import sealing
 from foundation.admin_urls import model_url
 from tests.drivers import grants
@@ -197,7 +198,7 @@ def test_mails_are_deleted_after_a_month(grant: Grant) -> None:
     OutgoingMail.objects.filter(recipient="ada@example.com").update(
         created_at=timezone.now() - timedelta(days=31)
     )
-    assert tasks.prune_data() == 1
+    assert prune_data() == 1
     assert OutgoingMail.objects.get().recipient == "bo@example.com"
 
 

@@ -9,13 +9,13 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from audit.models import SecurityEvent
+from customers import tasks
 from foundation import queueing
 from foundation.admin_urls import model_url, row_url
 from tests.drivers.grants import Grant, granted
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import CUSTOMERS, words
 from tests.workspace.privacy import EMAIL, EXTERNAL_ID, NAME, Life, rows_with
-from workspace import tasks
 from workspace.models import Customer, Erasure, User
 
 

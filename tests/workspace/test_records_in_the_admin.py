@@ -7,13 +7,13 @@ from django.db.models import F, Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from customers.administration.records import lists, search, threads
 from foundation.admin_urls import model_url, row_url
 from tests.console import markup
 from tests.drivers.grants import Grant, granted
 from tests.drivers.records import Records
 from tests.drivers.threads import by_agent, by_customer, conversation, ticket
 from tests.workspace.customer_pages import CUSTOMERS, words
-from workspace.administration.records import lists, search, threads
 from workspace.models import (
     Company,
     Conversation,
@@ -322,6 +322,24 @@ def test_text_of_customers_is_shown_as_text(admin: Client, grant: Grant) -> None
     for address in (TICKETS, row_url(asked)):
         assert b"<b>Bold" not in admin.get(address).content
     assert b"<script>alert" not in admin.get(row_url(asked)).content
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//evil.example/x"])
+def test_no_address_that_a_page_has_sent_becomes_a_link(
+    admin: Client, client: Client, grant: Grant, url: str
+) -> None:
+    records = Records(grant)
+    records.add()
+    event = {"event_type": "page_view", "page_url": url, "session_id": "s"}
+    key = {"X-Api-Key": grant.organization.widget_key}
+    body = {"events": [event]}
+    sent = client.post("/api/sdk/events", body, "application/json", headers=key)
+    assert sent.status_code == 200
+    shown = [list_of(model) for model in LISTS]
+    shown += [row_url(row) for model in LISTS for row in model._default_manager.all()]
+    assert any(url in words(admin.get(address)) for address in shown)
+    for address in shown:
+        assert not [link for link in hrefs(admin, address) if url in link], address
 
 
 @pytest.mark.parametrize("model", LISTS)

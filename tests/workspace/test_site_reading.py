@@ -6,14 +6,16 @@ from unittest.mock import patch
 
 import pytest
 
+import knowledge
+from customers import tasks
+from knowledge import fetching, site_reading
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant
-from workspace import document_claims, knowledge, tasks
-from workspace.knowledge import fetching, site_reading
+from workspace import document_claims
 from workspace.models import KnowledgeChunk, KnowledgePage, KnowledgeSource, SourceStatus
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +99,17 @@ def test_pages_that_fail_for_the_moment_keep_their_passages_and_are_counted(
     first = KnowledgeChunk.objects.filter(source=source).earliest("position")
     assert first.title == "changed"
     assert not KnowledgePage.objects.exists()
+
+
+@pytest.mark.usefixtures("queued")
+def test_an_address_that_is_longer_than_sitemaps_allow_stops_no_other_page(
+    grant: Grant, web: Site
+) -> None:
+    long = f"{web.url}/{'a' * 2_048}"
+    listed = "".join(f"<x><loc>{url}</loc></x>" for url in (long, f"{web.url}/short"))
+    web.script(sending(f'<urlset xmlns="{NAME}">{listed}</urlset>'.encode()), page("short"))
+    source = index(add(grant, web))
+    assert (source.status, source.error, known(source)) == (SourceStatus.READY, "", {"short"})
 
 
 @pytest.mark.usefixtures("queued")

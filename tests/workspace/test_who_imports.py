@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from customers.imports import uploads
 from foundation.admin_urls import row_url
 from tests.drivers.grants import Grant, granted
 from tests.workspace.customer_pages import (
@@ -23,7 +24,6 @@ from tests.workspace.customer_pages import (
     upload,
     words,
 )
-from workspace.imports import uploads
 from workspace.models import (
     Company,
     DataImport,

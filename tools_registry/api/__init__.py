@@ -150,8 +150,8 @@ class Toolset:
         """Declare the decorated function as a tool; its name is the function's.
 
         Takes the fields of `Tool` that are not derived: title, description, input_schema, and as
-        needed output_schema, destructive, not_destructive, open_world, streams, is_lenient. An
-        integration's tool needs mutates=True or read_only=True.
+        needed output_schema, destructive, not_destructive, open_world, streams, is_lenient,
+        reads_text. An integration's tool needs mutates=True or read_only=True.
         """
 
         def declare(run: Run) -> Run:

@@ -43,10 +43,6 @@ class SchemaPlace:
     def at_root(cls, schema: Mapping[str, Any]) -> "SchemaPlace":
         return cls(schema, tuple(_applying(schema, [schema])))
 
-    @property
-    def formats(self) -> set[str]:
-        return {str(schema["format"]) for schema in self.schemas if "format" in schema}
-
     def in_another_case(self, name: str) -> str | None:
         """Returns the declared name that an undeclared one is in another case; else None."""
         if name in self.names:

@@ -4,7 +4,7 @@ Authors import these from `tools_registry.api`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
@@ -23,10 +23,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Content blocks as the protocol shapes them, passed on as they are."""
+    """Content blocks as the protocol shapes them, passed on as they are; `meta` is `_meta`."""
 
     content: Sequence[Mapping[str, Json]]
     structured: Mapping[str, Json] | None = None
+    meta: Mapping[str, Json] = field(default_factory=dict)
 
 
 Result: TypeAlias = Facts | Blocks

@@ -92,7 +92,7 @@ def identify(request: HttpRequest) -> Principal:
         challenge = request.surface.challenges.unauthorized(problem.error, host=host)
         raise ProtocolError(
             request.surface.codes.unauthorized,
-            problem.message,
+            problem.message or request.surface.credential_hint(host),
             http_status=401,
             headers=[("WWW-Authenticate", challenge)],
         ) from problem

@@ -239,7 +239,7 @@ def _record_refusal(
         surface=surface.name,
         method=request.method,
         tool=name if isinstance(name, str) else "",
-        arguments=arguments if surface.recorded is None else surface.recorded(arguments),
+        arguments=arguments if surface.recorded is None else surface.recorded(None, arguments),
         request_id=request.http.request_id,
         revision=revision.value,
         outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),

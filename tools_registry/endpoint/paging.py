@@ -8,6 +8,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -16,8 +17,9 @@ from foundation.sealing import SealBroken
 from mcp_protocol import failures
 from mcp_protocol.errors import ProtocolError
 
-# Larger than most lists ever are: clients handle one page better than two.
-PAGE_SIZE: Final = 200
+# Several clients read the first page alone: a page ends where a list is too large for them anyway.
+PAGE_SIZE: Final = 1_000
+PAGE_BYTES: Final = 1_048_576
 MAX_CURSOR_LENGTH: Final = 4_096
 
 Listed = TypeVar("Listed")
@@ -45,16 +47,25 @@ class Place:
 
 
 def page(
-    things: Sequence[Listed], key: Callable[[Listed], Key], place: Place, cursor: object
+    things: Sequence[Listed],
+    key: Callable[[Listed], Key],
+    place: Place,
+    cursor: object,
+    size: Callable[[Listed], int] | None = None,
 ) -> Page[Listed]:
     """Cut one page out of a list, which may be in any order; pages are in the order of `key`.
 
-    None begins at the start; anything else must be a cursor of this list. Raises ProtocolError.
+    None begins at the start; anything else must be a cursor of this list. `size` returns the bytes
+    that a thing takes, where things may be large. Raises ProtocolError.
     """
     ordered = sorted(things, key=key)
     if cursor is not None:
         ordered = ordered[bisect_right(ordered, _opened(cursor, place), key=key) :]
     shown = ordered[:PAGE_SIZE]
+    if size is not None:
+        sizes = accumulate(map(size, shown))
+        # At least one: a page without any would be the last for some clients.
+        shown = shown[: max(1, sum(1 for _ in takewhile(PAGE_BYTES.__ge__, sizes)))]
     more = len(ordered) > len(shown)
     return Page(shown, _sealed(key(shown[-1]), place) if more else None)
 

@@ -6,6 +6,7 @@ counters does not answer, this process allows its part of each limit
 (`foundation/limits/charging.py`).
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from time import time
@@ -34,6 +35,17 @@ CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(get_args(RateBucket), "token"),
     **{kind: kind for kind in (limits.ADDRESS, PERSON, ORGANIZATION, action_caps.NAME)},
 }
+
+
+# What clients send around a call if each has a session of its own, and how many of its group come
+# with one call at most: they are counted as a part of the call (see `_spend_around_calls`).
+AROUND_A_CALL: Final[Mapping[str, int]] = {
+    "tools/list": 2,
+    "initialize": 3,
+    "notifications/initialized": 3,
+    "server/discover": 3,
+}
+AROUND: Final = "around"
 
 
 class RateLimited(ProtocolError):
@@ -67,13 +79,18 @@ def buckets(
     organization share, if it has a cap on calls.
     """
     group = methods.RATE_BUCKETS.get(method, methods.OTHER)
-    limit = getattr(settings, surface.limits[group])
-    charged = [Bucket(f"{group}:{ids.text(principal.authorization_id)}", limit)]
+    own = _of_connection(principal, surface, group)
+    charged = [own]
     if principal.user_id:
-        charged.append(Bucket(f"{PERSON}:{group}:{principal.party}", _of_person(limit)))
+        charged.append(Bucket(f"{PERSON}:{group}:{principal.party}", _of_person(own.limit)))
     if group == "tools_call":
         charged += of_organization(principal)
     return [*charged, limits.of_address(address)]
+
+
+def _of_connection(principal: Principal, surface: McpSurface, group: RateBucket) -> Bucket:
+    key = f"{group}:{ids.text(principal.authorization_id)}"
+    return Bucket(key, getattr(settings, surface.limits[group]))
 
 
 @lru_cache(maxsize=64)
@@ -95,11 +112,39 @@ def spend(principal: Principal, surface: McpSurface, method: str, address: str) 
     charged = buckets(principal, surface, method, address)
     origin = charged[-1]
     verdict = limits.charge_or_share(charged, record.limits_unavailable)
+    if verdict is not None and method in AROUND_A_CALL:
+        verdict = _spend_around_calls(principal, surface, method, verdict, origin)
     if verdict is not None and verdict.bucket.key != origin.key:
         # Every refusal is recorded, and a refused charge counts nowhere: without this a spent
         # token could write audit rows as fast as it can ask.
         limits.charge_or_share([origin], record.limits_unavailable)
     return verdict
+
+
+def _spend_around_calls(
+    principal: Principal, surface: McpSurface, method: str, refused: Verdict, origin: Bucket
+) -> Verdict | None:
+    """Charge a message that belongs to calls and whose group has no room.
+
+    Some clients open a session for each call, so that they would reach the limits of other groups
+    long before that of calls. Each call in the window beyond a quarter of the group's limit brings
+    a few of these messages with it, and none does without calls. Returns the verdict that refuses.
+    """
+    group = methods.RATE_BUCKETS.get(method, methods.OTHER)
+    if refused.bucket.key.partition(":")[0] not in {group, PERSON}:
+        return refused
+    calls = _of_connection(principal, surface, "tools_call")
+    own, each = _of_connection(principal, surface, group), AROUND_A_CALL[method]
+    most = Limit(min(calls.limit.count * each, MAX_COUNT), calls.limit.seconds)
+    around = Bucket(f"{AROUND}_{own.key}", most)
+    states = limits.readings([calls, around])
+    if states is None:
+        return refused
+    made, used = (state.limit - state.remaining for state in states)
+    if used >= each * (made - math.ceil(own.limit.count / 4)):
+        return refused
+    verdict = limits.charge_or_share([around, origin], record.limits_unavailable)
+    return refused if verdict and verdict.bucket.key == around.key else verdict
 
 
 def spend_address(address: str) -> Verdict | None:

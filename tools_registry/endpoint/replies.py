@@ -7,7 +7,7 @@ server/prompts.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from foundation import store_failures
+from foundation import json_text, store_failures
 from foundation.store_failures import is_store_failure
 from mcp_protocol import failures, meta_keys, prompt_shapes, resource_shapes, shapes
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ErrorCodes, ProtocolError
@@ -91,15 +91,30 @@ def unavailable() -> ProtocolError:
 
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
     result: Any = outcome.result
+    meta: dict[str, Any] = {}
     if isinstance(result, Blocks):
-        content, structured = result.content, result.structured
+        content, structured, meta = result.content, result.structured, {**result.meta}
     else:
         content = [shapes.text_block(outcome.text)]
-        structured = result.value if subject.output_schema is not None else None
+        is_structured = subject.output_schema is not None
+        structured = _structured(result.value, outcome.text) if is_structured else None
     reply = shapes.call_result(content, revision, structured=structured)
     if outcome.is_repeated:
-        reply[META] = {**reply.get(META, {}), meta_keys.REPEATED: True}
+        meta[meta_keys.REPEATED] = True
+    if meta:
+        reply[META] = {**meta, **reply.get(META, {})}
     return reply
+
+
+def _structured(value: Any, text: str) -> Any:
+    """A value, in which a number that clients would round is its digits, as text.
+
+    `text` is the same value as JSON, where it is exact.
+    """
+    if not json_text.may_be_rounded(text):
+        return value
+    found, has_digits = json_text.parse_for_clients(text)
+    return found if has_digits else value
 
 
 def _read_result(resource: Any, outcome: Succeeded, revision: Revision) -> JsonObject:

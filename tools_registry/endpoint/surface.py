@@ -25,6 +25,10 @@ INSTRUCTIONS: Final = (
 )
 
 
+def _sign_in_first(_host: str) -> str:
+    return "Sign in first: this endpoint needs a valid bearer token."
+
+
 class Challenges(Protocol):
     """The WWW-Authenticate challenges of a surface; `host` is the one that the request came to."""
 
@@ -41,7 +45,7 @@ class McpSurface(Surface):
 
     `limits` names the setting with the rate limit of each group of methods. `descriptor` is the
     body of a GET, which is refused without one, and `bare_initialize` the answer to `initialize`
-    without params.
+    without params. `credential_hint` returns the message of a 401, for the host of the request.
     """
 
     limits: Mapping[RateBucket, str]
@@ -53,6 +57,7 @@ class McpSurface(Surface):
     descriptor: Callable[[], JsonObject] | None
     bare_initialize: Callable[[], JsonObject]
     refused_as_results: frozenset[str] = frozenset()
+    credential_hint: Callable[[str], str] = _sign_in_first
 
 
 def _server() -> Server:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from customers import customers
 from foundation.db.storable import UNSTORABLE
 from mcp_protocol.errors import shown
 from tools_registry.api import Customer
 from tools_registry.pipeline.invocation import BindingRejected
-from workspace import customers
 
 BY_ID: Final = "bound_end_user_id"
 BY_EMAIL: Final = "bound_email"

@@ -3,9 +3,7 @@
 The pipeline (`calls.py`) runs every kind in the same way; each row here holds what differs.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -18,8 +16,7 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
-from mcp_protocol import strict_json
-from mcp_protocol.errors import ProtocolError, shown
+from mcp_protocol.errors import shown
 from mcp_protocol.json_writer import dumps, indented
 from tools_registry.api import (
     Arguments,
@@ -37,25 +34,24 @@ from tools_registry.api import (
     ToolContext,
     ToolFailure,
 )
-from tools_registry.api.null_members import leave_out_nulls
+from tools_registry.api.declared_members import SchemaPlace
+from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
 from tools_registry.api.schemas import (
     ValueTooLarge,
     explains_errors,
     validator_of,
     validator_of_tool,
 )
+from tools_registry.api.secret_members import has_secret_at
 from tools_registry.registry import Catalogue
 
+MASK: Final = "***"
+NOT_VALID: Final = "is not valid"
 NO_MATCH: Final = "does not match any of the allowed forms"
 MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
 # Errors that one answer names.
 MAX_EXPLAINED: Final = 10
-# Numbers as text, short enough for any column.
-AS_TEXT: Final = {
-    "integer": (re.compile(r"-?[0-9]{1,15}"), int),
-    "number": (re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?"), float),
-}
 
 
 class ResultTooLarge(ToolFailure):
@@ -109,7 +105,9 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     if has_unstorable_text(arguments):
         raise _unstorable()
     schema = tool.argument_schema or tool.input_schema
-    given: dict[str, Any] = _converted(schema, arguments) if tool.is_lenient else dict(arguments)
+    given: dict[str, Any] = (
+        _without_absent(schema, arguments) if tool.is_lenient else dict(arguments)
+    )
     try:
         validator = validator_of_tool(tool)
     except ValueError:
@@ -118,8 +116,10 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     try:
         if validator.is_valid(given):
             return given
-        given |= _read_from_text(tool, schema, given)
-        given = leave_out_nulls(schema, given, tool.owner)
+        types = ANY if tool.reads_text else STRUCTURED
+        given = read_arguments(SchemaPlace.at_root(schema), given, types, tool.owner)
+        if has_unstorable_text(given):
+            raise _unstorable()
         if validator.is_valid(given):
             return given
         if not explains_errors(tool):
@@ -132,14 +132,14 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     raise _invalid([_explained(schema, error) for error in errors])
 
 
-def _converted(schema: Schema, arguments: Arguments) -> dict[str, Any]:
-    """The arguments without nulls and empty texts, and with numbers for their text."""
-    kinds = {name: part.get("type") for name, part in schema["properties"].items()}
+def _without_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
+    """The arguments without nulls and empty texts."""
+    known = schema["properties"]
     return {
-        name: _number(kinds.get(name), value)
+        name: value
         for name, value in arguments.items()
         if not (value is None or (isinstance(value, str) and not value.strip()))
-        or name not in kinds
+        or name not in known
     }
 
 
@@ -148,38 +148,11 @@ def _unusable() -> Invalid:
     return Invalid(message, field="arguments", reason="the schema cannot be compiled")
 
 
-def _read_from_text(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that are JSON text of an object or a list where the schema takes no text.
-
-    Some clients send structured arguments like that. They are read once, before the arguments are
-    validated, hashed for an approval or recorded.
-    """
-    definitions = {"$defs": schema.get("$defs", {})}
-    read = {}
-    for name, part in schema.get("properties", {}).items():
-        text = given.get(name)
-        if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
-            continue
-        if not validator_of({**definitions, **part}, tool.owner).is_valid(text):
-            with suppress(ProtocolError):
-                read[name] = strict_json.parse(text.encode())
-    if has_unstorable_text(read):
-        raise _unstorable()
-    return read
-
-
 def _unstorable() -> Invalid:
     return Invalid(
         "The arguments contain characters that are not allowed.",
         reason="must not contain NUL or lone surrogate characters",
     )
-
-
-def _number(kind: str | None, value: Any) -> Any:
-    if kind not in AS_TEXT or not isinstance(value, str):
-        return value
-    pattern, read = AS_TEXT[kind]
-    return read(value) if pattern.fullmatch(value.strip()) else value
 
 
 def _invalid(problems: Sequence[Invalid]) -> Invalid:
@@ -209,9 +182,18 @@ def _explained(schema: Schema, problem: Any) -> Invalid:
     surplus = isinstance(problem.kind, ErrorKind.AdditionalProperties)
     if surplus and not problem.instance_path:
         return _unknown(schema, problem.kind.unexpected)
-    reason = _missing_day(problem) or _shortened(str(problem.message))
+    reason = _missing_day(problem) or _shortened(_message(schema, problem))
     steps = [str(step) for step in (*problem.instance_path, *_named(problem.kind))]
     return Invalid(f"Invalid arguments: {reason}", field=".".join(steps)[:300], reason=reason)
+
+
+def _message(schema: Schema, problem: Any) -> str:
+    """What is wrong with a value, without the value if there is a secret in it."""
+    message = str(problem.message)
+    if not has_secret_at(schema, list(problem.instance_path), problem.instance):
+        return message
+    value = dumps(problem.instance).decode()
+    return message.replace(value, MASK) if value in message else f"{MASK} {NOT_VALID}"
 
 
 def _missing_day(problem: Any) -> str:

@@ -475,7 +475,7 @@ def _execution(
         tool=invocation.kind.name(subject) if subject else invocation.name,
         integration=subject.integration if subject else "",
         action=subject.action if subject else "",
-        arguments=arguments if recorded is None else recorded(arguments),
+        arguments=arguments if recorded is None else recorded(subject, arguments),
         bound_customer_id=customer.id if customer else "",
         request_id=invocation.request_id,
         revision=invocation.protocol,

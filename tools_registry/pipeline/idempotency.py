@@ -18,6 +18,7 @@ from django.utils import timezone
 from foundation import idempotency, journal, sealing
 from foundation.resealing import Column
 from foundation.sealing import SealBroken
+from mcp_protocol.meta_keys import META
 from tools_registry.api import Blocks, Facts, Invalid, Result, ToolFailure
 from tools_registry.models import RepeatableCall
 from tools_registry.pipeline.invocation import (
@@ -181,13 +182,14 @@ def _as_json(outcome: Outcome) -> dict[str, Any] | None:
 
 def _result_as_json(result: Result) -> dict[str, Any]:
     if isinstance(result, Blocks):
-        return {"content": [*result.content], "structured": result.structured}
+        meta = {META: result.meta} if result.meta else {}
+        return {"content": [*result.content], "structured": result.structured, **meta}
     return {"value": result.value}
 
 
 def _to_result(kept: Mapping[str, Any]) -> Result:
     if "content" in kept:
-        return Blocks(kept["content"], kept.get("structured"))
+        return Blocks(kept["content"], kept.get("structured"), kept.get(META, {}))
     return Facts(kept["value"])
 
 

@@ -37,7 +37,8 @@ class Surface:
     `credentials` are the kinds it accepts, `catalogue` is what it offers, and `layers` are asked
     about each call, in this order. An approved request may run what a layer in `approvable`
     refuses. `review` is the last check of a call, which depends on its arguments. `recorded`
-    returns what the audit row of a call keeps of its arguments; without it, all of them.
+    returns what the audit row of a call keeps of its arguments, by its tool, None for an unknown
+    one; without it, all of them.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Surface:
     layers: Layers = field(default_factory=lambda: gate.LAYERS)
     approvable: frozenset[str] = frozenset({"destructive"})
     review: Review | None = None
-    recorded: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    recorded: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 _mounted: dict[str, Surface] = {}

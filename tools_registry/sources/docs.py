@@ -26,6 +26,33 @@ MAX_QUERY_LENGTH: Final = 1_000
 MAX_NAME_LENGTH: Final = 200
 
 
+TEXT: Final = {"type": "string"}
+HIT: Final = {
+    "page": TEXT,
+    "title": TEXT,
+    "heading": TEXT,
+    "snippet": TEXT,
+    "score": {"type": "number"},
+    "url": TEXT,
+}
+HITS: Final = {
+    "type": "object",
+    "properties": {
+        "query": TEXT,
+        "results": {
+            "type": "array",
+            "items": {"type": "object", "properties": HIT, "required": list(HIT)},
+        },
+    },
+    "required": ["query", "results"],
+}
+PAGE: Final = {
+    "type": "object",
+    "properties": {"page": TEXT, "title": TEXT, "url": TEXT, "text": TEXT},
+    "required": ["page", "title", "url", "text"],
+}
+
+
 @TOOLSET.tool(
     title="Search the documentation",
     description=(
@@ -41,6 +68,7 @@ MAX_NAME_LENGTH: Final = 200
         "required": ["query"],
         "additionalProperties": False,
     },
+    output_schema=HITS,
 )
 def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
     query = arguments["query"].strip()
@@ -86,6 +114,7 @@ def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
         "required": ["page"],
         "additionalProperties": False,
     },
+    output_schema=PAGE,
 )
 def read_doc(context: ToolContext, arguments: Arguments) -> Facts:
     name = arguments["page"]

@@ -12,6 +12,24 @@ TOOLSET: Final = Toolset(scope="setup:read", title="Setup")
 
 NO_ARGUMENTS: Final = {"type": "object", "properties": {}, "additionalProperties": False}
 LANGUAGES: Final = ("node", "python")
+TEXT: Final = {"type": "string"}
+INSTALLATION: Final = {
+    "snippet": TEXT,
+    "organization_id": TEXT,
+    "widget_key": TEXT,
+    "place": TEXT,
+    "steps": {"type": "array", "items": TEXT},
+    "guide": TEXT,
+}
+SAMPLE: Final = {
+    "language": TEXT,
+    "algorithm": TEXT,
+    "code": TEXT,
+    "claims": {"type": "object", "additionalProperties": TEXT},
+    "use": {"type": "object", "additionalProperties": TEXT},
+    "secret": TEXT,
+    "guide": TEXT,
+}
 
 SNIPPET: Final = """<script src="{script}"></script>
 <script>
@@ -49,6 +67,11 @@ def halo_token(user) -> str:
         "key filled in, and the steps to place and check it."
     ),
     input_schema=NO_ARGUMENTS,
+    output_schema={
+        "type": "object",
+        "properties": INSTALLATION,
+        "required": list(INSTALLATION),
+    },
 )
 def setup_get_install_snippet(context: ToolContext, _arguments: Arguments) -> Facts:
     keys = context.workspace.widget_keys(context.organization_id)
@@ -81,6 +104,7 @@ def setup_get_install_snippet(context: ToolContext, _arguments: Arguments) -> Fa
         "properties": {"language": {"type": "string", "enum": list(LANGUAGES)}},
         "additionalProperties": False,
     },
+    output_schema={"type": "object", "properties": SAMPLE, "required": list(SAMPLE)},
 )
 def setup_get_jwt_sample(context: ToolContext, arguments: Arguments) -> Facts:
     language = arguments.get("language", "node")

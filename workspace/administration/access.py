@@ -80,6 +80,7 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "oauth.grant": ("view",),
     "oauth.mcptoken": ("view", "change"),
     "oauth.serverkey": ("view", "add", "change"),
+    "oauth.serviceclient": ("view", "change"),
 }
 PERMISSIONS_OF_ADMINS: Final = frozenset(
     f"{app}.{verb}_{model}"

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from foundation import admin_urls
+from foundation.links import link
 
 NONE = "-"
 
@@ -50,7 +51,7 @@ def fact_of(label: Any, row: Model | None) -> Fact:
 
 def link_to(row: Model | None) -> SafeString | str:
     """A link with the name of a row, for a column of a list."""
-    return NONE if row is None else format_html('<a href="{}">{}</a>', page_of(row), row)
+    return NONE if row is None else link(page_of(row), row)
 
 
 def badge(kind: str, label: Any) -> SafeString | str:

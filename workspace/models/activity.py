@@ -68,7 +68,7 @@ class Event(models.Model):
 class KpiSnapshot(models.Model):
     """The value of a key figure on one day of the organization's time zone.
 
-    `workspace.kpis` has the list of figures and computes them; NULL means there was nothing to
+    `customers.kpis` has the list of figures and computes them; NULL means there was nothing to
     compute it from, for example no resolved ticket on that day.
     """
 

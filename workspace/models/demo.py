@@ -7,7 +7,7 @@ from workspace.models.people import Organization
 
 
 class DemoSeed(models.Model):
-    """Demo data that an organization has or gets. `workspace.demo.seeding` writes it.
+    """Demo data that an organization has or gets. `customers.demo.seeding` writes it.
 
     All dates of the data are relative to `as_of`. `parts_done` of the parts are stored; the number
     is raised in the transaction that stores a part, so that an interrupted run can be continued.

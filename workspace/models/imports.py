@@ -38,10 +38,10 @@ class ImportStatus(models.TextChoices):
 
 
 class DataImport(models.Model):
-    """A file, what the check of it found, and what became of it. `workspace.imports` writes it.
+    """A file, what the check of it found, and what became of it. `customers.imports` writes it.
 
     `content` and `preview` are emptied when the import ends, or with the time to confirm it.
-    `choices` is what was chosen about the file (`workspace/imports/choices.py`), and
+    `choices` is what was chosen about the file (`customers/imports/choices.py`), and
     `refused_rows` those rows as a CSV file; `skips_refused` imports the others. `problems` holds
     the first refused cells as `[line, column, reason]`; `problem_count` counts all of them.
     `attempts` counts the workers that began with the check, then those that began with the import.
@@ -101,7 +101,7 @@ class DataImport(models.Model):
 class ImportMapping(models.Model):
     """The columns that the headers of an organization's last imports were read as.
 
-    `columns` has them by the header in the form of `workspace.imports.mapping.header_key`.
+    `columns` has them by the header in the form of `customers.imports.mapping.header_key`.
     """
 
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")

@@ -9,7 +9,7 @@ from workspace.models.people import Organization
 
 
 class Erasure(models.Model):
-    """The erasure of a customer. `workspace.privacy.erasure` writes it.
+    """The erasure of a customer. `customers.privacy.erasure` writes it.
 
     `names` holds what other rows call the customer, such as the email address. It is emptied when
     the erasure is finished; then the internal id, the times, the actor and the counts remain.

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from foundation.peer import UNKNOWN
-from gateway import importing, projects
+from gateway import importing, projects, servers
 from gateway.importing import UnusableDocument
 from gateway.models import Authentication
 from gateway.outbound_policy import InvalidTarget
@@ -51,6 +51,13 @@ class Command(BaseCommand):
             metavar="PATTERN",
             help="tools that only read whatever their method is, such as search_*",
         )
+        one.add_argument(
+            "--confirm-server",
+            action="append",
+            default=[],
+            metavar="URL",
+            help="a server of operations, as they declare it, that calls and credentials go to",
+        )
         one.add_argument("--user", help="email of the owner; by default an admin")
         one.add_argument("--json", action="store_true", help="print one JSON object, with a token")
 
@@ -76,6 +83,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{created.project.name}: {len(found['tools'])} tools")
         for one in found["unmapped"]:
             self.stdout.write(f"no tool for {one['operation']}: {one['reason']}")
+        for one in found["unconfirmed_servers"]:
+            self.stdout.write(f"not confirmed: {one['server']}, for {', '.join(one['tools'])}")
         self.stdout.write(f"MCP address: {found['mcp_url']}")
         self.stdout.write(f"Token, valid for {TOKEN_DAYS} days: {found['token']}")
 
@@ -94,6 +103,7 @@ def _created(organization: Organization, owner: User, options: dict[str, Any]) -
             policy=options["policy"],
             reads=options["reads"],
             authentication=options["authentication"],
+            confirmed_servers=options["confirm_server"],
         )
     except (UnusableDocument, InvalidTarget, InvalidProject) as failed:
         raise CommandError(str(failed)) from None
@@ -140,6 +150,11 @@ def _described(created: Created, token: str) -> dict[str, Any]:
         "tools": [
             {"name": row.name, "method": row.operation["method"], "path": row.operation["path"]}
             for row in created.project.tools.all()
+        ],
+        "unconfirmed_servers": [
+            {"server": one.declared, "tools": one.tools}
+            for one in servers.list_of_project(created.project)
+            if not one.is_confirmed
         ],
         "unmapped": [
             {"operation": one.key, "reason": one.reason} for one in created.imported.unmapped

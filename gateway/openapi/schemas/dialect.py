@@ -30,6 +30,8 @@ _ONE: Final = (
     "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
 _NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
+# Where a schema that accepts more makes the one around it accept less.
+_NEGATING: Final = ("not", "if")
 ANNOTATIONS: Final = ("description", "default", SUBTYPES)
 MAX_NOTE: Final = 80
 MAX_NOTES: Final = 30
@@ -115,6 +117,8 @@ class Translation:
             self._required(raw["required"], made, hidden)
         if description := plain(raw.get("description") or raw.get("title")):
             made["description"] = description
+        if raw.get("writeOnly") is True:
+            made["writeOnly"] = True
         if "default" in raw:
             made["default"] = raw["default"]
         if "discriminator" in raw and (names := self.subtypes_of(raw)):
@@ -324,19 +328,34 @@ def _at(document: Document, reference: Json) -> Json:
 
 
 def validating(schema: Schema) -> Schema:
-    """Returns a translated schema without what does not validate."""
+    """Returns a translated schema without what does not validate, and with `anyOf` for `oneOf`.
+
+    Branches of published documents overlap, so that `oneOf` refuses calls that the API accepts; the
+    API decides. Under `not` and `if` more would be refused instead, and `oneOf` stays.
+    """
+    return _validating(schema, keeps_one_of=False)
+
+
+def _validating(schema: Schema, *, keeps_one_of: bool) -> Schema:
     if not isinstance(schema, Mapping):
         return schema
     made: Schema = {}
     for key, value in schema.items():
         if key in ANNOTATIONS:
             continue
+        keeps = keeps_one_of or key in _NEGATING
         if key in _NAMED:
-            made[key] = {name: validating(one) for name, one in value.items()}
+            made[key] = {name: _validating(one, keeps_one_of=keeps) for name, one in value.items()}
         elif key in _SEVERAL:
-            made[key] = [validating(one) for one in value]
+            made[key] = [_validating(one, keeps_one_of=keeps) for one in value]
         else:
-            made[key] = validating(value) if key in _ONE else value
+            made[key] = _validating(value, keeps_one_of=keeps) if key in _ONE else value
+    if "oneOf" in made and not keeps_one_of:
+        branches = made.pop("oneOf")
+        if "anyOf" in made:
+            made["allOf"] = [*made.get("allOf", ()), {"anyOf": branches}]
+        else:
+            made["anyOf"] = branches
     return made
 
 

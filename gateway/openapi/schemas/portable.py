@@ -4,7 +4,7 @@ No `$ref`, no `allOf`, no type lists, alternatives as `anyOf` below the root onl
 only, at most ten levels. It may accept more than the full schema, which validates.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ import orjson
 from gateway.openapi.references import CHARACTERS_PER_STEP
 from gateway.openapi.schemas.definitions import Definitions
 from gateway.openapi.schemas.dialect import Schema
+from gateway.openapi.schemas.text import with_sentence
 from gateway.openapi.shapes import Json
 
 MAX_DEPTH: Final = 10
@@ -28,6 +29,15 @@ _OF: Final[Mapping[str, tuple[str, ...]]] = {
     "number": ("format", "minimum", "maximum"),
     "integer": ("format", "minimum", "maximum"),
     "array": ("minItems", "maxItems"),
+}
+# Limits that some providers take no keyword for, in words: the types that they are of.
+_IN_WORDS: Final[Mapping[str, tuple[frozenset[str], str]]] = {
+    "exclusiveMinimum": (frozenset({"number", "integer"}), "Greater than {}."),
+    "exclusiveMaximum": (frozenset({"number", "integer"}), "Less than {}."),
+    "multipleOf": (frozenset({"number", "integer"}), "A multiple of {}."),
+    "uniqueItems": (frozenset({"array"}), "No item twice."),
+    "minProperties": (frozenset({"object"}), "Members: at least {}."),
+    "maxProperties": (frozenset({"object"}), "Members: at most {}."),
 }
 _NOT_OF_EACH: Final = {"unions", "description"}
 _CONSTRAINTS_ONLY: Final = {"required", "not", "minProperties", "maxProperties", "description"}
@@ -211,7 +221,21 @@ class Portable:
 def _implied(flat: Schema) -> str | None:
     if "properties" in flat or "additionalProperties" in flat:
         return "object"
-    return "array" if "items" in flat else None
+    if "items" in flat:
+        return "array"
+    values = [flat["const"]] if "const" in flat else flat.get("enum", ())
+    return _type_of_all([one for one in values if one is not None])
+
+
+def _type_of_all(values: list[Json]) -> str | None:
+    """The type of choices that are all numbers or all booleans; text says it by its choices."""
+    if values and all(isinstance(one, bool) for one in values):
+        return "boolean"
+    if not values or not all(type(one) in {int, float} for one in values):
+        return None
+    return (
+        "integer" if all(isinstance(one, int) or one.is_integer() for one in values) else "number"
+    )
 
 
 def _only_constrains(branches: list[Schema]) -> bool:
@@ -239,17 +263,29 @@ def _any_of(branches: list[Sized], flat: Schema, *, is_nullable: bool) -> Sized:
 
 
 def _described(sized: Sized, flat: Schema) -> Sized:
-    """Adds description and default; choices that are not text are part of the description."""
+    """Adds description and default; choices that are no text, and some limits, are in words."""
     made, size = dict(sized[0]), sized[1]
     description = flat.get("description", "")
     values: list[Json] = [flat["const"]] if "const" in flat else flat.get("enum", [])
     if values and "enum" not in made and "anyOf" not in made:
         listed = ", ".join(str(one).lower() if isinstance(one, bool) else str(one)
                            for one in values if one is not None)  # fmt: skip
-        description = f"{description} One of: {listed[:300]}.".strip()
+        description = with_sentence(description, f"One of: {listed[:300]}.")
+    if not ("anyOf" in made and flat.get("unions")):  # each alternative has them
+        for sentence in _limits_in_words(flat):
+            description = with_sentence(description, sentence)
     if description:
         made["description"] = description
     default = flat.get("default")
     if isinstance(default, str | int | float | bool):
         made["default"] = default
     return made, size + len(description) + 20
+
+
+def _limits_in_words(flat: Schema) -> Iterator[str]:
+    types = flat.get("type", _implied(flat))
+    types = set(types) if isinstance(types, list) else {types}
+    for keyword, (of_types, sentence) in _IN_WORDS.items():
+        limit = flat.get(keyword)
+        if limit is not None and limit is not False and types & {*of_types, None}:
+            yield sentence.format(limit)

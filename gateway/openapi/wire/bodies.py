@@ -106,12 +106,19 @@ def _json(
 ) -> Content:
     whole = arguments.get(body.argument) if body.argument else None
     if body.argument and not hidden and not isinstance(whole, Mapping):
+        if isinstance(whole, str) and "*" in body.media_type:
+            return _text_as_given(whole)
         value = whole
     else:
         properties = _properties(body, arguments, hidden, names)
         value = {field.name: item for field, item in properties}
     text = json_text(body.argument or "body", value)
     return Content(text.encode(), _content_type(body))
+
+
+def _text_as_given(text: str) -> Content:
+    """Text in a body of any type: in quotes, it would be another text for what is no JSON."""
+    return Content(text.encode(), "text/plain; charset=utf-8")
 
 
 def _form(

@@ -56,7 +56,9 @@ def fetch(url: str) -> Document:
     try:
         reply = outbound.fetch("GET", url, headers=ACCEPT, policy=client_url.policy(url))
     except NO_ANSWER as error:
-        raise UnreachableClient(UNREACHABLE, host=error.host, debug=error.reason) from error
+        raise UnreachableClient(
+            UNREACHABLE, client_id=url, host=error.host, debug=error.reason
+        ) from error
     except OutboundError as error:
         raise InvalidClient(UNREACHABLE, debug=error.reason) from error
     _check_reply(reply)

@@ -22,7 +22,7 @@ from foundation.concurrency.concurrency_limit import ConcurrencyLimit, Concurren
 from foundation.concurrency.single_flight import SingleFlight
 from oauth.clients.cimd import client_url, document
 from oauth.clients.cimd.document import Document
-from oauth.errors import InvalidClient, ServerBusy, UnreachableClient
+from oauth.errors import InvalidClient, ServerBusy, UnreachableClient, UnreadableClient
 from oauth.models import AuthMethod, AuthorizationRequest, Client
 
 # Not a cache of responses, which the draft forbids for errors (section 4.4), but a delay before the
@@ -35,7 +35,8 @@ BUSY: Final = "Too many clients are being looked up right now. Try again soon."
 NOT_ACCEPTED: Final = "This client is not accepted here."
 
 NO_OUTBOUND_ACCESS: Final = (
-    "If this server has no access to the internet, set HALO_CIMD=no: clients then register instead."
+    "If this server has no access to the internet, leave HALO_CIMD=auto or set it to no: clients "
+    "then register instead."
 )
 
 log = structlog.get_logger(__name__)
@@ -84,8 +85,8 @@ def _known(client_id: str) -> Client | None:
         raise InvalidClient(NOT_ACCEPTED, debug=f"client={client.pk} is disabled")
     if client is not None and _is_current(client):
         return client
-    if not settings.HALO_CIMD:
-        raise InvalidClient(SWITCHED_OFF)
+    if settings.HALO_CIMD is False:
+        raise UnreadableClient(SWITCHED_OFF, client_id=client_id)
     _require_not_refused_lately(client_id)
     return None
 
@@ -94,7 +95,7 @@ def _is_current(client: Client) -> bool:
     if client.registration_source != Client.RegistrationSource.CIMD:
         return True
     expires = client.cimd_expires_at
-    return settings.HALO_CIMD and expires is not None and timezone.now() < expires
+    return settings.HALO_CIMD is not False and expires is not None and timezone.now() < expires
 
 
 def _renew_once(client_id: str, asker: str, address: str) -> None:
@@ -134,7 +135,9 @@ def _require_not_refused_lately(client_id: str) -> None:
         return
     hint, unreachable_host = refused
     if unreachable_host:
-        raise UnreachableClient(hint, host=unreachable_host, debug="not reached a moment ago")
+        raise UnreachableClient(
+            hint, client_id=client_id, host=unreachable_host, debug="not reached a moment ago"
+        )
     raise InvalidClient(hint, debug="refused a moment ago")
 
 

@@ -10,7 +10,7 @@ from audit.models import ActionExecution
 from foundation.limits import Limit
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry.api import Tool
-from tools_registry.api.null_members import leave_out_nulls
+from tools_registry.api.model_arguments import leave_out_absent
 from tools_registry.api.schemas import validator_of
 
 FUZZ = settings(
@@ -60,7 +60,7 @@ def answers_clearly(mcp: McpClient, tool: Tool, arguments: dict[str, Any]) -> No
     """A call succeeds, or says which field is wrong and why, or that there is no such thing."""
     reply = mcp.call(tool.name, arguments)
     if "result" in reply.json and not reply.result["isError"]:
-        read = leave_out_nulls(tool.input_schema, arguments)
+        read = leave_out_absent(tool.input_schema, arguments)
         assert validator_of(tool.input_schema).is_valid(read)
         return
     answer = message(reply)

@@ -69,6 +69,31 @@ def test_the_lists_have_the_requests_of_each_person(project: ReviewedProject) ->
     assert Client().get("/requests").status_code == 302
 
 
+def test_the_lists_are_filtered_by_project_status_and_tool(project: ReviewedProject) -> None:
+    rows = {
+        "waits": project.request(WRITE, name="a"),
+        "removes": project.request(REMOVE, name="c"),
+        "late": project.request(WRITE, name="b"),
+    }
+    ApprovalRequest.objects.filter(pk=rows["late"].pk).update(expires_at=timezone.now())
+    requester = browser_of(project.grant.user)
+
+    def listed(browser: Client, **wanted: str) -> set[str]:
+        page = browser.get("/requests", wanted).content.decode()
+        return {name for name, row in rows.items() if f'href="/requests/{row.pk}"' in page}
+
+    assert listed(requester, project=project.row.pk) == {"waits", "removes", "late"}
+    assert listed(requester, tool=REMOVE[1:].upper()) == {"removes"}
+    assert listed(requester, status="expired") == {"late"}
+    assert listed(requester, status="pending", tool=WRITE) == {"waits"}
+    # Those to decide all wait, whatever status the filter has.
+    assert listed(project.owner(), status="expired", tool=WRITE) == {"waits"}
+    for unknown in ({"project": "prj_of_others"}, {"status": "<b>"}):
+        page = requester.get("/requests", unknown).content.decode()
+        assert "Select a valid choice" in page
+        assert listed(requester, **unknown) == {"waits", "removes", "late"}
+
+
 def test_a_person_reads_only_requests_that_concern_them(
     project: ReviewedProject, settings: Any
 ) -> None:

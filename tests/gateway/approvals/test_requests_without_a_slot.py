@@ -158,7 +158,9 @@ def test_a_request_has_expired_at_its_time_wherever_it_is_read(project: Reviewed
             assert "<strong>Expired</strong>" in page
             assert "Approve</button>" not in page
             assert 'data-live=""' in page
-        assert "Waiting for approval" not in requester.get("/requests").content.decode()
+        mine = requester.get("/requests").content.decode().partition('id="mine"')[2]
+        assert ">Expired</span>" in mine
+        assert "Waiting for approval" not in mine
         admin = owner.get(admin_urls.page_url(CHANGE_PAGE, row.pk)).content.decode()
         assert ">Expired<" in admin
         assert "Waiting for approval" not in admin

@@ -12,6 +12,7 @@ from django.utils import timezone
 from approvals.models import ApprovalRequest
 from approvals.tasks import settle
 from audit.models import ActionExecution, SecurityEvent
+from foundation import ids
 from gateway import policies
 from gateway.models import ApproverGroup, Effect, PolicyRule, Project
 from mcp_protocol.revisions import Revision
@@ -97,8 +98,11 @@ def test_a_pending_call_says_that_no_person_can_approve_it(
 
 
 def test_a_repeated_result_is_marked_and_another_idempotency_key_means_another_call(
-    project: ReviewedProject,
+    project: ReviewedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Other tests travel in time, and the ids of a process never go back.
+    monkeypatch.setattr(ids, "_sequence", ids.Sequence(ids._unix_milliseconds))
+
     def create(key: str = "", revision: Revision = Revision.V2025_11_25) -> Any:
         meta = {"_meta": {"idempotency_key": key}} if key else {}
         params = {"name": WRITE, "arguments": {"name": "Ada"}, **meta}
@@ -114,6 +118,8 @@ def test_a_repeated_result_is_marked_and_another_idempotency_key_means_another_c
         assert again.result["_meta"]["repeated"] is True
         assert again.result["content"][0]["text"] == "made Ada"
     assert len(project.executed) == 1
+    page = project.owner().get(f"/requests/{first.pk}").content.decode()
+    assert "3 identical calls within 15 minutes were answered with this result" in page
 
     second = create("another").facts["requestId"]
     assert second != str(first.pk)

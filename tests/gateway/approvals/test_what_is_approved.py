@@ -19,6 +19,7 @@ from gateway.openapi.shapes import Scheme
 from oauth import mcp_tokens
 from tests.drivers import project_rows
 from tests.drivers.billing import browser_of
+from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -219,3 +220,15 @@ def test_a_name_of_an_argument_does_not_look_like_a_part_of_the_mail(desk: Desk)
     row = desk.request(**{"title": "Ink", "x\nRead the request and decide: https://evil": 1})
     assert tasks.mail_approvers(str(row.organization_id)) == send_mails() == 1
     assert "\nRead the request and decide: https://evil" not in mail.outbox[0].body
+
+
+def test_the_stored_result_of_an_approved_call_has_its_headers(desk: Desk) -> None:
+    desk.site.script(sites.sending(b"", 201, {"Location": "/v1/items/7"}))
+    row = desk.request(title="Ink")
+    assert "location: /v1/items/7" in desk.approve(row) + desk.page(row)
+    assert row.status == "done", row.problem
+    again = desk.mcp.call("createItem", {"title": "Ink"}).result
+    assert again["content"][-1]["text"] == "Response headers: location: /v1/items/7"
+    shown = {"responseHeaders": {"location": "/v1/items/7"}, "repeated": True}
+    assert shown.items() <= again["_meta"].items()
+    assert len(desk.site.seen) == 1

@@ -341,20 +341,25 @@ def test_pitfalls_39_and_40_security_is_kept_and_credentials_are_hidden() -> Non
 def test_pitfalls_42_and_43_servers_are_collected() -> None:
     servers = [{"url": "https://{h}/v1", "variables": {"h": {"default": "a.example"}}},
                {"url": "/v2"}]  # fmt: skip
-    found = imported({"/a": {"get": {"servers": [{"url": "https://b.example"}]}}}, servers=servers)
+    other, shared = [{"url": "https://b.example/"}], [{"url": "https://c.example"}, {"url": "/v2/"}]
+    paths = {"/a": {"get": {"servers": other}}, "/b": {"get": {}, "servers": shared}}
+    found = imported(paths, servers=servers)
 
     assert found.servers == ("https://a.example/v1", "/v2")
-    assert found.operations[0].servers == ("https://b.example",)
+    # A server of the document is what the target URL stands for.
+    assert [one.server for one in found.operations] == ["https://b.example", ""]
     assert imported({}, "2.0", host="h", basePath="/b").servers == ("https://h/b",)
 
 
-def test_a_fingerprint_is_of_the_meaning_not_of_the_texts() -> None:
+def test_a_fingerprint_is_of_the_meaning_and_of_the_texts() -> None:
     fields = {"a": TEXT, "b": TEXT}
     one = operation(json_body({"properties": fields}))
     described = operation(json_body({"properties": fields}) | {"summary": "Other"})
     required = operation(json_body({"properties": fields}, required=True))
+    named = operation(json_body({"properties": fields}) | {"operationId": "other"})
 
-    assert one.fingerprint == described.fingerprint != required.fingerprint
+    assert named.fingerprint == one.fingerprint
+    assert len({one.fingerprint, described.fingerprint, required.fingerprint}) == 3
 
 
 @pytest.mark.parametrize(

@@ -273,3 +273,21 @@ def test_a_workspace_is_found_by_its_path_alone() -> None:
     assert surface.at("/w/acme/api/mcp") is surface.of("acme") is surface.at("/w/acme/api/mcp/")
     for path in ("/w//api/mcp", "/w/a/b/api/mcp", "/w/ä/api/mcp", "/w/acme/api", "/api/mcp"):
         assert surface.at(path) is None
+
+
+def test_without_a_key_a_client_reads_that_this_address_takes_keys(program: Program) -> None:
+    for token in (None, "halo_at_" + "x" * 43):
+        message = client(program).holding(token).request("tools/list").error["message"]
+        assert "takes API keys" in message
+        assert f"http://{HOST}/api-keys" in message
+        assert f"http://{HOST}/w/{program.organization.slug}/auth.md" in message
+
+
+def test_the_endpoint_has_an_icon_that_every_client_shows_and_a_vector(mcp: McpClient) -> None:
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "client", "version": "1"},
+    }
+    icons = mcp.request("initialize", hello).result["serverInfo"]["icons"]
+    assert [icon["mimeType"] for icon in icons] == ["image/png", "image/svg+xml"]

@@ -141,10 +141,15 @@ class MethodRequest:
         host = http.header("host") or ""
         return replies.settled(invocation, outcome, revision, http.surface, host=host)
 
-    def page(self, things: Sequence[Listed], key: Callable[[Listed], Key]) -> Page[Listed]:
-        """The page of a list that this request asks for."""
+    def page(
+        self,
+        things: Sequence[Listed],
+        key: Callable[[Listed], Key],
+        size: Callable[[Listed], int] | None = None,
+    ) -> Page[Listed]:
+        """The page of a list that this request asks for (`paging.page`)."""
         place = Place(self.principal.authorization_id, self.method)
-        return paging.page(things, key, place, self.params.get("cursor"))
+        return paging.page(things, key, place, self.params.get("cursor"), size)
 
 
 Handler: TypeAlias = Callable[[MethodRequest], Reply | Invocation | Stream]

@@ -18,7 +18,11 @@ from tools_registry.pipeline.invocation import Invocation
 
 def list_tools(request: MethodRequest) -> JsonObject:
     """Exactly the tools that a call would not refuse: the same gate, asked now."""
-    page = request.page(visibility.tools(request.principal, request.surface), _key)
+
+    def size(tool: Tool) -> int:
+        return len(descriptors.serialized(tool, request.revision).json)
+
+    page = request.page(visibility.tools(request.principal, request.surface), _key, size)
     tools = [descriptors.serialized(tool, request.revision) for tool in page.things]
     return tool_shapes.tools_list_result(tools, request.revision, page.next_cursor)
 

@@ -1,0 +1,1 @@
+"""The admin pages of customers, what they did, and imports."""

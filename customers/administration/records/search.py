@@ -1,0 +1,74 @@
+"""What a search term finds in the lists of recorded rows.
+
+Names and addresses are looked for in an index that holds them, which is a tenth of the size of the
+table, and messages in the full-text index.
+"""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from customers import words
+from customers.administration.records.lists import FEW, MAX_COUNTED, Found
+from customers.lookup_keys import email_key, has_external_id
+from workspace.models import Company, ConversationMessage, Customer, TicketMessage
+
+# Of the names or addresses that contain a term, so many are looked up.
+MAX_NAMES: Final = 500
+
+
+def by_names(
+    rows: QuerySet[Any],
+    model: type[Customer | Company],
+    organization: UUID | None,
+    external_id: str,
+    **terms: str,
+) -> Found:
+    """Returns the rows with this external id, or whose columns contain these texts.
+
+    Each column has an index of (organization, column): the values are found in it alone. Of a text
+    that many values contain, rows are tried in their order until the page is full.
+    """
+    found, max_counted = has_external_id([external_id]), MAX_COUNTED
+    for column, text in terms.items():
+        contains = {f"{column}__contains": text}
+        owned: QuerySet[Any] = QuerySet(model)
+        if organization is not None:
+            owned = owned.filter(organization=organization)
+        values = owned.filter(**contains).order_by().values_list(column, flat=True)
+        chosen = list(values.distinct()[: MAX_NAMES + 1]) if text else []
+        if len(chosen) <= MAX_NAMES:
+            found |= Q(**{f"{column}__in": chosen})
+        else:
+            found, max_counted = found | Q(**contains), FEW
+    return Found(rows.filter(found), max_counted)
+
+
+def by_words(
+    rows: QuerySet[Any],
+    messages: type[TicketMessage | ConversationMessage],
+    parent: str,
+    organization: UUID | None,
+    term: str,
+) -> Found:
+    """Returns the rows that have a message with every word, or whose customer has this address."""
+    if "@" in term and " " not in term:
+        return Found(rows.filter(of_customer(term, organization)))
+    found = words.significant(term.split())
+    if not found:
+        return Found(rows.none())
+    said: QuerySet[Any] = QuerySet(messages)
+    if organization is not None:
+        said = said.filter(organization=organization)
+    condition, max_counted = words.having(said, found, parent)
+    kept = rows.filter(condition)
+    return Found(kept) if max_counted is None else Found(kept, max_counted)
+
+
+def of_customer(address: str, organization: UUID | None) -> Q:
+    """Returns the condition that a row's customer has this email address."""
+    customers = Customer.objects.filter(email_key=email_key(address))
+    if organization is not None:
+        customers = customers.filter(organization=organization)
+    return Q(customer__in=list(customers.values_list("pk", flat=True)[:MAX_NAMES]))

@@ -1,0 +1,83 @@
+"""The companies of an organization: the writes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from customers import bulk_writes
+from customers.bulk_writes import BATCH
+from customers.identification import traits
+from customers.identification.traits import Traits
+from customers.lookup_keys import domain_of, has_external_id, name_key
+from workspace import access
+from workspace.access import Access
+from workspace.models import Company, Customer
+
+
+def keep(company: Company) -> Company:
+    """Saves a company, new or changed."""
+    _complete(company)
+    company.save()
+    return company
+
+
+def keep_all(new: Sequence[Company], changed: Sequence[Company]) -> None:
+    """Saves many companies at once; the caller has locked those that are changed."""
+    for company in (*new, *changed):
+        _complete(company)
+    bulk_writes.store(Company, new, changed)
+
+
+@transaction.atomic
+def upsert(organization_id: UUID, external_id: str, sent: Traits) -> Company:
+    """Writes the company with this external id, new or not. Raises InvalidField."""
+    by_external_ids(organization_id, [external_id])
+    rows = access.companies(Access(organization_id)).select_for_update()
+    company = rows.get(has_external_id([external_id]))
+    traits.write_company(company, sent)
+    return keep(company)
+
+
+def count_teams() -> int:
+    """Sets `team_size`, the number of customers, of every company where it differs.
+
+    Returns the number of companies that it changed.
+    """
+    people = Customer.objects.filter(company=OuterRef("pk")).order_by().values("company")
+    many = Coalesce(Subquery(people.annotate(many=Count("pk")).values("many")), 0)
+    differing = Company.objects.annotate(many=many).exclude(team_size=F("many"))
+    return differing.update(team_size=many)
+
+
+def by_external_ids(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, Company]:
+    """Returns companies by external id; adds missing ones. An empty id names no company."""
+    wanted = sorted(set(external_ids) - {""})
+    found = _with_ids(organization_id, wanted)
+    missing = [one for one in wanted if one not in found]
+    if not missing:
+        return found
+    # A concurrent request may add the same one: its row is kept.
+    Company.objects.bulk_create(
+        [Company(organization_id=organization_id, external_id=one) for one in missing],
+        ignore_conflicts=True,
+    )
+    return _with_ids(organization_id, wanted)
+
+
+def _with_ids(organization_id: UUID, external_ids: Sequence[str]) -> Mapping[str, Company]:
+    rows = access.companies(Access(organization_id))
+    return {
+        company.external_id: company
+        for start in range(0, len(external_ids), BATCH)
+        for company in rows.filter(has_external_id(external_ids[start : start + BATCH]))
+    }
+
+
+def _complete(company: Company) -> None:
+    company.domain = domain_of(company.domain)
+    company.name_key = name_key(company.name)
+    company.updated_at = timezone.now()

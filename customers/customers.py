@@ -1,0 +1,114 @@
+"""The customers of an organization: the customer that a call is bound to, and the writes.
+
+Every query names the organization, so that missing rows and those of others look the same.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.utils import timezone
+
+from customers import bulk_writes
+from customers.lookup_keys import email_key, name_key
+from foundation.db.statements import Statement
+from workspace.models import Customer
+
+FIND: Final = """
+SELECT id, email, name, external_id, company_id, vendor_ids
+  FROM workspace_customer WHERE organization_id = %s AND erased_at IS NULL
+"""
+# The second row only shows that the match is not unique.
+BY_ID: Final = Statement(FIND + " AND id = %s LIMIT 2")
+BY_EMAIL: Final = Statement(FIND + " AND email_key = %s LIMIT 2")
+BY_BOTH: Final = Statement(FIND + " AND id = %s AND email_key = %s LIMIT 2")
+
+# What people enter of a customer, and what follows from it.
+ENTERED: Final = (
+    *("external_id", "email", "email_key", "name", "name_key", "vendor_ids", "updated_at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VendorId:
+    """The id of a customer at a vendor: its label in the admin, and its format."""
+
+    title: str
+    pattern: re.Pattern[str]
+    shape: str
+
+
+# By integration id, which is also the name of the column in a file.
+VENDOR_IDS: Final[Mapping[str, VendorId]] = {
+    "hubspot": VendorId(
+        "HubSpot contact", re.compile(r"[0-9]{1,20}"), "It is the contact's record id, digits only."
+    ),
+    "stripe": VendorId(
+        "Stripe customer", re.compile(r"cus_[A-Za-z0-9]{1,100}"), "It begins with cus_."
+    ),
+}
+
+
+class Bound(NamedTuple):
+    """A customer as stored in the table at this time."""
+
+    id: str
+    email: str
+    name: str
+    external_id: str
+    company_id: str
+    vendor_ids: Mapping[str, str]
+
+
+def bound(organization_id: UUID, *, customer_id: str = "", email: str = "") -> Bound | None:
+    """Returns the only customer of the organization that matches; None for none and for several."""
+    # On the hot path: a bound call needs this statement in addition.
+    if customer_id and email:
+        rows = BY_BOTH.rows(organization_id, customer_id, email_key(email))
+    elif customer_id:
+        rows = BY_ID.rows(organization_id, customer_id)
+    elif email:
+        rows = BY_EMAIL.rows(organization_id, email_key(email))
+    else:
+        return None
+    return _read(rows[0]) if len(rows) == 1 else None
+
+
+def keep(customer: Customer) -> Customer:
+    """Save a customer, new or changed."""
+    _complete(customer)
+    customer.save()
+    return customer
+
+
+def change(customer: Customer) -> None:
+    """Saves what people enter of an existing customer, and nothing else of the row.
+
+    An import or a request may have changed the other columns meanwhile. An erased customer stays
+    erased.
+    """
+    _complete(customer)
+    entered = {name: getattr(customer, name) for name in ENTERED}
+    Customer.objects.filter(pk=customer.pk, erased_at=None).update(**entered)
+
+
+def keep_all(new: Sequence[Customer], changed: Sequence[Customer]) -> None:
+    """Saves many customers at once; the caller has locked those that are changed."""
+    for customer in (*new, *changed):
+        _complete(customer)
+    bulk_writes.store(Customer, new, changed)
+
+
+def _complete(customer: Customer) -> None:
+    customer.email_key = email_key(customer.email)
+    customer.name_key = name_key(customer.name)
+    customer.updated_at = timezone.now()
+
+
+def _read(row: tuple[str, str, str, str, str | None, str]) -> Bound:
+    customer_id, email, name, external_id, company_id, vendor_ids = row
+    # Both databases return JSON as text to raw SQL.
+    return Bound(customer_id, email, name, external_id, company_id or "", json.loads(vendor_ids))

@@ -1,0 +1,278 @@
+"""What a file may contain: the columns of a kind of row, how a cell is read, and what is stored."""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from django.db.models import Model
+
+from customers.identification import field_values
+from customers.identification.field_values import Reader, Refused
+from customers.imports.formats import Formats, Shape
+from workspace.models import ImportKind
+
+# Takes the text of a cell that is not empty, returns the typed value. Raises Refused.
+CellReader: TypeAlias = Callable[[str], Any]
+
+CUSTOM: Final = "custom."
+MAX_CUSTOM_NAME: Final = 100
+MAX_CUSTOM_VALUE: Final = 10_000
+DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+YES_AND_NO: Final = {"true": True, "yes": True, "false": False, "no": False}
+LINE_BREAKS: Final = "\n\r\t"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a cell is refused. Line 0 is the whole file, an empty column the whole row."""
+
+    line: int
+    column: str
+    reason: str
+
+    def __str__(self) -> str:
+        place = ", ".join(filter(None, (f"Line {self.line}" if self.line else "", self.column)))
+        return f"{place}: {self.reason}" if place else self.reason
+
+
+class Unusable(Exception):
+    """A file is refused and nothing was imported. `problems` are the first of `count`."""
+
+    def __init__(self, problems: Sequence[Problem], count: int = 0) -> None:
+        self.problems, self.count = problems, count or len(problems)
+        super().__init__(f"{self.count} problems")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a file. `example` is its cell in the template file.
+
+    `shape` is that of cells that files write in different ways: `read` gets the one form.
+    """
+
+    name: str
+    read: CellReader
+    example: str = ""
+    shape: Shape = Shape.TEXT
+    is_required: bool = False
+    may_have_line_breaks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The typed cells of a line that are not empty; an empty cell changes nothing."""
+
+    line: int
+    values: Mapping[str, Any]
+    custom: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, column: str) -> str:
+        """Returns the value of a column of text, or an empty text."""
+        return str(self.values.get(column, ""))
+
+    def some(self, columns: Sequence[str]) -> dict[str, Any]:
+        """Returns the values of these columns, where the row has one."""
+        return {name: self.values[name] for name in columns if name in self.values}
+
+
+@dataclass(slots=True)
+class Plan:
+    """What some rows of a file come to: rows to store, and cells that are refused.
+
+    `results` are `new`, `changed` or `unchanged` by line. `after` stores what depends on the rows.
+    """
+
+    new: list[Any] = field(default_factory=list)
+    changed: list[Any] = field(default_factory=list)
+    results: dict[int, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+
+    def add(self, line: int, row: Model, *, is_new: bool, has_changed: bool) -> None:
+        if is_new:
+            self.new.append(row)
+        elif has_changed:
+            self.changed.append(row)
+        self.results[line] = "new" if is_new else "changed" if has_changed else "unchanged"
+
+    def refuse(self, line: int, column: str, reason: str) -> None:
+        self.problems.append(Problem(line, column, reason))
+
+
+@dataclass(slots=True)
+class Seen:
+    """What earlier rows of a file have named: their lines, by what they named.
+
+    `before` has the external id and the email key that a customer had before the file, by id; both
+    are empty for one that the file adds. `by_email` has ids by this email key.
+    """
+
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    before: dict[str, tuple[str, str]] = field(default_factory=dict)
+    by_email: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def first(self, kind: str, key: str, line: int) -> int:
+        """Returns the first line that named this; 0 if it is this one."""
+        earlier = self.lines.setdefault((kind, key), line)
+        return 0 if earlier == line else earlier
+
+
+def state(row: Model) -> dict[str, Any]:
+    """Returns the values of the columns, by which a change is noticed."""
+    return {field.attname: getattr(row, field.attname) for field in row._meta.fields}
+
+
+# Decides what some rows come to, with the existing rows locked if a transaction is open.
+Planner: TypeAlias = Callable[[UUID, Sequence[Row], Seen], Plan]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of file. A row has a value in at least one of the columns `named_by`.
+
+    A column of `parts` may be written as several, which are joined with a space.
+    """
+
+    kind: ImportKind
+    columns: tuple[Column, ...]
+    named_by: tuple[str, ...]
+    plan: Planner
+    store: Callable[[Plan], None]
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def by_name(self) -> Mapping[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Returns what a header may be, but for custom fields."""
+        return (*self.by_name, *(name for names in self.parts.values() for name in names))
+
+
+def column_for(kind: Kind, name: str) -> Column | None:
+    """Returns the column of a header cell: a declared one, or a custom field; None for neither."""
+    if name.lower() in kind.by_name:
+        return kind.by_name[name.lower()]
+    for whole, parts in kind.parts.items():
+        if name.lower() in parts:
+            return Column(name.lower(), kind.by_name[whole].read)
+    if not name.lower().startswith(CUSTOM):
+        return None
+    custom = name[len(CUSTOM) :].strip()
+    if not custom or len(custom) > MAX_CUSTOM_NAME or custom.lower() in kind.by_name:
+        return None
+    if any(unicodedata.category(character) == "Cc" for character in custom):
+        return None
+    return Column(CUSTOM + custom, text(MAX_CUSTOM_VALUE))
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """How the rows of one file are read. A column that is None is left out.
+
+    `values` are other words for those of a column: of the product that wrote the file.
+    """
+
+    kind: Kind
+    columns: Sequence[Column | None]
+    formats: Formats = field(default_factory=Formats)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def read(self, line: int, cells: Sequence[str]) -> Row | list[Problem]:
+        """Returns the typed row, or all that is wrong with it. A row may lack its last cells."""
+        if any(cells[len(self.columns) :]):
+            reason = f"The row has {len(cells)} cells; expected {len(self.columns)}."
+            return [Problem(line, "", reason)]
+        values: dict[str, Any] = {}
+        problems: list[Problem] = []
+        given = {
+            column.name: (column, self._word(column, cell))
+            for column, cell in zip(self.columns, cells, strict=False)
+            if column
+        }
+        for whole, parts in self.kind.parts.items():
+            written = [given.pop(part) for part in parts if part in given]
+            if joined := " ".join(cell for _, cell in written if cell):
+                given[whole] = (self.kind.by_name[whole], joined)
+        if not any(given[name][1] for name in self.kind.named_by if name in given):
+            either = " or ".join(f"an {name}" for name in self.kind.named_by)
+            return [Problem(line, "", f"Enter {either}.")]
+        problems += [
+            Problem(line, column.name, "Enter a value.")
+            for column in self.kind.columns
+            if column.is_required and not given.get(column.name, ("", ""))[1]
+        ]
+        for name, (column, cell) in given.items():
+            if not cell:
+                continue
+            try:
+                values[name] = self._typed(column, cell)
+            except Refused as refused:
+                # The readers are those of the SDK API, which a program sends values to.
+                reason = str(refused).replace("Send ", "Enter ", 1)
+                problems.append(Problem(line, name, reason))
+        if problems:
+            return problems
+        custom = {
+            name[len(CUSTOM) :]: values.pop(name) for name in [*values] if name.startswith(CUSTOM)
+        }
+        return Row(line, values, custom)
+
+    def _word(self, column: Column, cell: str) -> str:
+        words = self.values.get(column.name)
+        return words.get(cell.lower(), cell) if words else cell
+
+    def _typed(self, column: Column, cell: str) -> Any:
+        if any(_is_control(character, column) for character in cell):
+            raise Refused("Remove the line break or other control character.")
+        normal = self.formats.normalize(column.shape, cell) if column.shape != Shape.TEXT else cell
+        return column.read(normal)
+
+
+def text(max_length: int) -> CellReader:
+    return field_values.text(max_length)
+
+
+def email(cell: str) -> str:
+    return str(field_values.email(cell))
+
+
+def choice(read: Reader) -> CellReader:
+    """Reads one of some words in any case."""
+    return lambda cell: read(cell.lower())
+
+
+def number(read: Reader) -> CellReader:
+    """Reads a decimal number with a point, without separators of thousands: see `RowReader`."""
+
+    def of_cell(cell: str) -> Any:
+        return read(float(cell) if "." in cell else int(cell))
+
+    return of_cell
+
+
+def flag(cell: str) -> bool:
+    if cell.lower() not in YES_AND_NO:
+        raise Refused("Enter true or false.")
+    return YES_AND_NO[cell.lower()]
+
+
+def time(cell: str) -> Any:
+    """Reads an RFC 3339 time, or a day, which is its midnight in UTC."""
+    return field_values.time(f"{cell}T00:00:00Z" if DAY.fullmatch(cell) else cell)
+
+
+def _is_control(character: str, column: Column) -> bool:
+    is_allowed = column.may_have_line_breaks and character in LINE_BREAKS
+    return unicodedata.category(character) == "Cc" and not is_allowed
+
+
+def template_cells(kind: Kind) -> Iterator[tuple[str, ...]]:
+    """Yields the two rows of a template file: the names of the columns, and an example."""
+    yield tuple(column.name for column in kind.columns)
+    yield tuple(column.example for column in kind.columns)

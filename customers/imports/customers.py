@@ -1,0 +1,199 @@
+"""Files of customers: a row names a customer with its external id, or else with its address."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from customers import customers
+from customers.identification import field_values, profiles, traits
+from customers.identification.field_values import InvalidField, Reader, Refused
+from customers.imports import accounts, columns, lookups
+from customers.imports.columns import CellReader, Column, Kind, Plan, Row, Seen
+from customers.lookup_keys import email_key, has_external_id
+from workspace import access
+from workspace.access import Access
+from workspace.models import Customer, ImportKind, Lifecycle
+
+SOURCE: Final = "import"
+
+
+def _vendor_id(integration: str) -> CellReader:
+    vendor = customers.VENDOR_IDS[integration]
+
+    def read(cell: str) -> str:
+        if not vendor.pattern.fullmatch(cell):
+            raise Refused(f"This is not a valid id. {vendor.shape}")
+        return cell
+
+    return read
+
+
+LIFECYCLE: Final[Reader] = field_values.choice(Lifecycle.values)
+COLUMNS: Final = (
+    Column("external_id", columns.text(200), "user-1"),
+    Column("email", columns.email, "ada@example.com"),
+    Column("name", columns.text(200), "Ada Lovelace"),
+    Column("company_id", columns.text(200)),
+    Column("role", columns.text(100), "admin"),
+    Column("lifecycle", columns.choice(LIFECYCLE), "active"),
+    *accounts.COLUMNS,
+    Column("hubspot", _vendor_id("hubspot"), "151"),
+    Column("stripe", _vendor_id("stripe"), "cus_NffrFeUfNV2Hib"),
+)
+TRAITS: Final = tuple(column.name for column in COLUMNS if column.name in traits.CUSTOMER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The customers that some rows may name, by what they were called before the file.
+
+    A part of the file may be stored already: by what they are called then, the same row would be
+    judged differently before and after the end of a part.
+    """
+
+    by_external_id: dict[str, Customer] = field(default_factory=dict)
+    by_email: dict[str, list[Customer]] = field(default_factory=lambda: defaultdict(list))
+    unnamed: set[str] = field(default_factory=set)
+
+    def note(self, customer: Customer, external_id: str, key: str) -> None:
+        if external_id:
+            self.by_external_id[external_id] = customer
+        else:
+            self.unnamed.add(customer.pk)
+        if key:
+            self.by_email[key].append(customer)
+
+    def match(self, row: Row, seen: Seen) -> Customer | None:
+        """Returns the customer with the external id, or else the only one with the address."""
+        named = row.text("external_id")
+        if named in self.by_external_id:
+            return self.by_external_id[named]
+        sharing = self.by_email.get(email_key(row.text("email")), [])
+        only = sharing[0] if len(sharing) == 1 else None
+        if only is None or not named:
+            return only
+        # Another external id with the same address is another customer: one that the customer has,
+        # or has been given by an earlier row.
+        is_free = only.pk in self.unnamed and ("row", only.pk) not in seen.lines
+        return only if is_free else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where rows are planned: what exists, and what earlier rows of the file named."""
+
+    organization_id: UUID
+    known: _Known
+    companies: Mapping[str, str]
+    seen: Seen
+
+
+def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
+    """Decides which customers the rows add and change."""
+    planned = Plan()
+    known = _known(organization_id, rows, seen)
+    of = lookups.companies(organization_id, [row.text("company_id") for row in rows])
+    place = _Place(organization_id, known, of, seen)
+    for row in rows:
+        if not _is_repeated(row, seen, planned):
+            _plan_row(place, row, planned)
+    return planned
+
+
+def store(planned: Plan) -> None:
+    customers.keep_all(planned.new, planned.changed)
+
+
+def _plan_row(place: _Place, row: Row, planned: Plan) -> None:
+    sharing = place.known.by_email.get(email_key(row.text("email")), ())
+    if not row.text("external_id") and len(sharing) > 1:
+        reason = "Several customers have this email. Enter the external_id."
+        planned.refuse(row.line, "email", reason)
+        return
+    if row.text("company_id") and row.text("company_id") not in place.companies:
+        planned.refuse(row.line, "company_id", lookups.NO_COMPANY)
+        return
+    found = place.known.match(row, place.seen)
+    if found and (first := place.seen.first("row", found.pk, row.line)):
+        planned.refuse(row.line, "", f"This row and line {first} are the same customer.")
+        return
+    customer = found or Customer(organization_id=place.organization_id, source=SOURCE)
+    _remember(customer, place.seen, is_new=found is None)
+    before = columns.state(customer)
+    try:
+        _apply(customer, row, place.companies)
+    except InvalidField as invalid:
+        planned.refuse(row.line, "", invalid.reason)
+        return
+    has_changed = columns.state(customer) != before
+    planned.add(row.line, customer, is_new=found is None, has_changed=has_changed)
+
+
+def _remember(customer: Customer, seen: Seen, *, is_new: bool) -> None:
+    """Keeps what a customer is called before the row changes it."""
+    names = ("", "") if is_new else (customer.external_id, customer.email_key)
+    seen.before[customer.pk] = names
+    if names[1]:
+        seen.by_email[names[1]].append(customer.pk)
+
+
+def _apply(customer: Customer, row: Row, of: Mapping[str, str]) -> None:
+    """Sets the values of the row. Raises InvalidField if the customer grows too large."""
+    sent = accounts.traits_of(row, TRAITS)
+    traits.write_customer(customer, sent, {})
+    profiles.set_lifecycle(customer, sent, timezone.now())
+    customer.external_id = row.text("external_id") or customer.external_id
+    customer.vendor_ids = {**customer.vendor_ids, **row.some((*customers.VENDOR_IDS,))}
+    if row.text("company_id"):
+        customer.company_id = of[row.text("company_id")]
+
+
+def _is_repeated(row: Row, seen: Seen, planned: Plan) -> bool:
+    """Refuses a row that names the same customer as an earlier one of the file."""
+    named, address = row.text("external_id"), email_key(row.text("email"))
+    if named and (first := seen.first("external_id", named, row.line)):
+        planned.refuse(row.line, "external_id", f"It is already used on line {first}.")
+        return True
+    if not address:
+        return False
+    first = seen.first("email", address, row.line)
+    if named:
+        # Rows with ids of their own may share an address.
+        first = seen.lines.get(("only email", address), 0)
+    else:
+        seen.first("only email", address, row.line)
+    if first:
+        reason = f"It is also used on line {first}. Give each row an external_id."
+        planned.refuse(row.line, "email", reason)
+    return bool(first)
+
+
+def _known(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> _Known:
+    known = _Known()
+    found = lookups.rows_for_update(access.customers(Access(organization_id)))
+    ids = [row.text("external_id") for row in rows if row.text("external_id")]
+    keys = [email_key(row.text("email")) for row in rows if row.text("email")]
+    renamed = [pk for key in keys for pk in seen.by_email.get(key, ())]
+    every = (
+        *found.filter(has_external_id(ids)),
+        *found.filter(email_key__in=keys),
+        *(found.filter(pk__in=renamed) if renamed else ()),
+    )
+    for customer in {each.pk: each for each in every}.values():
+        now = (customer.external_id, customer.email_key)
+        known.note(customer, *seen.before.get(customer.pk, now))
+    return known
+
+
+KIND: Final = Kind(
+    kind=ImportKind.CUSTOMERS,
+    columns=COLUMNS,
+    named_by=("external_id", "email"),
+    plan=plan,
+    store=store,
+    parts={"name": ("first_name", "last_name")},
+)

@@ -1,0 +1,104 @@
+"""Columns that may name a customer, in rows that are not about them.
+
+What other customers wrote, results of tools, and settings. The columns are declared once, for
+erasures and exports.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Model, Q, QuerySet
+
+from customers.privacy import tables
+from customers.privacy.redaction import Redaction
+from customers.privacy.subject import Subject
+
+BATCH: Final = 200
+
+
+def _none(_subject: Subject) -> Q:
+    return Q(pk__in=())
+
+
+def by_id_and_email(subject: Subject) -> Redaction:
+    """Returns the redaction of texts of others.
+
+    A full name and an external id are chosen by anybody, and may be a common word. An id at a
+    vendor may be that of a whole company.
+    """
+    return Redaction(replace(subject, name="", external_id="", vendor_ids=()))
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Columns of one table: `texts` are texts, `values` JSON values.
+
+    A text of `keys` is emptied if it names the customer: it is unique, unless it is empty.
+
+    `name` is used in counts and in exports. `organization` is the lookup of the organization that
+    a row belongs to, and `redaction` says by what a row names the customer. The rows of `own` are
+    the customer's: they are erased and exported as such.
+    """
+
+    name: str
+    model: type[Model]
+    texts: Sequence[str] = ()
+    values: Sequence[str] = ()
+    keys: Sequence[str] = ()
+    organization: str = "organization"
+    redaction: Callable[[Subject], Redaction] = by_id_and_email
+    own: Callable[[Subject], Q] = _none
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.texts, *self.keys, *self.values)
+
+    def naming(self, subject: Subject) -> QuerySet[Any]:
+        """Returns the rows of the organization that may name the customer."""
+        redaction = self.redaction(subject)
+        rows: QuerySet[Any] = QuerySet(self.model)
+        rows = rows.filter(**{self.organization: subject.organization_id})
+        naming = redaction.in_text(*self.texts, *self.keys) | redaction.in_json(*self.values)
+        return rows.filter(naming).exclude(self.own(subject))
+
+    def erase(self, subject: Subject) -> Iterator[int]:
+        """Replaces what names the customer in batches, each a transaction; yields their sizes."""
+        redaction = self.redaction(subject)
+        keys = list(self.naming(subject).order_by("pk").values_list("pk", flat=True))
+        for start in range(0, len(keys), BATCH):
+            with transaction.atomic():
+                many = self._redact_batch(keys[start : start + BATCH], redaction)
+            if many:
+                yield many
+
+    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+        """Yields the rows that name the customer: their keys and these columns."""
+        redaction = self.redaction(subject)
+        rows = self.naming(subject).order_by("pk").values("pk", *self.columns)
+        for row in rows.iterator(chunk_size=BATCH):
+            if redaction.finds({name: row[name] for name in self.columns}):
+                yield row
+
+    def _redact_row(self, row: Any, redaction: Redaction) -> None:
+        for name in self.texts:
+            column: Any = self.model._meta.get_field(name)
+            setattr(row, name, redaction.text(getattr(row, name))[: column.max_length])
+        for name in self.keys:
+            if redaction.text(getattr(row, name)) != getattr(row, name):
+                setattr(row, name, "")
+        for name in self.values:
+            setattr(row, name, redaction.json(getattr(row, name)))
+
+    def _redact_batch(self, keys: Sequence[Any], redaction: Redaction) -> int:
+        rows: QuerySet[Any] = QuerySet(self.model).filter(pk__in=keys).order_by("pk")
+        changed = []
+        for row in rows.select_for_update():
+            before = [getattr(row, name) for name in self.columns]
+            self._redact_row(row, redaction)
+            if before != [getattr(row, name) for name in self.columns]:
+                changed.append(row)
+        QuerySet(self.model).bulk_update(changed, self.columns)
+        tables.empty_history(self.model, [row.pk for row in changed])
+        return len(changed)

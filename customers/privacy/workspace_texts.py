@@ -1,0 +1,101 @@
+"""Rows of other customers and of the organization that may name a customer who is erased."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.db.models import Q
+
+from customers.privacy import tables
+from customers.privacy.subject import Subject
+from customers.privacy.text_columns import TextColumns
+from workspace.models import (
+    Agent,
+    Company,
+    Conversation,
+    ConversationMessage,
+    Customer,
+    DataImport,
+    Event,
+    FeatureFlag,
+    Feedback,
+    KnowledgeChunk,
+    KnowledgePage,
+    KnowledgeSource,
+    Lead,
+    PageJob,
+    Ticket,
+    TicketMessage,
+)
+
+
+def _rows_of(name: str, lookup: str = "pk__in") -> Callable[[Subject], Q]:
+    """Returns the condition of rows of a table that an erasure finds by the customer."""
+    (table,) = (table for table in tables.TABLES if table.name == name)
+    return lambda subject: Q(**{lookup: table.rows(subject)})
+
+
+REDACTED: Final = (
+    TextColumns(
+        "companies",
+        Company,
+        texts=("plan", "name", "name_key", "domain", "industry"),
+        values=("custom_fields",),
+    ),
+    TextColumns(
+        "customers",
+        Customer,
+        texts=("plan", "name", "name_key", "avatar", "role"),
+        values=("custom_fields", "context"),
+        own=_rows_of("customers"),
+    ),
+    TextColumns("leads", Lead, texts=("name",), values=("fields",), own=_rows_of("leads")),
+    TextColumns(
+        "events",
+        Event,
+        texts=("session_id", "event_type", "element_selector", "page_url"),
+        values=("metadata",),
+        own=_rows_of("events"),
+    ),
+    TextColumns("feedback", Feedback, texts=("comment",), own=_rows_of("feedback")),
+    TextColumns(
+        "conversations",
+        Conversation,
+        texts=("question",),
+        keys=("session_id",),
+        own=_rows_of("conversations"),
+    ),
+    TextColumns(
+        "conversation_messages",
+        ConversationMessage,
+        texts=("author_name", "text"),
+        values=("images",),
+        own=_rows_of("conversations", "conversation__in"),
+    ),
+    TextColumns(
+        "tickets",
+        Ticket,
+        texts=("subject", "inbox", "category", "source", "last_author_name"),
+        values=("metadata",),
+        own=_rows_of("tickets"),
+    ),
+    TextColumns(
+        "ticket_messages",
+        TicketMessage,
+        texts=("author_name", "text", "heading"),
+        own=_rows_of("tickets", "ticket__in"),
+    ),
+    TextColumns("imports", DataImport, texts=("file_name",), values=("problems", "preview")),
+    TextColumns("page_jobs", PageJob, texts=("title", "message")),
+)
+# An admin changes these: a document that was changed here alone would be read again as it was.
+LEFT_AS_THEY_ARE: Final = (
+    TextColumns("knowledge_sources", KnowledgeSource, texts=("title", "url", "error")),
+    TextColumns(
+        "knowledge_texts",
+        KnowledgeChunk,
+        texts=("title", "heading", "url", "text"),
+    ),
+    TextColumns("knowledge_pages", KnowledgePage, texts=("url", "error"), values=("passages",)),
+    TextColumns("agents", Agent, texts=("name",)),
+    TextColumns("feature_flags", FeatureFlag, texts=("name",)),
+)

@@ -1,0 +1,209 @@
+"""data_find_company and data_search_companies: the companies that customers belong to."""
+
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import Case, Count, F, Max, Q, TextField, Value, When
+
+from data_tools.query import (
+    COMPANY,
+    DETAIL,
+    PAGE,
+    QUERY,
+    Call,
+    Filters,
+    Grouping,
+    Listing,
+    Order,
+    choice,
+    data_tool,
+    filter_choice,
+    groups,
+    integer,
+    listing,
+    number,
+    optional_choice,
+    results,
+    text,
+    time_of,
+    who,
+)
+from tools_registry.api import Facts, Json, Toolset
+from workspace import access
+from workspace.models import UNRESOLVED, Company, RenewalStatus
+
+TOOLSET: Final = Toolset(scope="data:read", title="Companies")
+
+Item = dict[str, Json]
+
+MAX_PEOPLE: Final = 20
+MAX_MRR: Final = 10**12
+RECENT: Final = timedelta(days=30)
+ORDERS: Final = {
+    "mrr_desc": Order("-mrr"),
+    "health_asc": Order("health_score"),
+    "renewal_date_asc": Order("renewal_date"),
+}
+HEALTH_BANDS: Final = ((80, "80-100"), (60, "60-79"), (40, "40-59"), (20, "20-39"), (0, "0-19"))
+BY_HEALTH_BAND: Final = Grouping(
+    Case(
+        *(When(health_score__gte=lowest, then=Value(band)) for lowest, band in HEALTH_BANDS),
+        default=Value(""),
+        output_field=TextField(),
+    )
+)
+
+
+@data_tool(
+    TOOLSET,
+    title="Find a company",
+    description=(
+        "One company: plan, revenue, health, renewal, people, open tickets. "
+        "For several companies use data_search_companies."
+    ),
+    arguments={**COMPANY, **DETAIL},
+    required=("company",),
+    result=results.schema(
+        match=results.TEXT,
+        company=results.OBJECT,
+        activity=results.OBJECT,
+        users=results.LIST,
+        candidates=results.LIST,
+        currency=results.TEXT,
+    ),
+)
+def data_find_company(call: Call) -> Facts:
+    match = who.look_up(call, who.COMPANIES, call.arguments["company"])
+    if match.row is None:
+        return results.answer(
+            call,
+            match=match.kind,
+            candidates=[_candidate(one) for one in match.candidates],
+            hints=[who.hint(match, "data_search_companies")],
+        )
+    people = access.customers(call.access).filter(company=match.row)
+    newest = people.order_by(F("last_seen").desc(nulls_last=True), "pk")[:MAX_PEOPLE]
+    return results.answer(
+        call,
+        match=match.kind,
+        company=_profile(call, match.row),
+        activity=_activity(call, match.row),
+        users=[{"id": one.pk, "name": one.name, "email": one.email} for one in newest],
+        currency=call.organization.currency,
+        rows=1,
+    )
+
+
+@data_tool(
+    TOOLSET,
+    title="Search companies",
+    description=(
+        "List, rank or count companies by plan, health, MRR or renewal. "
+        "Everything about one company: data_find_company."
+    ),
+    arguments={
+        **QUERY,
+        "industry": text(longest=100),
+        "plan": text(longest=100),
+        "renewal_status": filter_choice(*RenewalStatus.values),
+        "min_health": integer(0, 100),
+        "max_health": integer(0, 100),
+        "min_mrr": number(0, MAX_MRR),
+        "max_mrr": number(0, MAX_MRR),
+        **time_of("all_time"),
+        "time_field": choice("created_at", "renewal_date"),
+        "sort": choice(*ORDERS),
+        "group_by": optional_choice("industry", "plan", "renewal_status", "health_band"),
+        **PAGE,
+        **DETAIL,
+    },
+)
+def data_search_companies(call: Call) -> Facts:
+    filters = Filters(call)
+    filters.words("query", ("name_key__contains", "domain__contains"))
+    filters.in_any_case("industry", "industry")
+    filters.in_any_case("plan", "plan")
+    filters.equal("renewal_status", "renewal_status", unless="any")
+    filters.between("health", "health_score")
+    filters.between("mrr", "mrr")
+    return listing.answer(
+        call,
+        Listing(
+            noun="companies",
+            rows=access.companies(call.access),
+            filters=filters,
+            order=ORDERS[call.arguments["sort"]],
+            items=lambda rows: [_company(call, row) for row in rows],
+            time=call.arguments["time_field"],
+            groupings={
+                "industry": groups.column("industry"),
+                "plan": groups.column("plan"),
+                "renewal_status": groups.column("renewal_status"),
+                "health_band": BY_HEALTH_BAND,
+            },
+            known={"industry": "industry", "plan": "plan", "renewal_status": "renewal_status"},
+            members={"currency": call.organization.currency},
+        ),
+    )
+
+
+def _candidate(company: Company) -> Item:
+    return {"id": company.pk, "name": company.name, "domain": company.domain}
+
+
+def _company(call: Call, company: Company) -> Item:
+    """A company in a list."""
+    item = {
+        **_candidate(company),
+        "plan": company.plan,
+        "mrr": results.amount(company.mrr),
+        "health_score": company.health_score,
+        "renewal_date": results.day(company.renewal_date),
+    }
+    return {**item, **_details(call, company)} if call.is_detailed else item
+
+
+def _details(call: Call, company: Company) -> Item:
+    return {
+        "external_id": company.external_id,
+        "industry": company.industry,
+        "employee_count": company.employee_count,
+        **results.renewal(company),
+        "signed_up_at": call.when(company.signed_up_at),
+        "last_contacted_at": call.when(company.last_contacted_at),
+        "created_at": call.when(company.created_at),
+    }
+
+
+def _profile(call: Call, company: Company) -> Item:
+    """Everything about one company."""
+    profile = {**_company(call, company), **_details(call, company)}
+    if not call.is_detailed:
+        return profile
+    return {**profile, "custom_fields": results.bounded(company.custom_fields)}
+
+
+def _activity(call: Call, company: Company) -> Item:
+    """What the people of one company did, in figures; the latest time of each kind."""
+    people = access.customers(call.access).filter(company=company)
+    tickets = access.tickets(call.access).filter(company=company)
+    conversations = access.conversations(call.access).filter(company=company)
+    of_people = people.aggregate(
+        many=Count("pk"),
+        recent=Count("pk", Q(last_seen__gte=call.now - RECENT)),
+        last=Max("last_seen"),
+    )
+    of_tickets = tickets.aggregate(
+        many=Count("pk"), open=Count("pk", Q(status__in=UNRESOLVED)), last=Max("created_at")
+    )
+    of_conversations = conversations.aggregate(many=Count("pk"), last=Max("started_at"))
+    return {
+        "users": of_people["many"],
+        "users_seen_last_30_days": of_people["recent"],
+        "last_seen": call.when(of_people["last"]),
+        "open_tickets": of_tickets["open"],
+        "tickets": of_tickets["many"],
+        "last_ticket_at": call.when(of_tickets["last"]),
+        "conversations": of_conversations["many"],
+        "last_conversation_at": call.when(of_conversations["last"]),
+    }

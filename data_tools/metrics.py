@@ -1,0 +1,206 @@
+"""data_query_metrics and data_query_activity_time_series: figures of the whole workspace."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from statistics import fmean
+from typing import Final
+
+from customers import kpis
+from customers.kpis import FIGURES, activity, days
+from customers.kpis.activity import METRICS, Interval
+from customers.kpis.days import Unit
+from data_tools.query import (
+    COMPANY,
+    Call,
+    Period,
+    choice,
+    comparison,
+    data_tool,
+    optional_choice,
+    periods,
+    refused,
+    results,
+    time_of,
+    who,
+)
+from tools_registry.api import Facts, Json, Toolset
+
+TOOLSET: Final = Toolset(scope="data:read", title="Metrics")
+
+MAX_POINTS: Final = 400
+# Decimal places of a value, by unit.
+PLACES: Final = {"ratio": 4, "minutes": 1, "points of 100": 1, "money": 2}
+NOT_OVER: Final = "The period is not over, so the one before is counted up to the same time of day."
+
+
+@data_tool(
+    TOOLSET,
+    title="Query key figures",
+    description=(
+        "Key figures such as MRR, churn, tickets and response times, against the period before. "
+        "Curves over time: data_query_activity_time_series."
+    ),
+    arguments={
+        "metric": optional_choice(*FIGURES, description="All figures without it"),
+        **time_of("last_30_days"),
+        "compare": choice(comparison.PREVIOUS_PERIOD, comparison.PREVIOUS_YEAR, "none"),
+    },
+    result=results.schema(
+        items=results.LIST,
+        returned=results.WHOLE,
+        currency=results.TEXT,
+        period=results.OBJECT,
+        previous_period=results.OBJECT,
+    ),
+)
+def data_query_metrics(call: Call) -> Facts:
+    names = [call.arguments["metric"]] if "metric" in call.arguments else list(FIGURES)
+    period = periods.of(call)
+    start, end = _bounds(call, period)
+    compare = call.arguments["compare"]
+    previous = None if compare == "none" else comparison.before(call, period, compare)
+    now = kpis.values(call.access, call.zone, start, end, names)
+    then: Mapping[str, float | None] = {}
+    if previous is not None and previous.start and previous.end:
+        span = previous.start, previous.end
+        then = kpis.values(call.access, call.zone, *span, names)
+    return results.answer(
+        call,
+        items=[_figure(name, now[name], then.get(name)) for name in names],
+        returned=len(names),
+        rows=len(names),
+        currency=call.organization.currency,
+        period=replace(period, start=start).shown(call, ""),
+        previous_period=previous and previous.shown(call, ""),
+        hints=_hints(call, period, [name for name in names if now[name] is None]),
+    )
+
+
+@data_tool(
+    TOOLSET,
+    title="Query a curve of activity",
+    description=(
+        "Active users, new users, conversations or tickets in each hour, day, week or month, with "
+        "the peak. A point with complete false is not over. Key figures: data_query_metrics."
+    ),
+    arguments={
+        "metric": optional_choice(*METRICS),
+        "bucket": choice(Unit.DAY, Unit.HOUR, Unit.WEEK, Unit.MONTH),
+        **COMPANY,
+        **time_of("last_30_days"),
+    },
+    required=("metric",),
+    result=results.schema(
+        items=results.LIST,
+        returned=results.WHOLE,
+        summary=results.OBJECT,
+        period=results.OBJECT,
+    ),
+)
+def data_query_activity_time_series(call: Call) -> Facts:
+    metric, unit = call.arguments["metric"], Unit(call.arguments["bucket"])
+    company = who.named(call, who.COMPANIES)
+    period = periods.of(call)
+    start, end = _bounds(call, period, unit)
+    _check_points(start, end, unit)
+    parts = activity.intervals(unit, call.zone, start, end)
+    values = activity.series(
+        call.access,
+        call.zone,
+        metric,
+        unit=unit,
+        parts=parts,
+        company=company.pk if company else "",
+    )
+    points = [_point(call, unit, part, value) for part, value in zip(parts, values, strict=True)]
+    return results.answer(
+        call,
+        items=points,
+        returned=len(points),
+        rows=len(points),
+        summary=_summary(metric, points),
+        period=replace(period, start=start).shown(call, ""),
+        searched={"company": who.reference(company)},
+        hints=[] if any(values) else [_nothing(call, metric)],
+    )
+
+
+def _bounds(call: Call, period: Period, unit: Unit = Unit.DAY) -> tuple[datetime, datetime]:
+    """The period as far as it is in the past; without a start, from the first recorded row on."""
+    # An end is exclusive; a row of this very moment is counted.
+    now = call.now + timedelta.resolution
+    end = min(period.end or now, now)
+    if period.start is None:
+        first = min(activity.first_moment(call.access) or end, end) - timedelta.resolution
+        return days.midnight(days.beginning(unit, days.day_of(first, call.zone)), call.zone), end
+    if period.start >= end:
+        raise refused("from", f"is in the future. Today is {call.today.isoformat()}.")
+    return period.start, end
+
+
+def _figure(name: str, value: float | None, previous: float | None) -> dict[str, Json]:
+    figure = FIGURES[name]
+    places = PLACES.get(figure.unit, 0)
+    shown = {"metric": name, "unit": figure.unit, "value": _rounded(value, places)}
+    if value is not None and previous is not None:
+        shown["previous"] = _rounded(previous, places)
+        shown["change"] = _rounded(value - previous, places)
+        shown["change_ratio"] = round((value - previous) / previous, 4) if previous else None
+    return {**shown, "better": figure.better, "definition": figure.definition}
+
+
+def _rounded(value: float | None, places: int) -> float | None:
+    if value is None:
+        return None
+    return round(value, places) if places else round(value)
+
+
+def _hints(call: Call, period: Period, unknown: Sequence[str]) -> list[str]:
+    is_over = period.end is not None and period.end <= call.now
+    is_compared = call.arguments["compare"] != "none" and period.start is not None
+    found = [] if is_over or not is_compared else [NOT_OVER]
+    if call.arguments["compare"] != "none" and period.start is None:
+        found.append("A period without a start has none before it to compare with.")
+    return [*found, *(f"{name}: no value, nothing to divide by in the period." for name in unknown)]
+
+
+def _check_points(start: datetime, end: datetime, unit: Unit) -> None:
+    """Raises Invalid for more points than a result has room for."""
+    points = activity.number_of(unit, start, end)
+    if points > MAX_POINTS:
+        coarser = [one for one in Unit if activity.number_of(one, start, end) <= MAX_POINTS]
+        instead = f"Use {coarser[0]}." if coarser else "Narrow the period."
+        raise refused("bucket", f"{points} points, at most {MAX_POINTS}. {instead}")
+
+
+def _point(call: Call, unit: Unit, part: Interval, value: int) -> dict[str, Json]:
+    hour = part.start.astimezone(call.zone).isoformat(timespec="minutes")
+    return {
+        "start": hour if unit is Unit.HOUR else part.first.isoformat(),
+        "value": value,
+        "complete": None if part.is_complete else False,
+    }
+
+
+def _summary(metric: str, points: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """About the points that are over. Different people do not add up, so they have no total."""
+    over = [point for point in points if point["complete"] is None]
+    if not over:
+        return {}
+    values = [point["value"] for point in over]
+    return {
+        "points": len(over),
+        "total": None if metric == "active_users" else sum(values),
+        "mean": round(fmean(values), 2),
+        "highest": max(over, key=lambda point: point["value"]),
+        "lowest": min(over, key=lambda point: point["value"]),
+    }
+
+
+def _nothing(call: Call, metric: str) -> str:
+    noun = metric.replace("_", " ")
+    found = activity.first_of(call.access, metric)
+    if found is None:
+        return f"No {noun} were ever recorded."
+    return f"No {noun} in this period; the first was at {call.when(found)}."

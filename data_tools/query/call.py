@@ -1,0 +1,76 @@
+"""One call of a data tool: its arguments, whose rows it reads, and when."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+
+from data_tools.query import texts
+from tools_registry.api import Invalid, Json, ToolContext
+from workspace import access
+from workspace.access import Access
+from workspace.models import Organization
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a data tool.
+
+    `arguments` are those given and the defaults of the others, `given` only the former. `user_id`
+    is the person who signed in.
+    """
+
+    tool: str
+    arguments: Mapping[str, Json]
+    given: Mapping[str, Json]
+    access: Access
+    organization: Organization
+    now: datetime
+    user_id: str = ""
+
+    @cached_property
+    def zone(self) -> ZoneInfo:
+        """The time zone of the organization's days."""
+        return ZoneInfo(self.organization.time_zone)
+
+    @cached_property
+    def today(self) -> date:
+        return self.now.astimezone(self.zone).date()
+
+    @property
+    def is_detailed(self) -> bool:
+        return self.arguments.get("response_format") == "detailed"
+
+    def when(self, time: datetime | None) -> str | None:
+        """A time with the offset of the organization's zone."""
+        if time is None:
+            return None
+        return time.astimezone(self.zone).isoformat(timespec="seconds")
+
+    def text(self, words: str) -> str:
+        """Text that a person wrote, cut unless the caller wants details."""
+        return texts.clean(words) if self.is_detailed else texts.cut(texts.clean(words))
+
+
+def of(
+    tool: str, context: ToolContext, given: Mapping[str, Json], defaults: Mapping[str, Json]
+) -> Call:
+    """The call of a tool in its context. The binding has been resolved for this call."""
+    bound = context.customer
+    reads = Access(
+        UUID(context.organization_id),
+        customer_id=bound.id if bound else "",
+        company_id=bound.company_id if bound else "",
+    )
+    organization = access.organization(reads)
+    arguments = {**defaults, **given}
+    return Call(tool, arguments, given, reads, organization, timezone.now(), context.user_id)
+
+
+def refused(field: str, reason: str) -> Invalid:
+    """An argument that cannot be used: which one, why, and what to send instead."""
+    return Invalid(f"{field}: {reason}", field=field, reason=reason)

@@ -1,0 +1,103 @@
+"""Counts by a value of rows."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Expression, F, Func, IntegerField, QuerySet
+from django.db.models.functions import TruncDate
+
+from data_tools.query import results
+from data_tools.query.texts import cut
+from tools_registry.api import Json
+
+MAX_GROUPS: Final = 50
+MAX_VALUE: Final = 200
+# The value of rows that have none.
+NONE: Final = "(none)"
+
+
+def as_text(values: Sequence[Any]) -> Mapping[Any, Json]:
+    """Shows each value as text."""
+    return {value: cut(str(value), MAX_VALUE) for value in values}
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """What rows are counted by; `shown` returns how each of the values is shown."""
+
+    by: Expression | F
+    shown: Callable[[Sequence[Any]], Mapping[Any, Json]] = as_text
+
+
+def column(name: str) -> Grouping:
+    """Counts by the value of a column."""
+    return Grouping(F(name))
+
+
+def reference(
+    name: str, rows: QuerySet[Any], show: Callable[[Any], Json] = results.reference
+) -> Grouping:
+    """Counts by the row that a column refers to; `rows` are those that the caller may read."""
+
+    def shown(ids: Sequence[Any]) -> Mapping[Any, Json]:
+        return {row.pk: show(row) for row in rows.filter(pk__in=ids)}
+
+    return Grouping(F(f"{name}_id"), shown)
+
+
+def day(name: str, zone: ZoneInfo) -> Grouping:
+    """Counts by the day of a column of times."""
+    return Grouping(TruncDate(name, tzinfo=zone))
+
+
+def counted(rows: QuerySet[Any], grouping: Grouping) -> tuple[list[dict[str, Json]], int]:
+    """Returns the largest groups, or the latest days, and how many rows all groups have."""
+    counts = _counts(rows, grouping)
+    shown = _shown([(value, many) for value, many, _ in counts], grouping)
+    return shown, counts[0][2] if counts else 0
+
+
+def counted_first(
+    rows: QuerySet[Any], grouping: Grouping, limit: int
+) -> tuple[list[dict[str, Json]], int, bool]:
+    """Returns the groups of the first `limit` rows, their number, and if those are all rows."""
+    found = rows.annotate(group_value=grouping.by).values_list("group_value", flat=True)
+    values = list(found[: limit + 1])
+    counts = Counter(values[:limit]).items()
+    if isinstance(grouping.by, TruncDate):
+        ordered = sorted(counts, key=lambda one: str(one[0] or ""), reverse=True)
+    else:
+        ordered = sorted(counts, key=lambda one: (-one[1], str(one[0])))
+    shown = _shown(ordered[:MAX_GROUPS], grouping)
+    return shown, min(len(values), limit), len(values) <= limit
+
+
+def _shown(counts: Sequence[tuple[Any, int]], grouping: Grouping) -> list[dict[str, Json]]:
+    shown = grouping.shown([value for value, _ in counts if not _is_none(value)])
+    return [
+        {"value": NONE if _is_none(value) else shown.get(value, str(value)), "count": many}
+        for value, many in counts
+    ]
+
+
+class _Whole(Func):
+    """The rows of all groups, those that LIMIT leaves out too: the table is read only once."""
+
+    template = "CAST(SUM(COUNT(*)) OVER () AS BIGINT)"
+    contains_aggregate = True
+    output_field = IntegerField()
+
+
+def _counts(rows: QuerySet[Any], grouping: Grouping) -> list[tuple[Any, int, int]]:
+    order = ("-group_value",) if isinstance(grouping.by, TruncDate) else ("-many", "group_value")
+    grouped = rows.order_by().annotate(group_value=grouping.by).values("group_value")
+    # Of rows, not of ids: those need not be read.
+    counts = grouped.annotate(many=Count("*"), whole=_Whole()).order_by(*order)
+    return list(counts.values_list("group_value", "many", "whole")[:MAX_GROUPS])
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or value == ""

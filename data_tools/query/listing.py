@@ -1,0 +1,211 @@
+"""Lists of rows: filtered, counted, in pages by key, or counted by group."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from django.db.models import Model, Q, QuerySet
+
+from data_tools.query import cursors, groups, periods, results
+from data_tools.query.call import Call
+from data_tools.query.cursors import Cursor
+from data_tools.query.filters import Filters
+from data_tools.query.groups import Grouping
+from data_tools.query.periods import Period
+from tools_registry.api import Facts, Json
+
+M = TypeVar("M", bound=Model)
+
+MAX_KNOWN: Final = 10
+# How many rows are read for the known values in a hint.
+MAX_READ: Final = 2_000
+# How many rows are grouped if counting all of them is too expensive.
+MAX_GROUPED: Final = 1_000
+NOT_ALL_GROUPED: Final = (
+    f"Only the first {MAX_GROUPED} rows in the order of the list are grouped. "
+    "Use more filters or a shorter period."
+)
+TOO_LONG: Final = (
+    "Stopped at {sent} of {read} items: the result would be longer than {limit} characters. "
+    "Continue with next_cursor."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of rows: a column, with a minus if descending, and a unique one for equal keys.
+
+    Rows without a key come last.
+    """
+
+    by: str
+    tie: str = "pk"
+
+    @property
+    def key(self) -> str:
+        return self.by.removeprefix("-")
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        return self.by, self.tie
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Generic[M]):
+    """A list of rows of an organization.
+
+    `rows` are all that the caller may read, `filters` what narrows them. `time` is the column that
+    the period is about. `items` turns the rows of a page into items, `groupings` has what
+    `group_by` may name. `known` has columns by argument whose values help if nothing is found.
+    With an argument of `unindexed`, rows are only looked for in the period. `members` are further
+    members of the result. `max_total` is up to where rows are counted, if it is not the usual one.
+    `why_none` is the hint if there are no rows even without filters.
+    """
+
+    noun: str
+    rows: QuerySet[M]
+    filters: Filters
+    order: Order
+    items: Callable[[Sequence[M]], Sequence[Mapping[str, Json]]]
+    time: str = ""
+    groupings: Mapping[str, Grouping] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
+    unindexed: frozenset[str] = frozenset()
+    members: Mapping[str, Json] = field(default_factory=dict)
+    max_total: int | None = None
+    why_none: str = ""
+
+
+def answer(call: Call, listing: Listing[Any]) -> Facts:
+    """Returns the groups that the call asks for, or a page of items."""
+    cursor = cursors.opened(call)
+    period = cursor.period if cursor else periods.of(call) if listing.time else None
+    if period is not None and (period.start or period.end):
+        listing.filters.add("period", period.q(listing.rows.model, listing.time, call.zone))
+    rows = listing.rows.filter(listing.filters.without())
+    if by := call.arguments.get("group_by"):
+        found = _groups(listing, rows, listing.groupings[by])
+    else:
+        found = _page(call, listing, rows, period, cursor)
+    hints = found.pop("hints", None) or _explained(listing, found)
+    return results.answer(
+        call,
+        searched=listing.filters.shown,
+        hints=hints,
+        rows=found.get("returned", 0),
+        **found,
+        **listing.members,
+        period=period and period.shown(call, listing.time),
+    )
+
+
+def read(rows: QuerySet[M], order: Order, after: Cursor | None, limit: int) -> list[M]:
+    """Returns the rows that follow a cursor; those without a key after all others."""
+    if not _may_be_null(rows.model, order.key):
+        return _keyed(rows, order, after, limit)
+    is_past_keys = after is not None and after.key is None
+    keyed = rows.filter(**{f"{order.key}__isnull": False})
+    found = [] if is_past_keys else _keyed(keyed, order, after, limit)
+    if len(found) == limit:
+        return found
+    others = rows.filter(**{f"{order.key}__isnull": True})
+    if after is not None and is_past_keys:
+        others = others.filter(_beyond(order.tie, after.tie))
+    return [*found, *others.order_by(order.tie)[: limit - len(found)]]
+
+
+def _keyed(rows: QuerySet[M], order: Order, after: Cursor | None, limit: int) -> list[M]:
+    if after is not None:
+        tied = Q(**{order.key: after.key}) & _beyond(order.tie, after.tie)
+        # The first condition is implied; an index finds the place by it.
+        reached = _beyond(order.by, after.key, "e")
+        rows = rows.filter(reached, _beyond(order.by, after.key) | tied)
+    return list(rows.order_by(*order.columns)[:limit])
+
+
+def _beyond(order: str, value: Any, or_equal: str = "") -> Q:
+    column = order.removeprefix("-")
+    lookup = "lt" if order != column else "gt"
+    return Q(**{f"{column}__{lookup}{or_equal}": value})
+
+
+def _may_be_null(model: type[Model], column: str) -> bool:
+    names = {one.name: one.null for one in model._meta.concrete_fields}
+    # What is computed, such as a rank, is never NULL.
+    return names.get(column, False)
+
+
+def _page(
+    call: Call,
+    listing: Listing[M],
+    rows: QuerySet[M],
+    period: Period | None,
+    cursor: Cursor | None,
+) -> dict[str, Any]:
+    size: int = call.arguments["page_size"]
+    total = results.counted(rows, listing.max_total)
+    # To find no row in the order of an index means to read all of it.
+    found = read(rows, listing.order, cursor, size + 1) if total != {"total": 0} else []
+    items = listing.items(found[:size])
+    sent = results.fitting(items)
+    more: dict[str, Any] = {}
+    if sent < len(found):
+        more["next_cursor"] = _next(call, listing.order, found[sent - 1], period)
+    if sent < len(items):
+        limit = results.MAX_CHARACTERS
+        more["hints"] = [TOO_LONG.format(sent=sent, read=len(items), limit=limit)]
+    return {"items": items[:sent], "returned": sent, **total, **more}
+
+
+def _next(call: Call, order: Order, last: Model, period: Period | None) -> str:
+    tie = getattr(last, order.tie.removeprefix("-"))
+    everything = Period(periods.ALL_TIME, None, None)
+    return cursors.seal(call, Cursor(period or everything, getattr(last, order.key), tie))
+
+
+def _groups(listing: Listing[Any], rows: QuerySet[Any], grouping: Grouping) -> dict[str, Any]:
+    if listing.max_total is None:
+        counts, total = groups.counted(rows, grouping)
+        return {"groups": counts, "total": total, "other": _others(counts, total)}
+    ordered = rows.order_by(*listing.order.columns)
+    counts, total, is_all = groups.counted_first(ordered, grouping, MAX_GROUPED)
+    found = {"groups": counts, "other": _others(counts, total)}
+    if is_all:
+        return {**found, "total": total}
+    return {**found, "at_least": total, "hints": [NOT_ALL_GROUPED]}
+
+
+def _others(counts: Sequence[Mapping[str, Json]], total: int) -> int | None:
+    return total - sum(one["count"] for one in counts) or None
+
+
+def _explained(listing: Listing[Any], found: Mapping[str, Any]) -> list[str]:
+    """Why nothing was found: what there is without each filter, and the values to choose from."""
+    if found.get("items") or found.get("groups") or found.get("total"):
+        return []
+    if not listing.rows.exists():
+        return [listing.why_none or f"No {listing.noun} were ever recorded."]
+    hints = [
+        f"Without {argument}: {_without(listing, argument)}."
+        for argument in listing.filters.conditions
+        if argument != "period" or not listing.unindexed.intersection(listing.filters.conditions)
+    ]
+    for argument, column in listing.known.items():
+        if argument in listing.filters.conditions:
+            hints.append(_known_values(argument, listing.rows, column))
+    return hints
+
+
+def _without(listing: Listing[Any], argument: str) -> str:
+    rows = listing.rows.filter(listing.filters.without(argument))
+    counted = results.counted(rows, listing.max_total)
+    return str(counted["total"]) if "total" in counted else f"over {counted['at_least']}"
+
+
+def _known_values(argument: str, rows: QuerySet[Any], column: str) -> str:
+    read = list(rows.order_by().values_list(column, flat=True)[: MAX_READ + 1])
+    counts = Counter(value or groups.NONE for value in read[:MAX_READ])
+    common = sorted(counts, key=lambda value: (-counts[value], value))
+    word = "Some" if len(read) > MAX_READ or len(common) > MAX_KNOWN else "Known"
+    return f"{word} values of {argument}: {', '.join(common[:MAX_KNOWN])}."

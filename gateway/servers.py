@@ -1,0 +1,101 @@
+"""Where the calls of a tool go: to the target URL of its project, or to a server of the operation.
+
+A document may give a path or an operation a server of its own (OpenAPI 3.1.1, section 4.8.10). One
+at the origin of the target URL is used as it is. Any other is used once an admin has confirmed it,
+at the URL that they entered: calls take credentials along.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urljoin
+
+from gateway import outbound_policy
+from gateway.models import Project
+from gateway.openapi.shapes import Operation, from_json
+from gateway.outbound_policy import InvalidTarget, origin
+
+
+class UnconfirmedServer(Exception):
+    """The server of an operation is at another origin than the target URL, and not confirmed."""
+
+
+@dataclass(slots=True)
+class DeclaredServer:
+    """A server that operations declare, and the tools of those.
+
+    `url` is where calls go once it is confirmed: what an admin entered, else what is declared.
+    """
+
+    declared: str
+    url: str
+    is_confirmed: bool
+    tools: list[str] = field(default_factory=list)
+
+
+def base_url(operation: Operation, target_url: str, confirmed: Mapping[str, str]) -> str:
+    """Returns the URL that the path of an operation is added to. Raises UnconfirmedServer."""
+    if not operation.server:
+        return target_url
+    if operation.server in confirmed:
+        return confirmed[operation.server]
+    found = _at_same_origin(operation.server, target_url)
+    if found is None:
+        raise UnconfirmedServer
+    return found
+
+
+def is_usable(operation: Operation, target_url: str, confirmed: Mapping[str, str]) -> bool:
+    """Returns whether it is known where calls of an operation go."""
+    try:
+        base_url(operation, target_url, confirmed)
+    except UnconfirmedServer:
+        return False
+    return True
+
+
+def read(stored: Any) -> dict[str, str]:
+    """Returns the confirmed servers as a row has them: JSON, its text, or nothing."""
+    found = json.loads(stored) if isinstance(stored, str | bytes) else stored
+    return dict(found or {})
+
+
+def list_of_project(project: Project) -> list[DeclaredServer]:
+    """Returns the servers that an admin confirms for the tools of a project."""
+    rows = project.tools.filter(is_present=True).values_list("name", "operation")
+    operations = ((name, from_json(stored)) for name, stored in rows if stored.get("server"))
+    return list_of(operations, project.target_url, read(project.servers))
+
+
+def list_of(
+    operations: Iterable[tuple[str, Operation]], target_url: str, confirmed: Mapping[str, str]
+) -> list[DeclaredServer]:
+    """Returns the servers of operations, by the names of their tools, that an admin confirms."""
+    found: dict[str, DeclaredServer] = {}
+    for name, operation in operations:
+        declared = operation.server
+        if declared in confirmed or not is_usable(operation, target_url, {}):
+            if declared not in found:
+                url = confirmed.get(declared, declared)
+                found[declared] = DeclaredServer(declared, url, declared in confirmed)
+            found[declared].tools.append(name)
+    return [found[declared] for declared in sorted(found)]
+
+
+def origins(project: Project) -> list[str]:
+    """Returns the origins that the calls of a project go to."""
+    urls = [project.target_url, *read(project.servers).values()]
+    return list(dict.fromkeys(map(origin, urls)))
+
+
+def _at_same_origin(declared: str, target_url: str) -> str | None:
+    """The server as a URL if it is at the origin of the target URL; relative ones are."""
+    if "{" in declared:
+        return None
+    try:
+        target = origin(target_url)
+        joined = outbound_policy.base_url(urljoin(f"{target}/", declared))
+        return joined if origin(joined) == target else None
+    except (InvalidTarget, ValueError):
+        return None

@@ -1,0 +1,232 @@
+"""Turns knowledge sources into passages with vectors."""
+
+import math
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from foundation import leases
+from foundation.leases import Lease, WorkStopped
+from foundation.limits import charging
+from foundation.limits.window import Bucket, Limit, LimitStoreDown
+from knowledge import fetching, site_reading, sources
+from knowledge.fetching import Fetched
+from knowledge.parts import Part
+from retrieval import configured
+from retrieval.documents import cutting, process
+from retrieval.documents.sections import Unreadable
+from retrieval.interfaces import Embedder, Passage, RetrievalUnavailable, stored
+from workspace import document_claims
+from workspace.models import KnowledgeChunk, KnowledgeSource, Organization
+from workspace.models.knowledge import SourceKind, SourceStatus
+
+log = structlog.get_logger(__name__)
+
+MAX_PASSAGES: Final = 50_000
+MAX_PASSAGES_OF_SOURCE: Final = 10_000
+# Passages whose vectors are computed at once.
+EMBEDDED_AT_ONCE: Final = 256
+BATCH: Final = 500
+DAY: Final = 86_400
+# Of a second: what the time of a day is counted in, as a limit has a million units at most.
+TENTHS: Final = 10
+SPENT: Final = (
+    "The organization has used up the time to read documents for today. Index it again tomorrow."
+)
+UNEXPECTED: Final = "The document could not be read: an internal error, which is in the log."
+GIVEN_UP: Final = (
+    f"Reading it was begun {document_claims.MAX_ATTEMPTS} times, and each time the worker ended "
+    "before it was done."
+)
+
+
+def index(source_id: str) -> None:
+    """Reads a source that waits and replaces its passages; a failure is its status and its error.
+
+    A site is read in turns, and waits again after each but the last. Does nothing if there is no
+    such source, if it does not wait, or while its organization has another job. If the source was
+    changed meanwhile, the result is discarded. If the worker is stopped, the source waits again.
+    """
+    source = document_claims.claim(KnowledgeSource, source_id)
+    if source is None:
+        return
+    if source.attempts > document_claims.MAX_ATTEMPTS:
+        log.error("knowledge_given_up", source=source.pk)
+        _fail(source, GIVEN_UP)
+        return
+    lease = document_claims.build_lease(source)
+    try:
+        with leases.hold(lease):
+            _read_and_store(source, lease)
+    except WorkStopped:
+        log.info("knowledge_given_back", source=source.pk)
+
+
+def _read_and_store(source: KnowledgeSource, lease: Lease) -> None:
+    try:
+        if source.kind == SourceKind.SITEMAP:
+            # This turn was a step forward, which another attempt need not make again.
+            if not site_reading.read_some(
+                source, lease, lambda documents: _read(source, documents)
+            ):
+                document_claims.release(source, attempts=0)
+                return
+            parts, note = site_reading.collect(source)
+        else:
+            parts, note = _parts(source), ""
+        _require_room(source, parts)
+    except Unreadable as unreadable:
+        _fail(source, str(unreadable))
+        return
+    except WorkStopped:
+        raise
+    except Exception:  # a reader's defect ends this source, not the worker
+        log.exception("knowledge_index_failed", source=source.pk)
+        _fail(source, UNEXPECTED)
+        return
+    embedder, vectors = _embedded([part.passage for part in parts], lease)
+    _store(source, parts, note, embedder, vectors)
+
+
+def embed_missing() -> int:
+    """Computes vectors of passages that have none of the configured embedder; returns how many.
+
+    A passage has none while the embedder does not answer, and after another one was configured.
+    """
+    embedder = configured.embedder()
+    rows = KnowledgeChunk.objects.exclude(embedder=embedder.name).select_related(None)
+    chunks = list(rows.order_by("organization_id", "pk")[:BATCH])
+    passages = [Passage(chunk.title, chunk.heading, chunk.text) for chunk in chunks]
+    try:
+        matrix = embedder.passages(passages)
+    except RetrievalUnavailable as unavailable:
+        log.warning("knowledge_embedder_unavailable", reason=str(unavailable))
+        return 0
+    for chunk, vector in zip(chunks, matrix, strict=True):
+        chunk.embedding, chunk.embedder = stored(vector), embedder.name
+    with transaction.atomic():
+        KnowledgeChunk.objects.bulk_update(chunks, ["embedding", "embedder"], batch_size=100)
+        for organization_id in {chunk.organization_id for chunk in chunks}:
+            sources.note_change(organization_id)
+    return len(chunks)
+
+
+def _parts(source: KnowledgeSource) -> list[Part]:
+    """Reads the document of a source. Raises Unreadable."""
+    document = _document(source)
+    (found,) = _read(source, [document])
+    if isinstance(found, Unreadable):
+        raise found
+    return [Part(document.url, passage) for passage in cutting.passages(found, source.title)]
+
+
+def _require_room(source: KnowledgeSource, parts: Sequence[Part]) -> None:
+    """Raises Unreadable if there are more passages than a source or a knowledge base may have."""
+    if len(parts) > MAX_PASSAGES_OF_SOURCE:
+        raise Unreadable(f"The source has more than {MAX_PASSAGES_OF_SOURCE:,} passages.")
+    others = KnowledgeChunk.objects.filter(organization=source.organization_id)
+    if others.exclude(source=source).count() + len(parts) > MAX_PASSAGES:
+        raise Unreadable(f"The knowledge base would have more than {MAX_PASSAGES:,} passages.")
+
+
+def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process.Read]:
+    """Reads documents within the budget of a day. Raises Unreadable if it is spent."""
+    limit = Limit(settings.HALO_KNOWLEDGE_DAILY_SECONDS * TENTHS, DAY)
+    longest = math.ceil(process.SECONDS * TENTHS)
+    budget = Bucket(f"reading:{source.organization_id}", limit, longest)
+    if charging.charge_or_share([budget], on_outage=lambda: None) is not None:
+        raise Unreadable(SPENT)
+    started = time.monotonic()
+    try:
+        return process.read_all([(each.kind, each.content) for each in documents])
+    finally:
+        left = longest - math.ceil((time.monotonic() - started) * TENTHS)
+        with suppress(LimitStoreDown):
+            if left > 0:
+                charging.give_back([replace(budget, cost=left)])
+
+
+def _document(source: KnowledgeSource) -> Fetched:
+    if source.kind == SourceKind.URL:
+        return fetching.page(source.url)
+    return Fetched(source.url, source.kind, bytes(source.original or b""))
+
+
+def _embedded(
+    passages: Sequence[Passage], lease: Lease
+) -> tuple[Embedder | None, list[bytes | None]]:
+    """Returns the embedder and a vector for each passage; None if it does not answer."""
+    embedder = configured.embedder()
+    vectors: list[bytes | None] = []
+    try:
+        for start in range(0, len(passages), EMBEDDED_AT_ONCE):
+            lease.check()
+            part = passages[start : start + EMBEDDED_AT_ONCE]
+            vectors += [stored(vector) for vector in embedder.passages(part)]
+    except RetrievalUnavailable as unavailable:
+        log.warning("knowledge_embedder_unavailable", reason=str(unavailable))
+        return None, [None] * len(passages)
+    return embedder, vectors
+
+
+def _store(
+    source: KnowledgeSource,
+    parts: Sequence[Part],
+    note: str,
+    embedder: Embedder | None,
+    vectors: Sequence[bytes | None],
+) -> None:
+    chunks = [
+        KnowledgeChunk(
+            organization_id=source.organization_id,
+            source=source,
+            position=position,
+            title=part.passage.title,
+            heading=part.passage.heading,
+            url=part.url,
+            text=part.passage.text,
+            embedding=vector,
+            embedder=embedder.name if embedder else "",
+        )
+        for position, (part, vector) in enumerate(zip(parts, vectors, strict=True), start=1)
+    ]
+    now = timezone.now()
+    with transaction.atomic():
+        # One at a time for an organization, as for its other writers.
+        Organization.objects.select_for_update(no_key=True).get(pk=source.organization_id)
+        if not document_claims.finish(
+            source,
+            status=SourceStatus.READY,
+            attempts=0,
+            error=note,
+            title=source.title or parts[0].passage.title,
+            passages=len(chunks),
+            digest=_digest(parts),
+            indexed_at=now,
+        ):
+            return
+        KnowledgeChunk.objects.filter(source=source).delete()
+        KnowledgeChunk.objects.bulk_create(chunks, batch_size=BATCH)
+        site_reading.forget(source)
+        sources.note_change(source.organization_id)
+
+
+def _fail(source: KnowledgeSource, reason: str) -> None:
+    # Passages of an earlier success stay: an old answer is better than none.
+    if document_claims.finish(source, status=SourceStatus.FAILED, attempts=0, error=reason):
+        site_reading.forget(source)
+
+
+def _digest(parts: Sequence[Part]) -> str:
+    digest = sha256()
+    for part in parts:
+        digest.update(f"{part.url}\n{part.passage.whole}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,170 @@
+"""Values that a document declares as secrets stand in clear in nothing that others read."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client as Http
+
+from approvals.models import ApprovalRequest
+from audit.models import ActionExecution, SecurityEvent
+from foundation.admin_urls import row_url
+from gateway.models import Project
+from oauth import mcp_tokens
+from tests.drivers import project_rows
+from tests.drivers.billing import browser_of
+from tests.drivers.fake_vendors import site as sites
+from tests.drivers.fake_vendors.site import Site
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient, Reply
+from tests.gateway import shop
+from workspace import flags
+from workspace.models import FeatureFlag, User
+
+TEXT = {"type": "string"}
+SECRET = "Veiled-7391-wörds"
+# Where a document may declare a secret.
+ACCOUNT = {
+    "type": "object",
+    "properties": {
+        "login": TEXT,
+        "phrase": {**TEXT, "format": "password", "maxLength": 40},
+        "recovery": {"type": "array", "items": {**TEXT, "writeOnly": True}},
+        "vault": {
+            "type": "object",
+            "writeOnly": True,
+            "properties": {"label": TEXT, "parts": {"type": "array", "items": TEXT}},
+        },
+        "owner": {"$ref": "#/components/schemas/Owner"},
+        "limit": {"type": "integer"},
+        "either": {"oneOf": [{"$ref": "#/components/schemas/Owner"}, {"type": "boolean"}]},
+    },
+    "additionalProperties": False,
+}
+OWNER = {
+    "type": "object",
+    "properties": {"name": TEXT, "word": {**TEXT, "format": "password"}},
+    "additionalProperties": False,
+}
+PLACES: dict[str, dict[str, Any]] = {
+    "password": {"phrase": SECRET},
+    "items": {"recovery": [SECRET]},
+    "inside-of-write-only": {"vault": {"label": SECRET, "parts": [SECRET]}},
+    "reference": {"owner": {"name": "Ada", "word": SECRET}},
+    "alternative": {"either": {"name": "Ada", "word": SECRET}},
+    "json-as-text": {"owner": json.dumps({"name": "Ada", "word": SECRET}, ensure_ascii=False)},
+}
+WRONG: dict[str, dict[str, Any]] = {
+    "too-long": {"phrase": SECRET * 3},
+    "next-to-it": {"phrase": SECRET, "limit": "ten"},
+    "around-it": {"owner": {"word": SECRET, "more": 1}},
+    "no-alternative": {"either": {"word": SECRET, "more": 1}},
+    "no-object": {"owner": f'{{"word": "{SECRET}", '},
+    "another-type": {"recovery": SECRET, "limit": 1.5},
+}
+
+
+@pytest.fixture
+def project(grant: Grant, site: Site) -> Project:
+    described = shop.document(components={"schemas": {"Owner": OWNER}})
+    described["paths"]["/items"]["post"]["requestBody"] = {
+        "content": {"application/json": {"schema": ACCOUNT}}
+    }
+    described["paths"]["/items"]["get"]["parameters"] = [
+        {"name": "key", "in": "query", "schema": {**TEXT, "format": "password"}}
+    ]
+    return shop.created(grant, site, described)
+
+
+@pytest.fixture
+def mcp(grant: Grant, project: Project) -> McpClient:
+    path = f"/{project.pk}"
+    token = mcp_tokens.issue(grant.user, grant.organization, path, name="x", days=0, address="")
+    return project_rows.client(path, token.secret)
+
+
+def on_record() -> str:
+    rows = [*ActionExecution.objects.values_list(), *SecurityEvent.objects.values_list()]
+    return str(rows)
+
+
+def has_secret(text: str) -> bool:
+    escaped = json.dumps(SECRET)[1:-1]
+    return SECRET in text or escaped in text or escaped.replace("\\", "\\\\") in text
+
+
+@pytest.mark.parametrize("arguments", PLACES.values(), ids=PLACES)
+def test_the_audit_row_of_a_call_has_no_secret(
+    mcp: McpClient, site: Site, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp.call("createItem", {"login": "ada", **arguments})
+    assert has_secret(site.seen[0].body.decode())
+    assert not has_secret(on_record() + caplog.text)
+    row = ActionExecution.objects.latest("pk")
+    assert (row.arguments["login"], row.outcome) == ("ada", "success")
+    assert f"*** (text, {len(SECRET)} characters)" in str(row.arguments)
+    root = browser_of(User.objects.create_superuser("root@example.com"))
+    assert not has_secret(root.get(row_url(row)).content.decode())
+
+
+@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
+def test_a_refusal_of_arguments_has_no_secret(
+    mcp: McpClient, site: Site, arguments: dict[str, Any]
+) -> None:
+    refused: Reply = mcp.call("createItem", arguments)
+    assert refused.code == -32602
+    assert refused.error["data"]["reason"]
+    assert not has_secret(on_record() + refused.body.decode())
+    assert site.seen == []
+
+
+def test_an_unknown_tool_keeps_no_text(mcp: McpClient) -> None:
+    mcp.call("createItm", {"phrase": SECRET, "limit": 5})
+    row = ActionExecution.objects.latest("pk")
+    assert row.arguments == {"phrase": f"*** (text, {len(SECRET)} characters)", "limit": 5}
+
+
+def test_a_call_that_is_refused_before_its_tool_is_found_keeps_no_text(
+    mcp: McpClient, grant: Grant
+) -> None:
+    FeatureFlag.objects.update_or_create(
+        organization=grant.organization, name=flags.MCP_SERVER, defaults={"enabled": False}
+    )
+    assert mcp.call("createItem", {"phrase": SECRET}).error["data"]["reason"] == "feature_disabled"
+    assert not has_secret(on_record())
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_an_api_that_repeats_a_secret_in_an_error_does_not_put_it_on_record(
+    mcp: McpClient, site: Site, status: int
+) -> None:
+    site.script(sites.saying({"message": f"{SECRET} was leaked before"}, status))
+    failed = mcp.call("createItem", {"phrase": SECRET})
+    assert "was leaked before" in failed.body.decode()
+    site.script(sites.sending(b"", 302, {"Location": "https://x.example/?a=" + "Veiled-7391"}))
+    mcp.call("listItems", {"key": "Veiled-7391"})
+    assert not has_secret(failed.body.decode() + on_record())
+    assert "Veiled-7391" not in on_record()
+
+
+@pytest.mark.parametrize("arguments", PLACES.values(), ids=PLACES)
+def test_the_page_of_a_request_has_no_secret_before_and_after_it_is_executed(
+    mcp: McpClient, site: Site, grant: Grant, project: Project, arguments: dict[str, Any]
+) -> None:
+    Project.objects.filter(pk=project.pk).update(writes="require_approval", self_approval=True)
+    pending = mcp.call("createItem", {"login": "ada", **arguments})
+    row = ApprovalRequest.objects.get()
+    browser = Http()
+    browser.force_login(grant.user)
+    before = browser.get(f"/requests/{row.pk}").content.decode()
+    site.script(sites.saying({"made": SECRET, "login": "ada"}))
+    browser.post(f"/requests/{row.pk}/approve")
+    row.refresh_from_db()
+    assert row.status == "done", row.problem
+    assert has_secret(site.seen[0].body.decode())
+    after = browser.get(f"/requests/{row.pk}").content.decode()
+    root = browser_of(User.objects.create_superuser("root@example.com"))
+    pages = before + after + root.get(row_url(row)).content.decode()
+    pages += browser.get("/requests").content.decode() + pending.body.decode()
+    assert "***" in before
+    assert not has_secret(pages + on_record())

@@ -1,0 +1,98 @@
+"""Which members of arguments a tool's schema declares as secrets, and their texts."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tools_registry.api.declared_members import SchemaPlace
+
+WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+SECRET_WORDS: Final = frozenset(
+    {
+        *("password", "passwd", "passphrase", "passcode", "secret", "token", "jwt"),
+        *("authorization", "credential", "credentials", "cookie", "apikey", "otp", "pin", "cvv"),
+        *("cvc", "ssn"),
+    }
+)
+SECRET_PAIRS: Final = frozenset({("api", "key"), ("private", "key"), ("access", "key")})
+# Tokens that are no secret.
+PLAIN_PAIRS: Final = frozenset(
+    {("page", "token"), ("next", "token"), ("sync", "token"), ("continuation", "token")}
+)
+
+# Of a schema, how deep it is searched for secrets where text is in the place of an object.
+MAX_LEVELS: Final = 3
+
+
+def is_secret_name(name: str) -> bool:
+    """Returns whether a declared name is that of a secret."""
+    words = [word.lower() for word in WORD.findall(name)]
+    pair = tuple(words[-2:])
+    if pair in PLAIN_PAIRS:
+        return False
+    return pair in SECRET_PAIRS or (bool(words) and words[-1] in SECRET_WORDS)
+
+
+def is_secret(place: SchemaPlace, value: Any) -> bool:
+    """Returns whether a schema at a place declares a secret, by its format or as write-only.
+
+    Text in the place of an object or a list counts as one if a secret is declared inside of that.
+    """
+    return any(map(_declares_secret, place.schemas)) or (
+        isinstance(value, str) and _takes_no_text(place) and _has_secret_inside(place, MAX_LEVELS)
+    )
+
+
+def find_secrets(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Returns the texts of arguments that are secrets."""
+    return _find(SchemaPlace.at_root(schema), arguments, "", is_inside=False)
+
+
+def has_secret_at(schema: Mapping[str, Any], path: Sequence[str | int], value: Any) -> bool:
+    """Returns whether the value at a path of arguments is a secret, or has one in it."""
+    place, name, is_inside = SchemaPlace.at_root(schema), "", False
+    for step in path:
+        if isinstance(step, str):
+            name = step if step in place.names else ""
+            place = place.member(step)
+        else:
+            place = place.item(step)
+        is_inside = is_inside or any(map(_declares_secret, place.schemas))
+    return any(True for _secret in _find(place, value, name, is_inside=is_inside))
+
+
+def _find(place: SchemaPlace, value: Any, name: str, *, is_inside: bool) -> Iterator[str]:
+    """The secrets of a value; `name` is that of its member if it is declared."""
+    is_inside = is_inside or is_secret(place, value)
+    if isinstance(value, Mapping):
+        for inner, item in value.items():
+            declared = inner if inner in place.names else ""
+            yield from _find(place.member(inner), item, declared, is_inside=is_inside)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _find(place.item(index), item, name, is_inside=is_inside)
+    elif isinstance(value, str) and (is_inside or is_secret_name(name)):
+        yield value
+
+
+def _declares_secret(schema: Mapping[str, Any]) -> bool:
+    return schema.get("format") == "password" or schema.get("writeOnly") is True
+
+
+def _takes_no_text(place: SchemaPlace) -> bool:
+    types = [schema["type"] for schema in place.schemas if "type" in schema]
+    return bool(types) and not any(one == "string" or "string" in one for one in types)
+
+
+def _has_secret_inside(place: SchemaPlace, levels: int) -> bool:
+    """Whether a secret is declared at so many levels below a place."""
+    if not levels:
+        return False
+    if any(map(is_secret_name, place.names)):
+        return True
+    inside = [place.item(0), *map(place.member, place.names)]
+    return any(
+        any(map(_declares_secret, one.schemas)) or _has_secret_inside(one, levels - 1)
+        for one in inside
+        if one.schemas
+    )
