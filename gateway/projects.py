@@ -1,7 +1,7 @@
 """Projects: made of a document, imported again, changed and deleted; each change is on record."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import groupby
@@ -347,7 +347,9 @@ def _update(row: ProjectTool, operation: Operation, plan: _Plan) -> None:
     stored = from_json(row.operation)
     before = plan.before.get(row.key, stored) if _is_older(row.operation) else stored
     known = row.fingerprint if before is stored else before.fingerprint
-    has_changed = known != operation.fingerprint
+    # An operation of an earlier version has no server of its own: its calls went elsewhere.
+    before = replace(before, server=stored.server)
+    has_changed = known != operation.fingerprint or stored.server != operation.server
     if has_changed:
         details = differences.notes(before, operation)
         row.review_notes = [*row.review_notes, *details] if row.needs_review else details

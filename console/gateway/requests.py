@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
-from approvals import decisions, outcomes
+from approvals import decisions, masked_arguments, outcomes
 from approvals.decisions import Decider, NotAllowed, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, Status
 from foundation.db.storable import escape_unstorable
@@ -98,7 +98,10 @@ def one(request: HttpRequest, request_id: UUID) -> HttpResponse:
         )
     row = _visible(request.user, request_id)
     if wants_json:
-        return _private(JsonResponse(statuses.as_json(row)))
+        body = statuses.as_json(row)
+        if "result" in body:  # as the page shows it
+            body["result"] = masked_arguments.masked_result(row)
+        return _private(JsonResponse(body))
     return _private(_page(request, request.user, row))
 
 

@@ -30,7 +30,8 @@ SETUP = """
 import json
 from datetime import timedelta
 from django.utils import timezone
-from workspace import knowledge, outbox, organizations
+import knowledge
+from workspace import outbox, organizations
 from workspace.models import KnowledgeSource, MailKind, Organization, OutgoingMail
 from foundation.models import ScheduledTask
 

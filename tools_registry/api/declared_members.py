@@ -32,6 +32,8 @@ class SchemaPlace:
     schemas: Sequence[Mapping[str, Any]] = field(repr=False)
     known: "dict[tuple[int, ...], SchemaPlace]" = field(default_factory=dict, repr=False)
     names: frozenset[str] = field(init=False)
+    # Whether a secret is declared below (`secret_members.py`); None before it is looked for.
+    has_secret_inside: bool | None = field(default=None, init=False, repr=False)
     _inside: "dict[str | int | None, SchemaPlace]" = field(default_factory=dict, repr=False)
     _folded: dict[str, str] = field(default_factory=dict, repr=False)
 

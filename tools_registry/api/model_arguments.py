@@ -20,7 +20,9 @@ from tools_registry.api.offers import Schema
 from tools_registry.api.schemas import validator_of
 
 # As JSON writes numbers, short enough for any column. `007` is no number.
-NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?")
+INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+# Of no more digits than a double keeps.
+DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,6}")
 BOOLEANS: Final = {"true": True, "false": False}
 # The types of JSON Schema that a value has.
 TYPES: Final[Mapping[type, frozenset[str]]] = {
@@ -93,7 +95,9 @@ class _Reader:
             return "null" in types
         if not place.schemas:  # nothing is said of this member
             return True
-        return "string" in types and any(self._takes_text(one, value) for one in place.schemas)
+        # What refers to others or has alternatives may have limits of its own; it is the first.
+        takes = [self._takes_text(schema, value) for schema in place.schemas]
+        return "string" in types and takes[0] and any(takes[1:] or takes)
 
     def _takes_text(self, schema: Schema, text: str) -> bool:
         limits = {name: schema[name] for name in LIMITS_OF_TEXT if name in schema}
@@ -106,7 +110,9 @@ def _is_empty(value: Any) -> bool:
 
 def _parse(text: str) -> Any:
     """The value that a text spells in one way; the text itself if it spells none."""
-    if NUMBER.fullmatch(text):
+    if INTEGER.fullmatch(text):
+        return int(text)
+    if DECIMAL.fullmatch(text):
         number = float(text)
         return int(number) if number.is_integer() else number
     if text[:1] in {"{", "["}:

@@ -39,7 +39,7 @@ def is_secret(place: SchemaPlace, value: Any) -> bool:
     Text in the place of an object or a list counts as one if a secret is declared inside of that.
     """
     return any(map(_declares_secret, place.schemas)) or (
-        isinstance(value, str) and _takes_no_text(place) and _has_secret_inside(place, MAX_LEVELS)
+        isinstance(value, str) and _takes_no_text(place) and _has_secret_inside(place)
     )
 
 
@@ -84,15 +84,25 @@ def _takes_no_text(place: SchemaPlace) -> bool:
     return bool(types) and not any(one == "string" or "string" in one for one in types)
 
 
-def _has_secret_inside(place: SchemaPlace, levels: int) -> bool:
-    """Whether a secret is declared at so many levels below a place."""
-    if not levels:
-        return False
-    if any(map(is_secret_name, place.names)):
-        return True
-    inside = [place.item(0), *map(place.member, place.names)]
-    return any(
-        any(map(_declares_secret, one.schemas)) or _has_secret_inside(one, levels - 1)
-        for one in inside
-        if one.schemas
-    )
+def _has_secret_inside(place: SchemaPlace) -> bool:
+    """Whether a secret is declared at some levels below a place; looked for once for each place."""
+    if place.has_secret_inside is None:
+        place.has_secret_inside = _find_secret_inside(place)
+    return place.has_secret_inside
+
+
+def _find_secret_inside(place: SchemaPlace) -> bool:
+    seen, places = {id(place)}, [place]
+    for _level in range(MAX_LEVELS):
+        inside: list[SchemaPlace] = []
+        for outer in places:
+            if any(map(is_secret_name, outer.names)):
+                return True
+            for inner in (outer.item(0), *map(outer.member, outer.names)):
+                if inner.schemas and id(inner) not in seen:
+                    seen.add(id(inner))
+                    inside.append(inner)
+        if any(_declares_secret(schema) for inner in inside for schema in inner.schemas):
+            return True
+        places = inside
+    return False

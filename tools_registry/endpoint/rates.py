@@ -135,6 +135,9 @@ def _spend_around_calls(
         return refused
     calls = _of_connection(principal, surface, "tools_call")
     own, each = _of_connection(principal, surface, group), AROUND_A_CALL[method]
+    if calls.limit.seconds != own.limit.seconds:
+        # The calls of a longer or a shorter time say nothing of this limit.
+        return refused
     most = Limit(min(calls.limit.count * each, MAX_COUNT), calls.limit.seconds)
     around = Bucket(f"{AROUND}_{own.key}", most)
     states = limits.readings([calls, around])
