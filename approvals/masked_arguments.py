@@ -124,11 +124,23 @@ def _place_of(tool: Tool) -> SchemaPlace:
 
 
 def masked_result(request: ApprovalRequest) -> Any:
-    """Returns the result of a request without the secrets of its arguments, which it may repeat."""
+    """Returns the result of a request without the secrets of its arguments, which it may repeat.
+
+    Without a schema every text of the arguments counts as a secret, as in `masked`.
+    """
     schema = _schema_of_request(request)
-    found = secret_members.find_secrets(schema, request.arguments) if schema else ()
+    arguments = request.arguments
+    found = secret_members.find_secrets(schema, arguments) if schema else _texts(arguments)
     secrets = [secret for secret in found if len(secret) >= MIN_SECRET]
     return _without(request.result, secrets) if secrets else request.result
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 def _without(value: Any, secrets: Sequence[str]) -> Any:
@@ -190,13 +202,14 @@ def _value(
             )
             for index, item in enumerate(value)
         ]
-    if isinstance(value, str) and (is_inside or secret_members.is_secret_name(name)):
-        made.masked += len(value)
-        is_too_long = len(value) > MAX_MASKED or made.masked > MAX_ALL_MASKED
+    text = secret_members.text_of_secret(value, has_schema=place is not None)
+    if text is not None and (is_inside or secret_members.is_secret_name(name)):
+        made.masked += len(text)
+        is_too_long = len(text) > MAX_MASKED or made.masked > MAX_ALL_MASKED
         # Without a schema, what is too long need not be a secret, and is not executed anyway.
         if is_too_long and made.has_schema:
             made.unreadable.add(pointer)
-        return MASK.format(count=len(value))
+        return MASK.format(count=len(text))
     return value
 
 

@@ -1,6 +1,6 @@
 """The request and response bodies of the SDK API, from which its contract is generated.
 
-They check types and lengths. What a value means is checked in `workspace`.
+They check types and lengths. What a value means is checked in `customers`.
 """
 
 from typing import Final

@@ -18,7 +18,7 @@ from oauth.addresses import MCP_PATH, WELL_KNOWN
 SLUG: Final = r"[-a-zA-Z0-9_]{1,63}"
 NAME: Final = re.compile(SLUG)
 PATH: Final = re.compile(
-    r"/api/mcp/?|/api/mcp/(?:\.well-known/.+|server-card)|/api/v1/.*|/auth\.md"
+    r"/api/mcp/?|/api/mcp/(?:\.well-known/.+|server-card/?)|/api/v1/.*|/auth\.md"
 )
 
 

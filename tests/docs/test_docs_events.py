@@ -21,6 +21,8 @@ APPS = (
     "agents",
     "ingestion",
     "tools_registry",
+    "data_tools",
+    "integrations",
     "oauth",
     "audit",
     "retrieval",

@@ -14,6 +14,7 @@ APPS = (
     "console",
     "tools_registry",
     "data_tools",
+    "integrations",
     "customers",
     "knowledge",
     "oauth",

@@ -15,12 +15,18 @@ PARAMETERS = [
     {"name": "any", "in": "query", "schema": {"type": "string", "enum": ["", "x"]}},
     {"name": "acl", "in": "query", "allowEmptyValue": True, "schema": {"type": "string"}},
     {"name": "X-Region", "in": "header", "schema": {"type": "string"}},
+    {
+        "name": "note",
+        "in": "query",
+        "schema": {"anyOf": [{"type": "string"}, {"type": "null"}], "title": "Note"},
+    },
+    {"name": "sort", "in": "query", "schema": {"$ref": "#/components/schemas/Word"}},
     {"name": "term", "in": "query", "required": True, "schema": {"type": "string"}},
 ]
 
 
 def listing(grant: shop.Grant, site: Site) -> Any:
-    described = shop.document()
+    described = shop.document(components={"schemas": {"Word": {"type": "string"}}})
     described["paths"]["/items"]["get"]["parameters"] = PARAMETERS
     return shop.created(grant, site, described)
 
@@ -30,6 +36,7 @@ def test_empty_text_for_an_optional_parameter_counts_as_absent(
     grant: shop.Grant, site: Site, empty: str | None
 ) -> None:
     given = {"q": empty, "limit": empty, "state": empty, "X-Region": empty, "term": "x"}
+    given |= {"note": empty, "sort": empty}
     with shop.endpoint(grant, listing(grant, site)) as mcp:
         reply = mcp.call("listItems", given)
     assert not reply.result["isError"], reply.body

@@ -37,6 +37,7 @@ ACCOUNT = {
         },
         "owner": {"$ref": "#/components/schemas/Owner"},
         "limit": {"type": "integer"},
+        "door": {"type": "integer", "writeOnly": True, "maximum": 9_999_999},
         "either": {"oneOf": [{"$ref": "#/components/schemas/Owner"}, {"type": "boolean"}]},
     },
     "additionalProperties": False,
@@ -107,6 +108,22 @@ def test_the_audit_row_of_a_call_has_no_secret(
     assert not has_secret(root.get(row_url(row)).content.decode())
 
 
+@pytest.mark.parametrize("given", [5_739_146, "5739146"], ids=["number", "text"])
+def test_a_number_that_is_a_secret_is_masked(mcp: McpClient, site: Site, given: Any) -> None:
+    assert not mcp.call("createItem", {"login": "ada", "door": given}).result["isError"]
+    assert site.seen[0].json["door"] == 5_739_146
+    assert "5739146" not in on_record()
+    refused = mcp.call("createItem", {"login": "ada", "door": 57_391_460})
+    assert refused.code == -32602
+    assert "57391460" not in on_record() + refused.body.decode()
+
+
+def test_a_missing_argument_is_named_next_to_a_secret(mcp: McpClient) -> None:
+    refused = mcp.call("createItem", {"owner": {"word": SECRET}, "surplus": 1})
+    assert "surplus" in refused.error["data"]["reason"]
+    assert not has_secret(on_record() + refused.body.decode())
+
+
 @pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
 def test_a_refusal_of_arguments_has_no_secret(
     mcp: McpClient, site: Site, arguments: dict[str, Any]
@@ -166,5 +183,9 @@ def test_the_page_of_a_request_has_no_secret_before_and_after_it_is_executed(
     root = browser_of(User.objects.create_superuser("root@example.com"))
     pages = before + after + root.get(row_url(row)).content.decode()
     pages += browser.get("/requests").content.decode() + pending.body.decode()
+    json_form = {"Accept": "application/json"}
+    pages += browser.get(f"/requests/{row.pk}", headers=json_form).content.decode()
+    project.tools.all().delete()  # without a schema, every text counts as a secret
+    pages += browser.get(f"/requests/{row.pk}").content.decode()
     assert "***" in before
     assert not has_secret(pages + on_record())

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from orjson import dumps
+
 from tools_registry.api.declared_members import SchemaPlace
 
 WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -43,6 +45,17 @@ def is_secret(place: SchemaPlace, value: Any) -> bool:
     )
 
 
+def text_of_secret(value: Any, *, has_schema: bool = True) -> str | None:
+    """Returns the text that has to be masked of a secret; None for a value that says nothing.
+
+    A number is one where a schema or a name declares it as a secret, such as a PIN.
+    """
+    if isinstance(value, str):
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return dumps(value).decode() if has_schema and is_number else None
+
+
 def find_secrets(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
     """Returns the texts of arguments that are secrets."""
     return _find(SchemaPlace.at_root(schema), arguments, "", is_inside=False)
@@ -71,8 +84,10 @@ def _find(place: SchemaPlace, value: Any, name: str, *, is_inside: bool) -> Iter
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _find(place.item(index), item, name, is_inside=is_inside)
-    elif isinstance(value, str) and (is_inside or is_secret_name(name)):
-        yield value
+    elif is_inside or is_secret_name(name):
+        text = text_of_secret(value)
+        if text is not None:
+            yield text
 
 
 def _declares_secret(schema: Mapping[str, Any]) -> bool:

@@ -190,6 +190,8 @@ def _explained(schema: Schema, problem: Any) -> Invalid:
 def _message(schema: Schema, problem: Any) -> str:
     """What is wrong with a value, without the value if there is a secret in it."""
     message = str(problem.message)
+    if isinstance(problem.kind, ErrorKind.Required | ErrorKind.AdditionalProperties):
+        return message  # names members, and no value
     if not has_secret_at(schema, list(problem.instance_path), problem.instance):
         return message
     value = dumps(problem.instance).decode()

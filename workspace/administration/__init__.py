@@ -1,1 +1,1 @@
-"""The base classes of every admin page, the rights of its visitors, and the pages of customers."""
+"""The base classes of every admin page, and the rights of its visitors."""

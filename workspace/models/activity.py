@@ -9,7 +9,7 @@ from workspace.models.people import Organization
 
 
 class Event(models.Model):
-    """Something that a person did in the organization's product. `workspace.events` writes it.
+    """Something that a person did in the organization's product. `customers.events` writes it.
 
     `dedupe_key` is the id that a client gives an event, so that a repeated batch adds nothing;
     unique in the organization where it is not empty. `at` is when it happened by the client's

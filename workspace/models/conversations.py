@@ -54,7 +54,7 @@ BADNESS: Final = Case(
 
 
 class Conversation(models.Model):
-    """A conversation, also called transcript. `workspace.conversations` writes it.
+    """A conversation, also called transcript. `customers.conversations` writes it.
 
     `session_id` is the widget's, and unique in the organization where it is not empty. `question`
     is the first thing that the customer asked. `confidence` and `score` are the AI agent's, 0 to

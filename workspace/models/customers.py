@@ -27,7 +27,7 @@ def new_lead_id() -> str:
 
 
 class Company(Account):
-    """A company that customers belong to. Rows are written by `workspace.companies` only.
+    """A company that customers belong to. Rows are written by `customers.companies` only.
 
     `external_id` is the company's id in the organization's own app. `name_key` and `domain` are for
     lookups: lower case, and the domain without `www.`.
@@ -90,7 +90,7 @@ class Customer(Account):
     """A customer of an organization. A call is bound to one by `id` or by `email`.
 
     `id` cannot be guessed. `external_id` is the customer's id in the organization's own app. Two
-    customers may have one `email`. Rows are written by `workspace.customers` only, which sets
+    customers may have one `email`. Rows are written by `customers.customers` only, which sets
     `email_key` and `name_key` for lookups. `context` holds entries `{label, type, value}` by key.
     `erased_at` is set while the rows of an erased customer are removed: the customer is empty then,
     and nobody reads it.

@@ -46,7 +46,7 @@ class TicketPriority(models.TextChoices):
 
 
 class Ticket(models.Model):
-    """A request of a customer, worked on until it is resolved. `workspace.tickets` writes it.
+    """A request of a customer, worked on until it is resolved. `customers.tickets` writes it.
 
     `external_id` is the ticket's id in the system that it was imported from, or empty.
     `company` is the customer's when the ticket was made. The `last_...` columns and `messages` (the

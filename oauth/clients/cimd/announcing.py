@@ -36,8 +36,10 @@ class _Probe:
             if now < self._next_at:
                 return
             self._next_at = now + PAUSE_SECONDS
-        with suppress(RuntimeError):  # no thread is free: the next client starts it
+        try:
             threading.Thread(target=_send, name="cimd_probe", daemon=True).start()
+        except RuntimeError:  # no thread is free: the next client starts it
+            self._next_at = 0.0
 
 
 _probe: Final = _Probe()
