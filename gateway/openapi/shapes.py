@@ -169,8 +169,11 @@ class UpstreamRequest:
 
 
 def as_json(operation: Operation) -> dict[str, Json]:
-    """Returns an operation as JSON values, to store it."""
-    return asdict(operation)
+    """Returns an operation as JSON values, to store it.
+
+    The version before `server` reads each of its own members, so that it fails without `servers`.
+    """
+    return asdict(operation) | {"servers": [operation.server] if operation.server else []}
 
 
 def from_json(stored: Mapping[str, Json]) -> Operation:

@@ -260,3 +260,12 @@ def test_the_command_confirms_servers_and_names_the_others(
     call_command(*given, "--name", "Third", *confirmed, stdout=(out := StringIO()))
     assert json.loads(out.getvalue())["unconfirmed_servers"] == []
     assert Project.objects.get(name="Third").servers == {files.url: files.url}
+
+
+def test_a_stored_tool_has_the_members_that_the_version_before_reads(
+    grant: Grant, site: Site
+) -> None:
+    project = shop.created(grant, site, with_server({"url": f"{site.url}/files"}))
+    stored = {tool.name: tool.operation for tool in project.tools.all()}
+    assert stored["createItem"]["servers"] == [f"{site.url}/files"]
+    assert stored["listItems"]["servers"] == []
