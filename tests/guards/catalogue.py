@@ -226,7 +226,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "approval: a secret that is too long is not approved": Change(
         "approvals/masked_arguments.py",
-        "        is_too_long = len(value) > MAX_MASKED or made.masked > MAX_ALL_MASKED\n",
+        "        is_too_long = len(text) > MAX_MASKED or made.masked > MAX_ALL_MASKED\n",
         "        is_too_long = False\n",
         ("tests/gateway/approvals",),
     ),

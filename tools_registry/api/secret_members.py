@@ -1,10 +1,9 @@
 """Which members of arguments a tool's schema declares as secrets, and their texts."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-
-from orjson import dumps
 
 from tools_registry.api.declared_members import SchemaPlace
 
@@ -53,7 +52,7 @@ def text_of_secret(value: Any, *, has_schema: bool = True) -> str | None:
     if isinstance(value, str):
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return dumps(value).decode() if has_schema and is_number else None
+    return json.dumps(value) if has_schema and is_number else None
 
 
 def find_secrets(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:

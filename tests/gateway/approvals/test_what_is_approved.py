@@ -148,17 +148,18 @@ def test_n13_no_name_of_the_requester_hides_a_value(desk: Desk) -> None:
     row = desk.request(
         title="Ink",
         password="of the requester's own name",
-        session={"cookie": ["a first", "a second"], "token": {"delete": "everything"}},
+        session={"cookie": ["a first", "a second"], "token": {"delete": "everything"}, "pin": 4711},
         owner={"name": "Ada", "secret": "veiled words", "private_key": "to be read"},
         apiKey="veiled key",
         kennwort="veiled password",
-        pin=4711,
+        pin=90817263544536271809,
     )
     page = desk.page(row)
     for shown in ("of the requester's own name", "a first", "everything", "to be read", "4711"):
         assert shown in page
     assert "veiled" not in page
-    for count in (12, 10, 15):
+    assert "90817263544536271809" not in page
+    for count in (12, 10, 15, 20):
         assert f"*** (text, {count} characters)" in page
     assert page.count("Not in the API's description") == 2  # password and session
     assert f"&quot;private_key&quot;  (a name that is {UNDECLARED}): " in page
