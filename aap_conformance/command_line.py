@@ -18,9 +18,9 @@ from typing import Final
 
 from aap_conformance import report
 from aap_conformance.checks import CHECKS
-from aap_conformance.observations import Chosen, Observed
-from aap_conformance.verdicts import NotShown, Result, Verdict, Violation
-from aap_conformance.wire import Server
+from aap_conformance.observations import Observations, SuiteOptions
+from aap_conformance.verdicts import CheckResult, CheckVerdict, NotShown, Violation
+from aap_conformance.wire import ExaminedServer
 
 PASSED: Final = 0
 FAILED: Final = 1
@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.url or not key:
         print(f"--url and --key (or {KEY_VARIABLE}) are required.", file=sys.stderr)  # noqa: T201
         return NOT_EXAMINED
-    with closing(Server(given.url, key, given.timeout)) as server:
-        observed = Observed(server, Chosen(given.agent, given.tool, given.sessions))
+    with closing(ExaminedServer(given.url, key, given.timeout)) as server:
+        observed = Observations(server, SuiteOptions(given.agent, given.tool, given.sessions))
         try:
             agent = str(observed.agent()["name"])
         except (Violation, NotShown, KeyError) as error:
@@ -51,14 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _code(results, is_strict=given.strict)
 
 
-def _clean_up(observed: Observed) -> None:
+def _clean_up(observed: Observations) -> None:
     try:
         observed.clean_up()
     except Violation as error:
         print(f"The sessions of the examination are left behind. {error}", file=sys.stderr)  # noqa: T201
 
 
-def _write(results: Sequence[Result], url: str, agent: str, file: str) -> None:
+def _write(results: Sequence[CheckResult], url: str, agent: str, file: str) -> None:
     if file != "-":
         print(*report.as_lines(results), sep="\n")  # noqa: T201
     if file:
@@ -69,8 +69,8 @@ def _write(results: Sequence[Result], url: str, agent: str, file: str) -> None:
             Path(file).write_text(text + "\n", encoding="utf-8")
 
 
-def _code(results: Sequence[Result], *, is_strict: bool) -> int:
-    wrong = {Verdict.FAILED, Verdict.NOT_SHOWN} if is_strict else {Verdict.FAILED}
+def _code(results: Sequence[CheckResult], *, is_strict: bool) -> int:
+    wrong = {CheckVerdict.FAILED, CheckVerdict.NOT_SHOWN} if is_strict else {CheckVerdict.FAILED}
     return FAILED if any(one.verdict in wrong for one in results) else PASSED
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from aap_conformance import turns
 from aap_conformance.shapes import META, MODES, SESSION, SESSIONS, require_shape
-from aap_conformance.turns import ToolCall, Turn
+from aap_conformance.turns import ObservedToolCall, ObservedTurn
 from aap_conformance.verdicts import NotShown, Violation, require
-from aap_conformance.wire import Answer, Server
+from aap_conformance.wire import ExaminedServer, ServerAnswer
 
 T = TypeVar("T")
 Message = Mapping[str, Any]
@@ -39,20 +39,20 @@ SEARCHED_BY: Final = ("query", "q", "search", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class ToolFlow:
     """A turn that called tools, the turn that followed, if any, and the session after it."""
 
-    first: Turn
-    second: Turn | None
+    first: ObservedTurn
+    second: ObservedTurn | None
     session: Mapping[str, Any]
 
     @property
-    def end(self) -> Turn:
+    def end(self) -> ObservedTurn:
         return self.second or self.first
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SuiteOptions:
     """What the person who runs the suite has chosen; empty for the first that fits."""
 
     agent: str = ""
@@ -60,10 +60,10 @@ class Chosen:
     sessions: int = 0
 
 
-class Observed:
+class Observations:
     """What a server answers."""
 
-    def __init__(self, server: Server, chosen: Chosen) -> None:
+    def __init__(self, server: ExaminedServer, chosen: SuiteOptions) -> None:
         self.server, self._chosen = server, chosen
         self._made: dict[tuple[Any, ...], Any] = {}
         self.session_ids: list[str] = []
@@ -143,7 +143,7 @@ class Observed:
 
     # Sessions.
 
-    def create(self, text: str, *, mode: str = "", **given: Any) -> Turn:
+    def create(self, text: str, *, mode: str = "", **given: Any) -> ObservedTurn:
         """Creates a session and returns its first turn; `agent` adds members to the agent."""
         agent = {"name": self.agent()["name"], **given.pop("agent", {})}
         messages = given.pop("messages", [{"role": "user", "content": text}])
@@ -156,7 +156,9 @@ class Observed:
         self.session_ids.append(turn.session_id)
         return turn
 
-    def go_on(self, session_id: str, *messages: Message, mode: str = "", **given: Any) -> Turn:
+    def go_on(
+        self, session_id: str, *messages: Message, mode: str = "", **given: Any
+    ) -> ObservedTurn:
         """Runs the next turn of a session."""
         mode = mode or self.mode()
         body = {"messages": list(messages), "stream": mode, **given}
@@ -177,23 +179,23 @@ class Observed:
                 return found
         raise NotShown("The agent declares no history.")
 
-    def asked(self, mode: str) -> Turn:
+    def first_turn(self, mode: str) -> ObservedTurn:
         """Returns the first turn of a session with a plain question."""
         return self._once(("asked", mode), lambda: self.create(QUESTION, mode=mode))
 
-    def asked_again(self, mode: str) -> Turn:
+    def second_turn(self, mode: str) -> ObservedTurn:
         """Returns a second turn of the same session."""
 
-        def make() -> Turn:
-            session_id = self.asked(mode).session_id
+        def make() -> ObservedTurn:
+            session_id = self.first_turn(mode).session_id
             return self.go_on(session_id, says("And in one word?"), mode=mode)
 
         return self._once(("asked again", mode), make)
 
-    def seeded(self) -> tuple[str, Flow]:
+    def seeded_session(self) -> tuple[str, ToolFlow]:
         """Returns a session that begins with a history, and the word that only it has."""
 
-        def make() -> tuple[str, Flow]:
+        def make() -> tuple[str, ToolFlow]:
             word = f"w{secrets.token_hex(6)}"
             messages = [
                 says(f"Remember the word {word}."),
@@ -201,11 +203,11 @@ class Observed:
                 says(QUESTION),
             ]
             turn = self.create("", messages=messages)
-            return word, Flow(turn, None, self.session(turn.session_id))
+            return word, ToolFlow(turn, None, self.session(turn.session_id))
 
         return self._once(("seeded",), make)
 
-    def settle(self, turn: Turn) -> None:
+    def settle(self, turn: ObservedTurn) -> None:
         """Answers the calls that wait in a session, until the agent makes no more of them."""
         for _round in range(MAX_ROUNDS):
             if not turn.waiting:
@@ -224,7 +226,7 @@ class Observed:
         """Returns every page of the list of sessions."""
 
         def make() -> list[Mapping[str, Any]]:
-            self.asked(self.mode())
+            self.first_turn(self.mode())
             for _number in range(self._chosen.sessions - len(self.session_ids)):
                 self.create(QUESTION)
             found = [self._page("")]
@@ -241,47 +243,47 @@ class Observed:
 
     # Calls of tools.
 
-    def of_client(self, mode: str) -> Flow:
+    def client_tool_flow(self, mode: str) -> ToolFlow:
         """Returns a turn that called a tool of the client, and the one with its result."""
 
-        def make() -> Flow:
+        def make() -> ToolFlow:
             if not self.capability("application", "tools"):
                 raise NotShown("The agent does not declare application.tools.")
             first = self.create(ASKS_LOOKUP, mode=mode, tools=[LOOKUP_TOOL])
             _require_call(first, LOOKUP)
             sent = [result(call) for call in first.waiting]
-            return self._followed(first, *sent)
+            return self._complete_flow(first, *sent)
 
         return self._once(("of client", mode), make)
 
-    def trusted(self, mode: str) -> Flow:
+    def trusted_tool_flow(self, mode: str) -> ToolFlow:
         """Returns a turn that called a trusted tool of the server."""
 
-        def make() -> Flow:
+        def make() -> ToolFlow:
             first = self._calling(mode, is_trusted=True)
-            return Flow(first, None, self.session(first.session_id))
+            return ToolFlow(first, None, self.session(first.session_id))
 
         return self._once(("trusted", mode), make)
 
-    def permitted(self, mode: str, reason: str | None = None) -> Flow:
+    def permission_flow(self, mode: str, reason: str | None = None) -> ToolFlow:
         """Returns a turn that called an untrusted tool, and the one with the permission.
 
         The permission is denied if there is a reason.
         """
 
-        def make() -> Flow:
+        def make() -> ToolFlow:
             first = self._calling(mode, is_trusted=False)
             sent = [permission(call, reason) for call in first.waiting]
             if not sent:
                 raise Violation(f"The tool {first.calls[0].name} ran without a permission.")
-            return self._followed(first, *sent)
+            return self._complete_flow(first, *sent)
 
         return self._once(("permitted", mode, reason), make)
 
-    def mixed(self, mode: str) -> Flow:
+    def mixed_tools_flow(self, mode: str) -> ToolFlow:
         """Returns a turn that called a tool of each side, and the one that resolves both."""
 
-        def make() -> Flow:
+        def make() -> ToolFlow:
             name = self.tool()["name"]
             text = f"{ASKS_LOOKUP} At the same time, call the tool {name} for the same word."
             agent = {"tools": [{"name": name, "trust": False}]}
@@ -292,11 +294,11 @@ class Observed:
                 result(call) if call.name == LOOKUP else permission(call, None)
                 for call in first.waiting
             ]
-            return self._followed(first, *sent)
+            return self._complete_flow(first, *sent)
 
         return self._once(("mixed", mode), make)
 
-    def _calling(self, mode: str, *, is_trusted: bool) -> Turn:
+    def _calling(self, mode: str, *, is_trusted: bool) -> ObservedTurn:
         name = self.tool()["name"]
         text = f"Call the tool {name} once, for the word conformance, and quote the result."
         agent = {"tools": [{"name": name, "trust": is_trusted}]}
@@ -314,19 +316,21 @@ class Observed:
         ]
         return any(call.name == name for message in spoken for call in turns.calls_of(message))
 
-    def _followed(self, first: Turn, *messages: Message) -> Flow:
+    def _complete_flow(self, first: ObservedTurn, *messages: Message) -> ToolFlow:
         second = self.go_on(first.session_id, *messages, mode=first.mode)
-        return Flow(first, second, self.session(first.session_id))
+        return ToolFlow(first, second, self.session(first.session_id))
 
     # Mistakes.
 
-    def refused(self, method: str, path: str, body: Any = None, **given: Any) -> Answer:
+    def require_refusal(
+        self, method: str, path: str, body: Any = None, **given: Any
+    ) -> ServerAnswer:
         """Returns the answer to a mistake. Raises Violation unless the server refuses it."""
         answer = self.server.send(method, path, body, **given)
         require(answer.is_refusal, f"A mistake was not refused with 4xx: {answer}.")
         return answer
 
-    def delete(self, session_id: str) -> Answer:
+    def delete(self, session_id: str) -> ServerAnswer:
         self.session_ids.remove(session_id)
         return self.server.send("DELETE", f"/session/{session_id}")
 
@@ -340,17 +344,17 @@ def says(text: str) -> Message:
     return {"role": "user", "content": text}
 
 
-def result(call: ToolCall) -> Message:
+def result(call: ObservedToolCall) -> Message:
     content = "Conformance: doing what the pages say."
     return {"role": "tool", "toolCallId": call.id, "content": content}
 
 
-def permission(call: ToolCall, reason: str | None) -> Message:
+def permission(call: ObservedToolCall, reason: str | None) -> Message:
     decided = {"granted": True} if reason is None else {"granted": False, "reason": reason}
     return {"role": "tool_permission", "toolCallId": call.id, **decided}
 
 
-def _require_call(turn: Turn, name: str) -> None:
+def _require_call(turn: ObservedTurn, name: str) -> None:
     if not turn.calls_of(name):
         raise NotShown(f"The agent did not call {name}; it stopped with {turn.stop_reason}.")
 

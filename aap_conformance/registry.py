@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from aap_conformance.observations import Observed
-from aap_conformance.verdicts import NotShown, Result, Verdict, Violation
+from aap_conformance.observations import Observations
+from aap_conformance.verdicts import CheckResult, CheckVerdict, NotShown, Violation
 
-Look: TypeAlias = Callable[[Observed], None]
+Look: TypeAlias = Callable[[Observations], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +25,29 @@ class Check:
     def place(self) -> list[int]:
         return [int(part) for part in self.number.split(".")]
 
-    def run(self, observed: Observed) -> Result:
-        verdict, explanation = Verdict.PASSED, ""
+    def run(self, observed: Observations) -> CheckResult:
+        verdict, explanation = CheckVerdict.PASSED, ""
         if self.look is None:
-            verdict = Verdict.NOTE
+            verdict = CheckVerdict.NOTE
         else:
             try:
                 self.look(observed)
             except Violation as violation:
-                verdict, explanation = Verdict.FAILED, str(violation)
+                verdict, explanation = CheckVerdict.FAILED, str(violation)
             except NotShown as reason:
-                verdict, explanation = Verdict.NOT_SHOWN, str(reason)
+                verdict, explanation = CheckVerdict.NOT_SHOWN, str(reason)
             except Exception as error:  # noqa: BLE001  an odd answer must not end the examination
                 verdict, explanation = (
-                    Verdict.FAILED,
+                    CheckVerdict.FAILED,
                     f"Unreadable: {type(error).__name__}: {error}.",
                 )
-        return Result(self.number, self.page, self.sentence, verdict, explanation)
+        return CheckResult(self.number, self.page, self.sentence, verdict, explanation)
 
 
 DECLARED: Final[list[Check]] = []
 
 
-class Page:
+class CheckPage:
     """Declares the checks of one page: `@page.check("1.1", "...")`."""
 
     def __init__(self, name: str) -> None:

@@ -6,29 +6,29 @@ from typing import Any
 
 from aap_conformance.shapes import EVENTS, JSON_TURN, require_message, require_shape
 from aap_conformance.verdicts import Violation
-from aap_conformance.wire import Answer, Event
+from aap_conformance.wire import ServerAnswer, StreamEvent
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ObservedToolCall:
     id: str
     name: str
     input: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ObservedTurn:
     """What the server answered to one request. `events` is empty in the mode without a stream."""
 
     mode: str
-    answer: Answer
+    answer: ServerAnswer
     session_id: str
     stop_reason: str
     text: str
-    calls: Sequence[ToolCall]
+    calls: Sequence[ObservedToolCall]
     # By the id of the call.
     results: Mapping[str, Any]
-    events: Sequence[Event] = ()
+    events: Sequence[StreamEvent] = ()
     messages: Sequence[Mapping[str, Any]] = ()
 
     @property
@@ -36,32 +36,32 @@ class Turn:
         """The names of the events, in their order."""
         return [event.name for event in self.events]
 
-    def of(self, *names: str) -> list[Any]:
+    def event_data(self, *names: str) -> list[Any]:
         """Returns the data of the events with these names."""
         return [event.data for event in self.events if event.name in names]
 
-    def calls_of(self, name: str) -> list[ToolCall]:
+    def calls_of(self, name: str) -> list[ObservedToolCall]:
         return [call for call in self.calls if call.name == name]
 
     @property
-    def waiting(self) -> list[ToolCall]:
+    def waiting(self) -> list[ObservedToolCall]:
         """The calls without a result."""
         return [call for call in self.calls if call.id not in self.results]
 
 
-def read(answer: Answer, mode: str) -> Turn:
+def read(answer: ServerAnswer, mode: str) -> ObservedTurn:
     """Returns the turn in a response. Raises Violation if it is none."""
-    return _of_json(answer) if mode == "none" else _of_events(answer, mode)
+    return _read_json_turn(answer) if mode == "none" else _read_streamed_turn(answer, mode)
 
 
-def _of_json(answer: Answer) -> Turn:
+def _read_json_turn(answer: ServerAnswer) -> ObservedTurn:
     body = answer.json()
     require_shape(body, JSON_TURN, answer.request)
     messages = body["messages"]
     for place, message in enumerate(messages):
         require_message(message, f"{answer.request}.messages[{place}]")
     spoken = [message for message in messages if message["role"] == "assistant"]
-    return Turn(
+    return ObservedTurn(
         mode="none",
         answer=answer,
         session_id=body.get("sessionId", ""),
@@ -73,7 +73,7 @@ def _of_json(answer: Answer) -> Turn:
     )
 
 
-def _of_events(answer: Answer, mode: str) -> Turn:
+def _read_streamed_turn(answer: ServerAnswer, mode: str) -> ObservedTurn:
     events = answer.events()
     for event in events:
         if event.name in EVENTS:
@@ -82,14 +82,14 @@ def _of_events(answer: Answer, mode: str) -> Turn:
     if not stops:
         raise Violation(f"The stream of {answer.request} has no turn_stop.")
     started = [event.data["sessionId"] for event in events if event.name == "session_start"]
-    return Turn(
+    return ObservedTurn(
         mode=mode,
         answer=answer,
         session_id=started[0] if started else "",
         stop_reason=stops[-1],
         text="".join(_texts(events)),
         calls=[
-            ToolCall(event.data["toolCallId"], event.data["name"], event.data["input"])
+            ObservedToolCall(event.data["toolCallId"], event.data["name"], event.data["input"])
             for event in events
             if event.name == "tool_call"
         ],
@@ -102,7 +102,7 @@ def _of_events(answer: Answer, mode: str) -> Turn:
     )
 
 
-def _texts(events: Sequence[Event]) -> Iterator[str]:
+def _texts(events: Sequence[StreamEvent]) -> Iterator[str]:
     for event in events:
         if event.name == "text_delta":
             yield event.data["delta"]
@@ -110,12 +110,12 @@ def _texts(events: Sequence[Event]) -> Iterator[str]:
             yield event.data["text"]
 
 
-def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
+def calls_of(message: Mapping[str, Any]) -> list[ObservedToolCall]:
     """Returns the calls in an assistant message."""
     content = message["content"]
     blocks = [] if isinstance(content, str) else content
     return [
-        ToolCall(block["toolCallId"], block["name"], block["input"])
+        ObservedToolCall(block["toolCallId"], block["name"], block["input"])
         for block in blocks
         if block["type"] == "tool_use"
     ]

@@ -12,7 +12,7 @@ class NotShown(Exception):
     """The sentence did not apply, or the agent gave no occasion; the message says why."""
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_SHOWN = "not shown"
@@ -21,13 +21,13 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """The verdict of one check, and a sentence that explains it unless it passed."""
 
     number: str
     page: str
     sentence: str
-    verdict: Verdict
+    verdict: CheckVerdict
     explanation: str = ""
 
 

@@ -20,7 +20,7 @@ TOO_MANY: Final = 429
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """A server-sent event: its name, and its data as JSON."""
 
     name: str
@@ -28,7 +28,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """A response that was read to its end; header names are in lower case."""
 
     request: str
@@ -50,10 +50,10 @@ class Answer:
         return 400 <= self.status < 500 and self.status != TOO_MANY  # noqa: PLR2004  section 15.5
 
     def __str__(self) -> str:
-        return f"{self.request} answered {self.status}{self._shown}"
+        return f"{self.request} answered {self.status}{self._body_excerpt}"
 
     @property
-    def _shown(self) -> str:
+    def _body_excerpt(self) -> str:
         text = self.body.decode(errors="replace").strip()
         if not text:
             return " without a body"
@@ -70,23 +70,25 @@ class Answer:
         except ValueError:
             raise Violation(f"{self}; that is not JSON.") from None
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[StreamEvent]:
         """Returns the events of a successful stream. Raises Violation."""
         if not self.is_success:
             raise Violation(f"{self}.")
         if self.media_type != "text/event-stream":
             raise Violation(f"{self.request} has the content type {self.media_type!r}.")
-        return [Event(name, _data(name, data)) for name, data in _events(self.body)]
+        return [StreamEvent(name, _data(name, data)) for name, data in _events(self.body)]
 
 
-class Server:
+class ExaminedServer:
     """The server that is examined. Every request has the key, unless `key` says otherwise."""
 
     def __init__(self, url: str, key: str, timeout: float) -> None:
         self.url, self._key, self._timeout = url.rstrip("/"), key, timeout
         self._client = httpx2.Client(timeout=timeout)
 
-    def send(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Answer:
+    def send(
+        self, method: str, path: str, body: Any = None, *, key: str | None = None
+    ) -> ServerAnswer:
         """Sends a request and reads the response to its end; an empty key sends none.
 
         Raises Violation if the server ends the connection or takes too long.
@@ -102,7 +104,7 @@ class Server:
             time.sleep(seconds)
         return answer
 
-    def _send(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
+    def _send(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> ServerAnswer:
         request, ends = f"{method} {path}", time.monotonic() + self._timeout
         content, found = None if body is None else json.dumps(body).encode(), bytearray()
         if content is not None:
@@ -118,7 +120,7 @@ class Server:
                     if len(found) > MAX_BODY:
                         raise Violation(f"{request} answered more than {MAX_BODY} bytes.")
                 read = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(request, response.status_code, read, bytes(found))
+                return ServerAnswer(request, response.status_code, read, bytes(found))
         except httpx2.HTTPError as error:
             raise Violation(f"{request} failed: {type(error).__name__}: {error}.") from None
 
@@ -126,7 +128,7 @@ class Server:
         self._client.close()
 
 
-def _seconds_to_wait(answer: Answer) -> float:
+def _seconds_to_wait(answer: ServerAnswer) -> float:
     given = answer.headers.get("retry-after", "")
     return min(float(given), MAX_WAIT_SECONDS) if given.isdecimal() else 1.0
 

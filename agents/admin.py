@@ -33,7 +33,7 @@ from workspace.administration.scoped import (
     ScopedInline,
 )
 from workspace.models import User
-from workspace.page_jobs import Ended, JobFailed
+from workspace.page_jobs import JobFailed, JobResult
 
 MAX_KEY_LENGTH = 1_000
 # Of one test: all of them together end before `workspace.models.page_jobs.MAX_DURATION`.
@@ -168,7 +168,7 @@ class LanguageModelAdmin(RecordedAdmin):
         return redirect("page_job", job.pk)
 
 
-def _test(rows: Sequence[LanguageModel]) -> Ended:
+def _test(rows: Sequence[LanguageModel]) -> JobResult:
     """Sends a request to each model. Raises JobFailed if one of them does not answer."""
     # The clients of providers take seconds to load, which only their users are to wait for.
     from agents import providers  # noqa: PLC0415
@@ -176,7 +176,7 @@ def _test(rows: Sequence[LanguageModel]) -> Ended:
     lines, has_failed = [], False
     for row in rows:
         try:
-            model = providers.of_row(row, language_models.key_of(row))
+            model = providers.build_model(row, language_models.key_of(row))
             test = asyncio.wait_for(providers.test_request(model), TEST_SECONDS)
             tokens = asyncio.run(test).tokens
         except (ModelFailed, SealBroken, TimeoutError) as failure:
@@ -187,7 +187,7 @@ def _test(rows: Sequence[LanguageModel]) -> Ended:
             lines.append(f"“{row.model}”: {text % tokens}")
     if has_failed:
         raise JobFailed(" ".join(lines))
-    return Ended(" ".join(lines))
+    return JobResult(" ".join(lines))
 
 
 def _reason(failure: ModelFailed | SealBroken | TimeoutError) -> str:
@@ -281,7 +281,7 @@ class AgentOptionForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
         kind, default = given.get("type"), given.get("default", "")
-        listed = AgentOption(choices=given.get("choices", "")).listed
+        listed = AgentOption(choices=given.get("choices", "")).choice_list
         if kind == AgentOption.Type.SELECT:
             if not listed:
                 self.add_error("choices", _("Enter the choices, one in each line."))

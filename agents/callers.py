@@ -4,7 +4,7 @@ from typing import Final
 
 from django.conf import settings
 
-from agents.protocol.replies import Refused
+from agents.protocol.replies import AgentApiError
 from audit import record
 from foundation import ids, limits
 from foundation.limits import Bucket
@@ -27,17 +27,17 @@ SURFACE: Final = Surface(
 
 def charge(authorization: str, address: str) -> None:
     """Charges a request to its address and its key. Raises Refused."""
-    buckets = [limits.of_address(address)]
+    buckets = [limits.address_bucket(address)]
     if secret := _secret(authorization):
         key = f"agents:{ids.sha256_hex(secret)}"
         buckets.append(Bucket(key, settings.HALO_RATE_AGENTS))
     verdict = limits.charge_or_share(buckets, record.limits_unavailable)
     if verdict is not None:
         headers = {"Retry-After": str(verdict.retry_after)}
-        raise Refused(429, "Too many requests. Try again later.", headers)
+        raise AgentApiError(429, "Too many requests. Try again later.", headers)
 
 
-def authenticated(authorization: str, address: str) -> Principal:
+def authenticate(authorization: str, address: str) -> Principal:
     """Returns the principal of the key. Raises Refused: unknown and expired keys look alike."""
     try:
         return credentials.authenticate(authorization or None, SURFACE.credentials)
@@ -45,7 +45,7 @@ def authenticated(authorization: str, address: str) -> Principal:
         detail = "unknown key" if authorization else "no key"
         record.security_event("api_key_rejected", address=address, detail=detail)
         message = "Send a valid API key for agents as bearer."
-        raise Refused(401, message, CHALLENGE) from None
+        raise AgentApiError(401, message, CHALLENGE) from None
 
 
 def _secret(authorization: str) -> str:

@@ -4,7 +4,7 @@ from typing import Final
 
 from django.conf import settings
 
-from agents.protocol.replies import Refused, Reply
+from agents.protocol.replies import AgentApiError, AgentReply
 
 SENT: Final = "authorization, content-type, idempotency-key"
 READ: Final = "retry-after, www-authenticate"
@@ -23,12 +23,12 @@ def headers(origin: str) -> dict[str, str]:
     }
 
 
-def preflight(origin: str) -> Reply:
+def preflight(origin: str) -> AgentReply:
     """Returns the answer to a browser that asks before it sends a request."""
     found = headers(origin)
     if not found:
-        return Refused(403, "This origin is not allowed.").reply
-    return Reply(
+        return AgentApiError(403, "This origin is not allowed.").reply
+    return AgentReply(
         204,
         None,
         {

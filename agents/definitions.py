@@ -12,11 +12,11 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from agents import language_models
-from agents.loop import Limits
+from agents.loop import TurnLimits
 from agents.models import AgentDefinition, AgentOption, LanguageModel
 from agents.models_port import Model
 from agents.offline import OfflineModel
-from agents.protocol.options import Option, OptionType
+from agents.protocol.options import DeclaredOption, OptionType
 from tools_registry import registry
 from tools_registry.api import Tool
 
@@ -27,7 +27,7 @@ VERSION: Final = "1.0.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class ConfiguredAgent:
     """An agent: its model, its instructions, and the tools that it may be given."""
 
     name: str
@@ -39,8 +39,8 @@ class Agent:
     tools: frozenset[str] | None = None
     # Whose calls wait for an approval, whatever the client trusts.
     approval_tools: frozenset[str] = frozenset()
-    options: Sequence[Option] = ()
-    limits: Limits = field(default_factory=Limits)
+    options: Sequence[DeclaredOption] = ()
+    limits: TurnLimits = field(default_factory=TurnLimits)
     # Of its own; without one it uses that of its organization.
     language_model: UUID | None = None
     daily_budget: Decimal | None = None
@@ -55,7 +55,7 @@ class Agent:
         """The option in which applications send a key of their own for the language model."""
         return next((option.name for option in self.options if option.type == "secret"), "")
 
-    def instructed(self, values: Mapping[str, str]) -> str:
+    def build_instructions(self, values: Mapping[str, str]) -> str:
         """Returns the instructions, with the values of the options that the model reads."""
         lines = [
             f"- {option.name}: {json.dumps(values.get(option.name, option.default))}"
@@ -76,12 +76,12 @@ class Agent:
         from agents import providers  # noqa: PLC0415
 
         key = secrets[self.key_option] if self.key_option else language_models.key_of(row)
-        return providers.of_row(row, key)
+        return providers.build_model(row, key)
 
 
 OPTIONS_SET: Final = "\nOptions that the application has set:"
 # How much of what it found the offline model quotes.
-QUOTES: Final = Option(
+QUOTES: Final = DeclaredOption(
     name="quotes",
     title="Quotes",
     description="How many results are quoted where no language model is configured.",
@@ -95,7 +95,7 @@ CAPABILITIES: Final[Mapping[str, Any]] = {
     "stream": {"delta": {}, "message": {}, "none": {}},
     "application": {"tools": {}},
 }
-DOCUMENTATION: Final = Agent(
+DOCUMENTATION: Final = ConfiguredAgent(
     name="documentation",
     title="Documentation",
     description="Answers questions about this product from its documentation.",
@@ -106,7 +106,7 @@ DOCUMENTATION: Final = Agent(
     scopes=frozenset({"docs:read", "setup:read"}),
     options=(QUOTES,),
 )
-ASK_AI: Final = Agent(
+ASK_AI: Final = ConfiguredAgent(
     name="ask-ai",
     title="Ask AI",
     description="Answers questions about your workspace with the tools that your key may use.",
@@ -117,24 +117,24 @@ ASK_AI: Final = Agent(
     options=(QUOTES,),
 )
 # What every organization has.
-ALL: Final[Mapping[str, Agent]] = {one.name: one for one in (DOCUMENTATION, ASK_AI)}
+ALL: Final[Mapping[str, ConfiguredAgent]] = {one.name: one for one in (DOCUMENTATION, ASK_AI)}
 
 
-def of_organization(organization_id: UUID) -> Mapping[str, Agent]:
+def get_agents(organization_id: UUID) -> Mapping[str, ConfiguredAgent]:
     """Returns the agents of an organization by name: those of the product, and its own."""
     rows = AgentDefinition.objects.filter(organization=organization_id, is_enabled=True)
-    own = [_of_row(row) for row in rows.order_by("name").prefetch_related("options")]
+    own = [_build_agent(row) for row in rows.order_by("name").prefetch_related("options")]
     return {**ALL, **{one.name: one for one in own}}
 
 
 def tool_names(organization_id: UUID | None) -> list[str]:
     """Returns the names of all tools that an agent may have, whatever a key may use of them."""
     found = registry.WORKSPACE_CATALOGUE.tools(organization_id or NO_ORGANIZATION)
-    return sorted(registry.under_alias(tool).name for tool in found if not tool.destructive)
+    return sorted(registry.alias_tool(tool).name for tool in found if not tool.destructive)
 
 
-def _of_row(row: AgentDefinition) -> Agent:
-    return Agent(
+def _build_agent(row: AgentDefinition) -> ConfiguredAgent:
+    return ConfiguredAgent(
         name=row.name,
         title=row.title,
         version=row.version,
@@ -143,24 +143,24 @@ def _of_row(row: AgentDefinition) -> Agent:
         tools=None if row.has_all_tools else frozenset(row.tools),
         approval_tools=frozenset(row.approval_tools),
         options=(QUOTES, *(_option_of_row(one) for one in row.options.all())),
-        limits=Limits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
+        limits=TurnLimits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
         language_model=row.language_model_id,
         daily_budget=row.daily_budget,
     )
 
 
-def _option_of_row(row: AgentOption) -> Option:
-    return Option(
+def _option_of_row(row: AgentOption) -> DeclaredOption:
+    return DeclaredOption(
         name=row.name,
         title=row.title,
         description=row.description,
         type=cast("OptionType", row.type),
-        options=row.listed,
+        options=row.choice_list,
         default=row.default,
     )
 
 
-def described(agent: Agent, tools: Sequence[Tool]) -> dict[str, Any]:
+def describe_agent(agent: ConfiguredAgent, tools: Sequence[Tool]) -> dict[str, Any]:
     """Returns the agent as `/meta` lists it, with those of the tools that it may have."""
     return {
         "name": agent.name,
@@ -177,6 +177,6 @@ def described(agent: Agent, tools: Sequence[Tool]) -> dict[str, Any]:
             for tool in tools
             if agent.may_have(tool)
         ],
-        "options": [option.described for option in agent.options],
+        "options": [option.meta_entry for option in agent.options],
         "capabilities": dict(CAPABILITIES),
     }

@@ -16,12 +16,12 @@ from django.conf import settings
 
 from agents import cross_origin, endpoint, sessions
 from agents.callers import SURFACE
-from agents.endpoint import Request, Started
+from agents.endpoint import AgentRequest, Started
 from agents.loop import FAILED, TurnRun
-from agents.models_port import Complete, Usage
+from agents.models_port import ModelCompletion, ModelUsage
 from agents.protocol import events
-from agents.protocol.events import Event, Stopped, StopReason
-from agents.protocol.replies import Refused, Reply
+from agents.protocol.events import Event, StopReason, TurnStopEvent
+from agents.protocol.replies import AgentApiError, AgentReply
 from agents.protocol.requests import Message, StreamMode
 from agents.session_tools import InThread, SessionTools
 from foundation import headers as fields
@@ -29,7 +29,7 @@ from foundation import peer
 from foundation.concurrency.thread_pool import ThreadPool
 from tools_registry.endpoint.asgi import with_connection
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Body, Disconnected
+from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
 
 log = structlog.get_logger(__name__)
 
@@ -70,8 +70,8 @@ class RunningTurn:
                     await self._put(event)
         finally:
             # The database may be gone: the client is not left waiting.
-            if not isinstance(last, Stopped):
-                await self._put(Stopped(StopReason.ERROR, FAILED))
+            if not isinstance(last, TurnStopEvent):
+                await self._put(TurnStopEvent(StopReason.ERROR, FAILED))
 
     async def _put(self, event: Event) -> None:
         if self._has_client:
@@ -97,13 +97,13 @@ class AgentApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
         readable = cross_origin.headers(origin)
-        body = Body(self._bodies, receive)
+        body = RequestBody(self._bodies, receive)
         try:
             answer = await self._begin(scope, body, path, origin)
         except Disconnected:
             return
         with suppress(OSError, RuntimeError):  # the client has left while something was sent
-            if isinstance(answer, Reply):
+            if isinstance(answer, AgentReply):
                 await _send_whole(send, answer, readable, body)
             elif answer.stream is StreamMode.NONE:
                 await self._answer_whole(answer, send, readable)
@@ -119,24 +119,26 @@ class AgentApplication:
     def close(self) -> None:
         self._threads.close()
 
-    async def _begin(self, scope: Scope, sent: Body, path: str, origin: str) -> Reply | Started:
+    async def _begin(
+        self, scope: Scope, sent: RequestBody, path: str, origin: str
+    ) -> AgentReply | Started:
         if scope["method"] == "OPTIONS":
             return cross_origin.preflight(origin)
         limit = settings.HALO_MAX_BODY_BYTES
         try:
             body = await sent.read(limit + 1)
         except TimeoutError:
-            return Refused(408, "The body took too long.", {"Connection": "close"}).reply
+            return AgentApiError(408, "The body took too long.", {"Connection": "close"}).reply
         if len(body) > limit:
             message = f"The body is larger than {limit} bytes."
-            return Refused(413, message, {"Connection": "close"}).reply
+            return AgentApiError(413, message, {"Connection": "close"}).reply
         request = _request_of(scope, path, body)
         # Who calls is not known before a thread has found out.
         owner = request.headers.get("authorization") or request.address
-        return await self._in_thread(owner, partial(endpoint.respond, request))
+        return await self._run_in_thread(owner, partial(endpoint.respond, request))
 
     def _run(self, started: Started) -> RunningTurn:
-        in_thread = partial(self._in_thread, started.allowed.principal.authorization_id)
+        in_thread = partial(self._run_in_thread, started.allowed.principal.authorization_id)
         journal = _Rows(started, in_thread)
         tools = SessionTools(
             surface=SURFACE,
@@ -168,16 +170,16 @@ class AgentApplication:
 
     async def _answer_whole(self, started: Started, send: Send, readable: Headers) -> None:
         running, found = self._run(started), list[Event]()
-        while not (found and isinstance(found[-1], Stopped)):
+        while not (found and isinstance(found[-1], TurnStopEvent)):
             found.append(await running.events.get())
         status = 201 if started.is_new else 200
-        await _send_whole(send, Reply(status, events.body(found)), readable)
+        await _send_whole(send, AgentReply(status, events.body(found)), readable)
 
     async def _stream(
         self, started: Started, receive: Receive, send: Send, readable: Headers
     ) -> None:
         running = self._run(started)
-        left = asyncio.ensure_future(_disconnected(receive))
+        left = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             await send(
                 {
@@ -206,12 +208,12 @@ class AgentApplication:
                     await _send_part(send, events.KEEP_ALIVE)
                 continue
             event = coming.result()
-            is_last = isinstance(event, Stopped)
-            await _send_part(send, events.encoded(event, mode), is_last=is_last)
+            is_last = isinstance(event, TurnStopEvent)
+            await _send_part(send, events.encode(event, mode), is_last=is_last)
             if is_last:
                 return
 
-    async def _in_thread(self, owner: Hashable, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, owner: Hashable, work: Callable[[], T]) -> T:
         """Run `work` in a thread, in the turn of its caller."""
         return await self._threads.submit(partial(with_connection, work), owner=owner)
 
@@ -226,30 +228,30 @@ class _Rows:
 
     async def history(self) -> tuple[Sequence[Message], Sequence[Mapping[str, Any] | None]]:
         found: tuple[list[Message], list[Mapping[str, Any] | None]] = await self._in_thread(
-            partial(sessions.remembered, self._session, self._budget)
+            partial(sessions.read_history, self._session, self._budget)
         )
         return found
 
-    async def said(self, answer: Complete) -> None:
-        await self._in_thread(partial(sessions.said, self._session, self._turn, answer))
+    async def record_answer(self, answer: ModelCompletion) -> None:
+        await self._in_thread(partial(sessions.record_answer, self._session, self._turn, answer))
 
-    async def returned(self, message: Message) -> None:
-        await self._in_thread(partial(sessions.returned, self._session, self._turn, message))
+    async def record_result(self, message: Message) -> None:
+        await self._in_thread(partial(sessions.record_result, self._session, self._turn, message))
 
-    async def stopped(self, stop: Stopped, usage: Usage) -> None:
-        await self._in_thread(partial(sessions.stopped, self._session, self._turn, stop, usage))
+    async def end_turn(self, stop: TurnStopEvent, usage: ModelUsage) -> None:
+        await self._in_thread(partial(sessions.end_turn, self._session, self._turn, stop, usage))
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _request_of(scope: Scope, path: str, body: bytes) -> Request:
+def _request_of(scope: Scope, path: str, body: bytes) -> AgentRequest:
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    joined = fields.joined(pairs)
+    joined = fields.combine_repeated(pairs)
     remote = scope["client"][0] if scope.get("client") else ""
-    return Request(
+    return AgentRequest(
         method=scope["method"],
         path=path,
         query=scope.get("query_string", b"").decode("latin-1"),
@@ -264,7 +266,7 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 async def _send_whole(
-    send: Send, reply: Reply, readable: Headers, request: Body | None = None
+    send: Send, reply: AgentReply, readable: Headers, request: RequestBody | None = None
 ) -> None:
     body = reply.body
     headers = {"Cache-Control": "no-store", **readable, **reply.headers}

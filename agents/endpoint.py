@@ -16,22 +16,22 @@ from django.conf import settings
 
 from agents import callers, definitions, language_models, sessions, turns
 from agents.callers import SURFACE
-from agents.definitions import Agent
-from agents.loop import Limits
-from agents.loop import Turn as RunningTurn
+from agents.definitions import ConfiguredAgent
+from agents.loop import StoredTurn as RunningTurn
+from agents.loop import TurnLimits
 from agents.models import Session, SessionTurn
 from agents.models_port import Model
 from agents.protocol import options, requests, resolution
-from agents.protocol.compaction import compacted
-from agents.protocol.options import Chosen
-from agents.protocol.replies import Refused, Reply
+from agents.protocol.compaction import compact_history
+from agents.protocol.options import ChosenOptions
+from agents.protocol.replies import AgentApiError, AgentReply
 from agents.protocol.requests import (
     ClientTool,
-    InvalidRequest,
+    InvalidAgentRequest,
     Message,
     ServerTool,
     StreamMode,
-    Turn,
+    TurnRequest,
 )
 from agents.protocol.resolution import Resolved, ToolCall
 from agents.sessions import Owner, Sent
@@ -55,7 +55,7 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AgentRequest:
     """One request below the base path; header names are in lower case."""
 
     method: str
@@ -70,7 +70,7 @@ class Request:
 class Allowed:
     """What a key may use of an agent: its model, and its tools by name."""
 
-    agent: Agent
+    agent: ConfiguredAgent
     principal: Principal
     model: Model
     tools: Mapping[str, Tool]
@@ -95,77 +95,77 @@ class Started:
         return bool(self.running.session_id)
 
 
-def respond(request: Request) -> Reply | Started:
+def respond(request: AgentRequest) -> AgentReply | Started:
     """Returns the response to a request, or the turn whose events are the response."""
     try:
         return _respond(request)
-    except Refused as refused:
+    except AgentApiError as refused:
         return refused.reply
-    except InvalidRequest as invalid:
-        return Refused(400, str(invalid)).reply
+    except InvalidAgentRequest as invalid:
+        return AgentApiError(400, str(invalid)).reply
     except Exception as error:
         request_id = ids.uuid7_hex()
         log.exception("agents_request_failed", request_id=request_id)
         if is_store_failure(error):
             retry = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
-            return Refused(503, store_failures.MESSAGE, retry).reply
-        return Refused(500, f"Internal error. Quote {request_id} to your admin.").reply
+            return AgentApiError(503, store_failures.MESSAGE, retry).reply
+        return AgentApiError(500, f"Internal error. Quote {request_id} to your admin.").reply
 
 
-def _respond(request: Request) -> Reply | Started:
+def _respond(request: AgentRequest) -> AgentReply | Started:
     host = request.headers.get("host", "")
     # DNS rebinding: a page of another site must not reach a server on this computer.
     if not admission.is_ours(host, tuple(settings.ALLOWED_HOSTS)):
-        raise Refused(421, "Unknown host.")
+        raise AgentApiError(421, "Unknown host.")
     parts = request.path.strip("/").split("/")
     handler = HANDLERS.get((parts[0], len(parts)))
     if handler is None:
-        raise Refused(404, "There is nothing at this address.")
+        raise AgentApiError(404, "There is nothing at this address.")
     by_method = handler.get(request.method)
     if by_method is None:
         allowed = {"Allow": ", ".join(handler)}
-        raise Refused(405, "This method is not allowed here.", allowed)
+        raise AgentApiError(405, "This method is not allowed here.", allowed)
     authorization = request.headers.get("authorization", "")
     callers.charge(authorization, request.address)
     if parts[0] == "meta" and not authorization and settings.HALO_AGENTS_PUBLIC_META:
-        return Reply(200, _meta(definitions.ALL, ()))
-    who = callers.authenticated(authorization, request.address)
+        return AgentReply(200, _meta(definitions.ALL, ()))
+    who = callers.authenticate(authorization, request.address)
     return by_method(request, who, *parts[1:])
 
 
-def _meta(agents: Mapping[str, Agent], tools: Sequence[Tool]) -> dict[str, Any]:
-    listed = [definitions.described(agent, tools) for agent in agents.values()]
+def _meta(agents: Mapping[str, ConfiguredAgent], tools: Sequence[Tool]) -> dict[str, Any]:
+    listed = [definitions.describe_agent(agent, tools) for agent in agents.values()]
     return {"version": VERSION, "agents": listed}
 
 
-def meta(_request: Request, who: Principal) -> Reply:
-    return Reply(200, _meta(definitions.of_organization(who.organization_id), _tools(who)))
+def meta(_request: AgentRequest, who: Principal) -> AgentReply:
+    return AgentReply(200, _meta(definitions.get_agents(who.organization_id), _tools(who)))
 
 
-def list_sessions(request: Request, who: Principal) -> Reply:
+def list_sessions(request: AgentRequest, who: Principal) -> AgentReply:
     after = parse_qs(request.query).get("after", [""])[-1]
     if after and not sessions.is_id(after):
-        raise InvalidRequest("The cursor is not valid.")
+        raise InvalidAgentRequest("The cursor is not valid.")
     found, cursor = sessions.page(_owner(who), after)
-    return Reply(200, {"sessions": found, **({"nextCursor": cursor} if cursor else {})})
+    return AgentReply(200, {"sessions": found, **({"nextCursor": cursor} if cursor else {})})
 
 
-def read_session(_request: Request, who: Principal, session_id: str) -> Reply:
+def read_session(_request: AgentRequest, who: Principal, session_id: str) -> AgentReply:
     session = _session(who, session_id)
     history = sessions.messages(session.pk)
-    agent = definitions.of_organization(who.organization_id).get(session.agent)
-    budget = (agent.limits if agent is not None else Limits()).history_tokens
-    return Reply(
+    agent = definitions.get_agents(who.organization_id).get(session.agent)
+    budget = (agent.limits if agent is not None else TurnLimits()).history_tokens
+    return AgentReply(
         200,
         {
             "sessionId": session.pk,
             "agent": {
                 "name": session.agent,
                 "tools": session.tools,
-                "options": options.shown(agent.options if agent else (), session.options),
+                "options": options.mask_secrets(agent.options if agent else (), session.options),
             },
             "tools": session.client_tools,
-            "history": {"compacted": compacted(history, budget), "full": history},
+            "history": {"compacted": compact_history(history, budget), "full": history},
             **_approvals(session, history),
         },
     )
@@ -175,42 +175,44 @@ def _approvals(session: Session, history: Sequence[Message]) -> dict[str, Any]:
     """What calls of the session wait for, or can go on with: an extension of the protocol."""
     found = [
         {"toolCallId": call, "requestId": str(row.pk), "status": row.status}
-        for call, row in sessions.requested(session, resolution.pending(history)).items()
+        for call, row in sessions.find_approval_requests(
+            session, resolution.pending(history)
+        ).items()
     ]
     return {"approvals": found} if found else {}
 
 
-def delete_session(_request: Request, who: Principal, session_id: str) -> Reply:
+def delete_session(_request: AgentRequest, who: Principal, session_id: str) -> AgentReply:
     sessions.delete(_session(who, session_id))
-    return Reply(204)
+    return AgentReply(204)
 
 
-def create_session(request: Request, who: Principal) -> Started:
-    name, turn = requests.new_session(_parsed(request))
-    agent = definitions.of_organization(who.organization_id).get(name)
+def create_session(request: AgentRequest, who: Principal) -> Started:
+    name, turn = requests.new_session(_parse_body(request))
+    agent = definitions.get_agents(who.organization_id).get(name)
     if agent is None:
-        raise InvalidRequest(f"There is no agent {name!r}. GET /meta lists them.")
-    chosen = options.chosen(agent.options, turn.options or {})
+        raise InvalidAgentRequest(f"There is no agent {name!r}. GET /meta lists them.")
+    chosen = options.parse_values(agent.options, turn.options or {})
     turn = replace(turn, options={**options.defaults(agent.options), **chosen.shown})
-    allowed = _allowed(agent, who, chosen.secrets)
+    allowed = _authorize_agent(agent, who, chosen.secrets)
     _require_known(turn, allowed)
     if resolution.pending(turn.messages[:-1]):
-        raise InvalidRequest("The history ends with calls that have no result.")
-    session, row = sessions.create(_owner(who), agent.name, turn, _sent(allowed, chosen))
-    return _started(session, row, turn.stream, allowed, ())
+        raise InvalidAgentRequest("The history ends with calls that have no result.")
+    session, row = sessions.create(_owner(who), agent.name, turn, _build_sent(allowed, chosen))
+    return _prepare_run(session, row, turn.stream, allowed, ())
 
 
-def continue_session(request: Request, who: Principal, session_id: str) -> Started:
+def continue_session(request: AgentRequest, who: Principal, session_id: str) -> Started:
     session = _session(who, session_id)
-    agent = definitions.of_organization(who.organization_id).get(session.agent)
+    agent = definitions.get_agents(who.organization_id).get(session.agent)
     if agent is None:
-        raise Refused(409, "The agent of this session does not exist any more.")
-    body = _parsed(request)
+        raise AgentApiError(409, "The agent of this session does not exist any more.")
+    body = _parse_body(request)
     turn = requests.new_turn(body)
     key = _idempotency_key(request)
-    chosen = options.chosen(agent.options, turn.options or {})
+    chosen = options.parse_values(agent.options, turn.options or {})
     turn = replace(turn, options=chosen.shown)
-    allowed = _allowed(agent, who, {**sessions.secrets_of(session), **chosen.secrets})
+    allowed = _authorize_agent(agent, who, {**sessions.secrets_of(session), **chosen.secrets})
     _require_known(turn, allowed)
 
     def resolve(session: Session, waiting: list[ToolCall]) -> list[Resolved]:
@@ -218,24 +220,24 @@ def continue_session(request: Request, who: Principal, session_id: str) -> Start
         return resolution.resolve(waiting, turn.messages, own.__contains__)
 
     try:
-        sent = replace(_sent(allowed, chosen), key=key, digest=sessions.digest(body))
+        sent = replace(_build_sent(allowed, chosen), key=key, digest=sessions.digest(body))
         session, row, resolved = sessions.begin(session.pk, turn, sent, resolve)
     except Session.DoesNotExist:
         raise _no_session() from None
     except sessions.Busy:
-        raise Refused(409, "Another turn of this session is running.") from None
+        raise AgentApiError(409, "Another turn of this session is running.") from None
     except sessions.AlreadySent as before:
-        raise Refused(409, _sent_before(before)) from None
-    return _started(session, row, turn.stream, allowed, resolved, is_new=False)
+        raise AgentApiError(409, _repeat_message(before)) from None
+    return _prepare_run(session, row, turn.stream, allowed, resolved, is_new=False)
 
 
-def _allowed(agent: Agent, who: Principal, secrets: Mapping[str, str]) -> Allowed:
+def _authorize_agent(agent: ConfiguredAgent, who: Principal, secrets: Mapping[str, str]) -> Allowed:
     """What the key may use of an agent, with these secret options.
 
     Raises Refused if the organization's language model cannot be used, and InvalidRequest if its
     applications use keys of their own, and this one has sent none.
     """
-    row = language_models.used_by(who.organization_id, agent.language_model)
+    row = language_models.find_model(who.organization_id, agent.language_model)
     has_own_key = row is not None and bool(agent.key_option)
     if has_own_key:
         _require_key(agent.key_option, secrets)
@@ -247,10 +249,10 @@ def _allowed(agent: Agent, who: Principal, secrets: Mapping[str, str]) -> Allowe
         model = agent.model(row, secrets)
     except BudgetUsed as used:
         message = "The budget of the day is used up."
-        raise Refused(429, message, {"Retry-After": str(used.seconds)}) from None
+        raise AgentApiError(429, message, {"Retry-After": str(used.seconds)}) from None
     except SealBroken:
         log.exception("language_model_key_unreadable")
-        raise Refused(503, "The key of the language model cannot be read.") from None
+        raise AgentApiError(503, "The key of the language model cannot be read.") from None
     tools = {one.name: one for one in _tools(who) if agent.may_have(one)}
     return Allowed(agent, who, model, tools, has_own_key)
 
@@ -259,16 +261,16 @@ def _require_key(option: str, secrets: Mapping[str, str]) -> None:
     key = secrets.get(option, "")
     if not key:
         message = f"agent.options.{option} must be your own key for the language model."
-        raise InvalidRequest(message)
+        raise InvalidAgentRequest(message)
     if not language_models.is_key(key):
-        raise InvalidRequest(f"agent.options.{option} must be of visible ASCII characters.")
+        raise InvalidAgentRequest(f"agent.options.{option} must be of visible ASCII characters.")
 
 
-def _sent(allowed: Allowed, chosen: Chosen) -> Sent:
+def _build_sent(allowed: Allowed, chosen: ChosenOptions) -> Sent:
     return Sent(allowed.model.name, chosen.secrets, allowed.has_own_key)
 
 
-def _started(
+def _prepare_run(
     session: Session,
     row: SessionTurn,
     stream: StreamMode,
@@ -279,7 +281,7 @@ def _started(
 ) -> Started:
     running = RunningTurn(
         model=allowed.model,
-        instructions=allowed.agent.instructed(session.options),
+        instructions=allowed.agent.build_instructions(session.options),
         options=dict(session.options),
         limits=allowed.agent.limits,
         resolved=resolved,
@@ -299,13 +301,13 @@ def _started(
     )
 
 
-def _parsed(request: Request) -> Any:
+def _parse_body(request: AgentRequest) -> Any:
     try:
         found = strict_json.parse(request.body)
     except ProtocolError as error:
-        raise Refused(400, f"The body is not valid JSON: {error.message}") from None
+        raise AgentApiError(400, f"The body is not valid JSON: {error.message}") from None
     if has_unstorable_text(found):
-        raise InvalidRequest("The body has a character that cannot be stored.")
+        raise InvalidAgentRequest("The body has a character that cannot be stored.")
     return found
 
 
@@ -316,8 +318,8 @@ def _session(who: Principal, session_id: str) -> Session:
     return found
 
 
-def _no_session() -> Refused:
-    return Refused(404, "Session not found.")
+def _no_session() -> AgentApiError:
+    return AgentApiError(404, "Session not found.")
 
 
 def _owner(who: Principal) -> Owner:
@@ -326,34 +328,34 @@ def _owner(who: Principal) -> Owner:
 
 def _tools(who: Principal) -> list[Tool]:
     """The tools that the key may call, under names that every model provider accepts."""
-    offered = visibility.among(SURFACE.catalogue.tools(who.organization_id), who, SURFACE)
-    return [registry.under_alias(tool) for tool in offered]
+    offered = visibility.filter_visible(SURFACE.catalogue.tools(who.organization_id), who, SURFACE)
+    return [registry.alias_tool(tool) for tool in offered]
 
 
-def _require_known(turn: Turn, allowed: Allowed) -> None:
+def _require_known(turn: TurnRequest, allowed: Allowed) -> None:
     for one in turn.tools or ():
         if one.name not in allowed.tools:
-            raise InvalidRequest(f"The agent has no tool {one.name!r}. GET /meta lists them.")
+            raise InvalidAgentRequest(f"The agent has no tool {one.name!r}. GET /meta lists them.")
     for client_tool in turn.client_tools or ():
         if client_tool.name in allowed.tools:
-            raise InvalidRequest(f"The agent has a tool {client_tool.name!r} already.")
+            raise InvalidAgentRequest(f"The agent has a tool {client_tool.name!r} already.")
 
 
-def _idempotency_key(request: Request) -> str:
+def _idempotency_key(request: AgentRequest) -> str:
     """Returns the digest of the client's key, which may be any text, such as an email address."""
     key = request.headers.get("idempotency-key", "")
     if len(key) > MAX_KEY or not (key.isascii() and key.isprintable()):
-        raise InvalidRequest("Idempotency-Key must be up to 255 printable ASCII characters.")
+        raise InvalidAgentRequest("Idempotency-Key must be up to 255 printable ASCII characters.")
     return sha256(key.encode()).hexdigest() if key else ""
 
 
-def _sent_before(before: sessions.AlreadySent) -> str:
+def _repeat_message(before: sessions.AlreadySent) -> str:
     if not before.is_same:
         return "The Idempotency-Key was used with another body."
     return "This request was sent before. GET the session for its result."
 
 
-Handler = Callable[..., Reply | Started]
+Handler = Callable[..., AgentReply | Started]
 HANDLERS: Final[Mapping[tuple[str, int], Mapping[str, Handler]]] = {
     ("meta", 1): {"GET": meta},
     ("sessions", 1): {"GET": list_sessions},

@@ -10,7 +10,7 @@ from agents.models import LanguageModel
 from foundation import sealing
 from foundation.outbound import OutboundError, Policy, vet
 from foundation.outbound.policy import usual_ports
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 
 CONTEXT: Final = "agents.language_model"
 
@@ -19,7 +19,7 @@ class InvalidAddress(Exception):
     """A base URL is none that requests may go to; the message is for the person who entered it."""
 
 
-def used_by(organization_id: UUID, own: UUID | None) -> LanguageModel | None:
+def find_model(organization_id: UUID, own: UUID | None) -> LanguageModel | None:
     """Returns the model that an agent uses: its own, or that of the organization."""
     rows = LanguageModel.objects.filter(organization=organization_id)
     return rows.filter(pk=own).first() if own else rows.filter(is_used=True).first()
@@ -79,7 +79,7 @@ def _reseal(row: LanguageModel, sealed: bytes) -> None:
     row.save(update_fields=["sealed"])
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="keys of language models",
     rows=lambda: LanguageModel.objects.exclude(sealed=b"").only("sealed"),
     read=lambda row: bytes(row.sealed),

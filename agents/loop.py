@@ -14,8 +14,24 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from agents.models_port import Complete, Model, ModelFailed, ModelRequest, OfferedTool, Usage
-from agents.protocol.events import Began, Called, Event, Piece, Returned, Said, Stopped, StopReason
+from agents.models_port import (
+    Model,
+    ModelCompletion,
+    ModelFailed,
+    ModelRequest,
+    ModelUsage,
+    OfferedTool,
+)
+from agents.protocol.events import (
+    DeltaEvent,
+    Event,
+    MessageEvent,
+    StopReason,
+    ToolCallEvent,
+    ToolResultEvent,
+    TurnStartEvent,
+    TurnStopEvent,
+)
 from agents.protocol.requests import Message
 from agents.protocol.resolution import NOT_MADE, Resolved, ToolCall, calls_of
 from foundation.store_failures import is_store_failure
@@ -34,7 +50,7 @@ UNAVAILABLE: Final = "The turn failed. This server is temporarily unavailable. T
 INCOMPLETE: Final = "The model ended its response too early."
 
 
-class Kind(Enum):
+class CallHandling(Enum):
     """What happens to a call of a tool."""
 
     RUNS = auto()
@@ -43,7 +59,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TurnLimits:
     """What one turn of an agent may take at most, and how much history its model reads."""
 
     steps: int = 10
@@ -60,17 +76,17 @@ class Journal(Protocol):
         """Returns the history as the model is to read it, and the state of each message."""
         ...
 
-    async def said(self, answer: Complete) -> None: ...
-    async def returned(self, message: Message) -> None: ...
-    async def stopped(self, stop: Stopped, usage: Usage) -> None: ...
+    async def record_answer(self, answer: ModelCompletion) -> None: ...
+    async def record_result(self, message: Message) -> None: ...
+    async def end_turn(self, stop: TurnStopEvent, usage: ModelUsage) -> None: ...
 
 
 class Tools(Protocol):
     """The tools of the session: those of the agent run, those of the client wait."""
 
-    def offered(self) -> Sequence[OfferedTool]: ...
+    def offered_tools(self) -> Sequence[OfferedTool]: ...
 
-    def kind(self, call: ToolCall) -> Kind:
+    def kind(self, call: ToolCall) -> CallHandling:
         """Returns what happens to a call that has no permission yet."""
         ...
 
@@ -88,24 +104,24 @@ class Tools(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class StoredTurn:
     """A turn that has been stored and may run. `session_id` is set if the session is new."""
 
     model: Model
     instructions: str
     options: dict[str, str]
-    limits: Limits
+    limits: TurnLimits
     resolved: Sequence[Resolved]
     session_id: str = ""
 
 
 class TurnRun:
-    """A turn that runs: `events` yields what happens, from Began to Stopped."""
+    """A turn that runs: `events` yields what happens, from TurnStartEvent to TurnStopEvent."""
 
-    def __init__(self, turn: Turn, journal: Journal, tools: Tools) -> None:
+    def __init__(self, turn: StoredTurn, journal: Journal, tools: Tools) -> None:
         self._turn, self._journal, self._tools = turn, journal, tools
-        self._stop: Stopped | None = None
-        self._usage = Usage()
+        self._stop: TurnStopEvent | None = None
+        self._usage = ModelUsage()
         self._calls = 0
         self._made: list[ToolCall] = []
         self._problems: Mapping[str, str] = {}
@@ -113,24 +129,24 @@ class TurnRun:
         self._waits = False
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        yield Began(self._turn.session_id)
+        yield TurnStartEvent(self._turn.session_id)
         try:
             async with asyncio.timeout(self._turn.limits.seconds), aclosing(self._steps()) as steps:
                 async for event in steps:
                     yield event
         except TimeoutError:
-            self._stop = Stopped(StopReason.ERROR, TOO_LONG)
+            self._stop = TurnStopEvent(StopReason.ERROR, TOO_LONG)
         except ModelFailed as failed:
-            self._stop = Stopped(failed.reason, str(failed))
+            self._stop = TurnStopEvent(failed.reason, str(failed))
         except asyncio.CancelledError:
-            self._stop = Stopped(StopReason.ERROR, INTERRUPTED)
+            self._stop = TurnStopEvent(StopReason.ERROR, INTERRUPTED)
         except Exception as error:
             # The traceback stays in the log.
             log.exception("turn_failed")
             failure = UNAVAILABLE if is_store_failure(error) else FAILED
-            self._stop = Stopped(StopReason.ERROR, failure)
-        stop = self._stop or Stopped(StopReason.ERROR, TOO_MANY_STEPS)
-        await self._journal.stopped(stop, self._usage)
+            self._stop = TurnStopEvent(StopReason.ERROR, failure)
+        stop = self._stop or TurnStopEvent(StopReason.ERROR, TOO_MANY_STEPS)
+        await self._journal.end_turn(stop, self._usage)
         yield stop
 
     async def _steps(self) -> AsyncGenerator[Event, None]:
@@ -139,7 +155,7 @@ class TurnRun:
                 yield event
         for _step in range(self._turn.limits.steps):
             if self._waits:
-                self._stop = Stopped(StopReason.TOOL_USE)
+                self._stop = TurnStopEvent(StopReason.TOOL_USE)
                 return
             async with aclosing(self._respond()) as responding:
                 async for event in responding:
@@ -150,41 +166,41 @@ class TurnRun:
                 async for event in calling:
                     yield event
         if self._waits:
-            self._stop = Stopped(StopReason.TOOL_USE)
+            self._stop = TurnStopEvent(StopReason.TOOL_USE)
 
     async def _respond(self) -> AsyncGenerator[Event, None]:
         """One response of the model: pieces, then the stored message, then all of its calls."""
-        answer: Complete | None = None
+        answer: ModelCompletion | None = None
         history, states = await self._journal.history()
         request = ModelRequest(
             instructions=self._turn.instructions,
             history=history,
             states=states,
-            tools=self._tools.offered(),
+            tools=self._tools.offered_tools(),
             options=self._turn.options,
         )
         async with aclosing(self._turn.model.respond(request)) as pieces:
             async for piece in pieces:
-                if isinstance(piece, Piece):
+                if isinstance(piece, DeltaEvent):
                     yield piece
                 else:
                     answer = piece
         if answer is None:
             raise ModelFailed(INCOMPLETE)
-        await self._journal.said(answer)
+        await self._journal.record_answer(answer)
         self._usage = self._usage.plus(answer.usage)
-        yield Said(answer.message)
+        yield MessageEvent(answer.message)
         self._made, self._problems = calls_of(answer.message), answer.problems
         for call in self._made:
-            yield Called(call)
+            yield ToolCallEvent(call)
         self._calls += len(self._made)
         if not self._made:
-            self._stop = Stopped(answer.reason)
+            self._stop = TurnStopEvent(answer.reason)
             return
         if self._calls > self._turn.limits.tool_calls:
-            self._stop = Stopped(StopReason.ERROR, TOO_MANY_CALLS)
+            self._stop = TurnStopEvent(StopReason.ERROR, TOO_MANY_CALLS)
         elif self._usage.tokens > self._turn.limits.tokens:
-            self._stop = Stopped(StopReason.MAX_TOKENS)
+            self._stop = TurnStopEvent(StopReason.MAX_TOKENS)
         if self._stop is not None:
             # The session goes on with a question, and not with the calls.
             for call in self._made:
@@ -213,11 +229,11 @@ class TurnRun:
         ready = []
         for call in self._made:
             kind = self._tools.kind(call)
-            known = UNKNOWN if kind is Kind.UNKNOWN else self._problems.get(call.id, "")
+            known = UNKNOWN if kind is CallHandling.UNKNOWN else self._problems.get(call.id, "")
             problem = known or self._tools.problem(call)
             if problem:
                 yield await self._store(call, problem)
-            elif kind is Kind.RUNS:
+            elif kind is CallHandling.RUNS:
                 ready.append(call)
             else:
                 self._waits = True
@@ -243,7 +259,7 @@ class TurnRun:
             for task in tasks:
                 task.cancel()
 
-    async def _store(self, call: ToolCall, text: str) -> Returned:
+    async def _store(self, call: ToolCall, text: str) -> ToolResultEvent:
         message = {"role": "tool", "toolCallId": call.id, "content": text}
-        await self._journal.returned(message)
-        return Returned(message)
+        await self._journal.record_result(message)
+        return ToolResultEvent(message)

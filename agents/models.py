@@ -15,7 +15,7 @@ from foundation import ids
 from workspace.models import Organization
 
 
-def _between(least: int, most: int) -> list[Callable[[Any], None]]:
+def _range_validators(least: int, most: int) -> list[Callable[[Any], None]]:
     return [MinValueValidator(least), MaxValueValidator(most)]
 
 
@@ -149,16 +149,16 @@ class AgentDefinition(models.Model):
     )
     is_enabled = models.BooleanField(_("enabled"), default=True)
     max_steps = models.PositiveIntegerField(
-        _("responses of the model in a turn"), default=10, validators=_between(1, 100)
+        _("responses of the model in a turn"), default=10, validators=_range_validators(1, 100)
     )
     max_tool_calls = models.PositiveIntegerField(
-        _("calls of tools in a turn"), default=40, validators=_between(0, 1_000)
+        _("calls of tools in a turn"), default=40, validators=_range_validators(0, 1_000)
     )
     max_tokens = models.PositiveIntegerField(
-        _("tokens of a turn"), default=200_000, validators=_between(1, 100_000_000)
+        _("tokens of a turn"), default=200_000, validators=_range_validators(1, 100_000_000)
     )
     max_seconds = models.PositiveIntegerField(
-        _("seconds of a turn"), default=300, validators=_between(1, 3_600)
+        _("seconds of a turn"), default=300, validators=_range_validators(1, 3_600)
     )
     daily_budget = _dollars(
         _("budget of a day, USD"),
@@ -232,7 +232,7 @@ class AgentOption(models.Model):
         return self.name
 
     @property
-    def listed(self) -> list[str]:
+    def choice_list(self) -> list[str]:
         """The choices of a list."""
         return [line.strip() for line in self.choices.splitlines() if line.strip()]
 

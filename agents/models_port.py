@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
-from agents.protocol.events import Piece, StopReason
+from agents.protocol.events import DeltaEvent, StopReason
 from agents.protocol.requests import Message
 
 # Costs are in millionths of a US dollar.
@@ -35,7 +35,7 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ModelUsage:
     """What one response cost. `is_measured` says that the provider has counted it."""
 
     input_tokens: int = 0
@@ -47,8 +47,8 @@ class Usage:
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
-    def plus(self, other: "Usage") -> "Usage":
-        return Usage(
+    def plus(self, other: "ModelUsage") -> "ModelUsage":
+        return ModelUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cost_micros + other.cost_micros,
@@ -57,7 +57,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Complete:
+class ModelCompletion:
     """The end of a response: its message, why it ended, and what it cost.
 
     `reason` is `tool_use` if the message has calls. `state` is for the provider alone: it gets it
@@ -66,12 +66,12 @@ class Complete:
 
     message: Message
     reason: StopReason
-    usage: Usage = field(default_factory=Usage)
+    usage: ModelUsage = field(default_factory=ModelUsage)
     state: Mapping[str, Any] | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
 
 
-Answered: TypeAlias = Piece | Complete
+Answered: TypeAlias = DeltaEvent | ModelCompletion
 
 
 class ModelFailed(Exception):

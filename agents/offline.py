@@ -8,8 +8,8 @@ import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Final
 
-from agents.models_port import Answered, Complete, ModelRequest, OfferedTool
-from agents.protocol.events import Piece, StopReason
+from agents.models_port import Answered, ModelCompletion, ModelRequest, OfferedTool
+from agents.protocol.events import DeltaEvent, StopReason
 from agents.protocol.requests import Message
 from foundation import ids, json_text
 
@@ -35,19 +35,19 @@ class OfflineModel:
         results = _results(request.history)
         calls = [] if results else list(_calls(request))
         if calls:
-            yield Complete({"role": "assistant", "content": calls}, StopReason.TOOL_USE)
+            yield ModelCompletion({"role": "assistant", "content": calls}, StopReason.TOOL_USE)
             return
         quotes = int(request.options.get("quotes", MAX_QUOTED))
         text = _answer(results, quotes) if results else f"{NOTICE}\n\n{NO_TOOLS}"
         for line in text.splitlines(keepends=True):
-            yield Piece("text", line)
-        yield Complete({"role": "assistant", "content": text}, StopReason.END_TURN)
+            yield DeltaEvent("text", line)
+        yield ModelCompletion({"role": "assistant", "content": text}, StopReason.END_TURN)
 
 
 def _calls(request: ModelRequest) -> Iterator[dict[str, Any]]:
     asked = _text(request.history[-1])[:MAX_QUERY].strip()
     for tool in request.tools:
-        argument = _searched_by(tool)
+        argument = _find_query_argument(tool)
         if argument and asked:
             yield {
                 "type": "tool_use",
@@ -57,7 +57,7 @@ def _calls(request: ModelRequest) -> Iterator[dict[str, Any]]:
             }
 
 
-def _searched_by(tool: OfferedTool) -> str:
+def _find_query_argument(tool: OfferedTool) -> str:
     """The argument of a tool that searches for a text and requires nothing else."""
     required = tool.input_schema.get("required", [])
     properties: Mapping[str, Any] = tool.input_schema.get("properties", {})

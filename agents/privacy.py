@@ -14,7 +14,7 @@ from agents import sessions
 from agents.models import Session, SessionMessage
 from customers.privacy.redaction import Redaction
 from customers.privacy.subject import Subject
-from customers.privacy.text_columns import by_id_and_email
+from customers.privacy.text_columns import id_and_email_redaction
 
 
 class AgentSessions:
@@ -29,7 +29,7 @@ class AgentSessions:
             sessions.delete(session)
             yield 1
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         for session in _find_sessions(subject):
             yield {
                 "id": session.pk,
@@ -40,11 +40,11 @@ class AgentSessions:
 
 
 def _find_sessions(subject: Subject) -> Iterator[Session]:
-    redaction = by_id_and_email(subject)
+    redaction = id_and_email_redaction(subject)
     messages = SessionMessage.objects.filter(session__organization=subject.organization_id)
-    naming = messages.filter(redaction.in_json("content", "state")).values("session")
+    naming = messages.filter(redaction.json_condition("content", "state")).values("session")
     own = Session.objects.filter(organization=subject.organization_id)
-    may_name = Q(pk__in=naming) | redaction.in_json("options", "client_tools")
+    may_name = Q(pk__in=naming) | redaction.json_condition("options", "client_tools")
     for key in list(own.filter(may_name).order_by("pk").values_list("pk", flat=True)):
         session = own.filter(pk=key).first()
         if session is not None and _names(session, redaction):

@@ -30,7 +30,7 @@ from agents.protocol.resolution import UNKNOWN_RESULT, calls_of
 from foundation import ids, json_text
 
 
-def sent(request: ModelRequest, source: str) -> list[ModelMessage]:
+def build_history(request: ModelRequest, source: str) -> list[ModelMessage]:
     """The history as the provider gets it: requests and responses in turn.
 
     Results go into one request, in the order of their calls; a call without one gets a notice.
@@ -152,5 +152,5 @@ def _arguments(part: ToolCallPart) -> dict[str, Any] | None:
     return dict(found) if isinstance(found, Mapping) else None
 
 
-def dumped(response: ModelResponse) -> Any:
+def dump_response(response: ModelResponse) -> Any:
     return ModelMessagesTypeAdapter.dump_python([response], mode="json")[0]

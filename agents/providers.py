@@ -39,8 +39,15 @@ from pydantic_ai.tools import ToolDefinition
 
 from agents import language_models, provider_messages
 from agents.models import LanguageModel
-from agents.models_port import MICROS, Answered, Complete, ModelFailed, ModelRequest, Usage
-from agents.protocol.events import Piece, StopReason
+from agents.models_port import (
+    MICROS,
+    Answered,
+    ModelCompletion,
+    ModelFailed,
+    ModelRequest,
+    ModelUsage,
+)
+from agents.protocol.events import DeltaEvent, StopReason
 from foundation.outbound.async_transport import GuardedTransport
 
 log = structlog.get_logger(__name__)
@@ -130,7 +137,7 @@ class ProvidedModel:
                         yield piece
             except (exceptions.AgentRunError, httpx2.HTTPError) as error:
                 if wait is None or is_answered or not isinstance(error, TEMPORARY):
-                    raise _failed(error) from None
+                    raise _to_model_failure(error) from None
             else:
                 return
             await asyncio.sleep(wait)
@@ -144,7 +151,7 @@ class ProvidedModel:
             ) as client,
             model_request_stream(
                 self._model(client),
-                provider_messages.sent(request, self._source),
+                provider_messages.build_history(request, self._source),
                 model_settings=ModelSettings(max_tokens=self.max_output_tokens),
                 model_request_parameters=_parameters(request),
             ) as stream,
@@ -177,7 +184,7 @@ class ProvidedModel:
     def _source(self) -> str:
         return f"{self.provider} {self.base_url} {self.name}"
 
-    def _complete(self, response: ModelResponse) -> Complete:
+    def _complete(self, response: ModelResponse) -> ModelCompletion:
         reason = REASONS.get(response.finish_reason or "stop")
         if reason is None:
             raise ModelFailed(NO_ANSWER)
@@ -198,13 +205,13 @@ class ProvidedModel:
         same = made == [part.tool_call_id for part in parts if isinstance(part, ToolCallPart)]
         state = None
         if is_kept and same:
-            state = {"source": self._source, "response": provider_messages.dumped(response)}
+            state = {"source": self._source, "response": provider_messages.dump_response(response)}
         message = {"role": "assistant", "content": content or ""}
-        return Complete(message, reason, self._usage(response), state, problems)
+        return ModelCompletion(message, reason, self._usage(response), state, problems)
 
-    def _usage(self, response: ModelResponse) -> Usage:
+    def _usage(self, response: ModelResponse) -> ModelUsage:
         used = response.usage
-        return Usage(
+        return ModelUsage(
             used.input_tokens,
             used.output_tokens,
             self._cost(response),
@@ -224,7 +231,7 @@ class ProvidedModel:
             return 0
 
 
-def of_row(row: LanguageModel, key: str) -> ProvidedModel:
+def build_model(row: LanguageModel, key: str) -> ProvidedModel:
     """Returns a model that is used with this key."""
     return ProvidedModel(
         name=row.model,
@@ -237,7 +244,7 @@ def of_row(row: LanguageModel, key: str) -> ProvidedModel:
     )
 
 
-async def test_request(model: ProvidedModel) -> Usage:
+async def test_request(model: ProvidedModel) -> ModelUsage:
     """Asks a model for one word, and returns what it cost. Raises ModelFailed."""
     request = ModelRequest(
         instructions="",
@@ -247,12 +254,12 @@ async def test_request(model: ProvidedModel) -> Usage:
     )
     async with aclosing(replace(model, max_output_tokens=TEST_TOKENS).respond(request)) as pieces:
         async for piece in pieces:
-            if isinstance(piece, Complete):
+            if isinstance(piece, ModelCompletion):
                 return piece.usage
     raise ModelFailed(NO_ANSWER)
 
 
-def _failed(error: Exception) -> ModelFailed:
+def _to_model_failure(error: Exception) -> ModelFailed:
     status = getattr(error, "status_code", None)
     log.warning("language_model_failed", kind=type(error).__name__, status=status)
     for kind, message, reason in MEANINGS:
@@ -261,18 +268,18 @@ def _failed(error: Exception) -> ModelFailed:
     return ModelFailed(NO_ANSWER)
 
 
-def _piece(event: Any) -> Piece | None:
+def _piece(event: Any) -> DeltaEvent | None:
     match event:
         case (
             PartStartEvent(part=TextPart(content=text))
             | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
         ):
-            return Piece("text", text) if text else None
+            return DeltaEvent("text", text) if text else None
         case (
             PartStartEvent(part=ThinkingPart(content=text))
             | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text))
         ):
-            return Piece("thinking", text) if text else None
+            return DeltaEvent("thinking", text) if text else None
     return None
 
 

@@ -7,17 +7,17 @@ from django.db.models import Q
 
 from agents import sessions
 from agents.models import Session, SessionTurn
-from customers.privacy.retention import Kind
+from customers.privacy.retention import RetentionKind
 
 SETTING: Final = "HALO_RETENTION_AGENT_SESSIONS_DAYS"
 
 
-def _without_session(moment: datetime) -> Q:
+def _orphaned_turns(moment: datetime) -> Q:
     return Q(session=None, started_at__lt=moment)
 
 
 KINDS: Final = (
-    Kind(
+    RetentionKind(
         Session,
         SETTING,
         lambda moment: Q(updated_at__lt=moment),
@@ -25,5 +25,5 @@ KINDS: Final = (
         before=sessions.prepare_deletion,
     ),
     # Turns outlive their sessions, since they say what was spent.
-    Kind(SessionTurn, SETTING, _without_session),
+    RetentionKind(SessionTurn, SETTING, _orphaned_turns),
 )

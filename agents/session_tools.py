@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from agents import sessions
-from agents.loop import Kind
+from agents.loop import CallHandling
 from agents.models_port import OfferedTool
 from agents.protocol.requests import ClientTool, ServerTool
 from agents.protocol.resolution import ToolCall
@@ -25,7 +25,7 @@ from tools_registry.pipeline.invocation import (
     Invocation,
     NeedsInput,
     Outcome,
-    Refused,
+    RefusedCall,
     Settled,
     Succeeded,
 )
@@ -57,7 +57,7 @@ class SessionTools:
     approval_tools: frozenset[str] = frozenset()
     note: str = ""
 
-    def offered(self) -> list[OfferedTool]:
+    def offered_tools(self) -> list[OfferedTool]:
         own = [self.tools[one.name] for one in self.chosen if one.name in self.tools]
         return [
             *(OfferedTool(tool.name, tool.description, tool.input_schema) for tool in own),
@@ -67,13 +67,13 @@ class SessionTools:
             ),
         ]
 
-    def kind(self, call: ToolCall) -> Kind:
+    def kind(self, call: ToolCall) -> CallHandling:
         if any(one.name == call.name for one in self.client_tools):
-            return Kind.WAITS
+            return CallHandling.WAITS
         chosen = next((one for one in self.chosen if one.name == call.name), None)
         if chosen is None or call.name not in self.tools:
-            return Kind.UNKNOWN
-        return Kind.RUNS if chosen.is_trusted else Kind.WAITS
+            return CallHandling.UNKNOWN
+        return CallHandling.RUNS if chosen.is_trusted else CallHandling.WAITS
 
     def problem(self, call: ToolCall) -> str:
         """Only arguments of the client's tools are checked here: the pipeline checks the others."""
@@ -103,11 +103,11 @@ class SessionTools:
     async def withdraw(self, call: ToolCall) -> bool:
         if call.name not in self.approval_tools:
             return True
-        return bool(await self.in_thread(lambda: self._withdrawn(call)))
+        return bool(await self.in_thread(lambda: self._withdraw_approval(call)))
 
-    def _withdrawn(self, call: ToolCall) -> bool:
+    def _withdraw_approval(self, call: ToolCall) -> bool:
         names = sessions.named_calls(self.session_id, [call])
-        rows = requests.of_calls(self.principal.organization_id, list(names.values()))
+        rows = requests.list_by_calls(self.principal.organization_id, list(names.values()))
         return requests.withdraw(rows) > 0 or not rows.exists()
 
     def _surface(self, call: ToolCall) -> Surface:
@@ -142,7 +142,7 @@ def _review(name: str, note: str, invocation: Invocation) -> Settled:
     summary = f"{invocation.subject.name} ({invocation.principal.client_name})"
     row = requests.request_waiting_call(invocation, call=name, summary=summary)
     invocation.note = f"{note}; approval request {row.pk}"
-    return outcomes.settled(row, invocation) or ApprovalPending(WAITING)
+    return outcomes.find_outcome(row, invocation) or ApprovalPending(WAITING)
 
 
 def _text(outcome: Outcome) -> str | None:
@@ -152,7 +152,7 @@ def _text(outcome: Outcome) -> str | None:
             return "\n".join(str(block.get("text", "")) for block in blocks.content)
         case Succeeded(result=result, text=text):
             return text or dumps(result.value).decode()
-        case Refused(decision=decision):
+        case RefusedCall(decision=decision):
             return decision.message
         case Failed(failure=failure):
             where = f" ({failure.field})" if failure.field else ""

@@ -23,16 +23,16 @@ from django.utils import timezone
 from agents import turns
 from agents.loop import INTERRUPTED
 from agents.models import Session, SessionMessage, SessionTurn
-from agents.models_port import Complete, Usage
+from agents.models_port import ModelCompletion, ModelUsage
 from agents.protocol.compaction import compacted_places
-from agents.protocol.events import Stopped, StopReason
-from agents.protocol.requests import ClientTool, Message, ServerTool, Turn
+from agents.protocol.events import StopReason, TurnStopEvent
+from agents.protocol.requests import ClientTool, Message, ServerTool, TurnRequest
 from agents.protocol.resolution import UNKNOWN_RESULT, Resolved, ToolCall, pending
 from approvals import requests as approvals
 from approvals.models import ApprovalRequest
 from foundation import journal, sealing
 from foundation.db.storable import escape_unstorable
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from foundation.sealing import SealBroken
 from mcp_protocol.json_writer import dumps
 
@@ -90,7 +90,7 @@ def is_id(text: str) -> bool:
 
 def find(owner: Owner, session_id: str) -> Session | None:
     """Returns a session of the owner, or None. Ends a turn of it whose process has died."""
-    found = _of(owner).filter(pk=session_id).first() if is_id(session_id) else None
+    found = _owned_sessions(owner).filter(pk=session_id).first() if is_id(session_id) else None
     if found is not None and _is_abandoned(found):
         _end_abandoned(found.pk)
     return found
@@ -98,12 +98,12 @@ def find(owner: Owner, session_id: str) -> Session | None:
 
 def page(owner: Owner, after: str) -> tuple[list[str], str]:
     """Returns a page of the ids of sessions, the oldest first, and the cursor of the next one."""
-    rows = _of(owner).filter(pk__gt=after).order_by("pk")
+    rows = _owned_sessions(owner).filter(pk__gt=after).order_by("pk")
     found = list(rows.values_list("pk", flat=True)[: PAGE + 1])
     return found[:PAGE], found[PAGE - 1] if len(found) > PAGE else ""
 
 
-def _of(owner: Owner) -> QuerySet[Session]:
+def _owned_sessions(owner: Owner) -> QuerySet[Session]:
     return Session.objects.filter(organization_id=owner.organization_id, key_id=owner.key_id)
 
 
@@ -113,7 +113,7 @@ def messages(session_id: str) -> list[Message]:
     return list(rows.values_list("content", flat=True))
 
 
-def remembered(
+def read_history(
     session_id: str, budget: int
 ) -> tuple[list[Message], list[Mapping[str, Any] | None]]:
     """Returns the compacted history of a session, with the state of each message."""
@@ -149,12 +149,14 @@ def is_call_in_session() -> Q:
     return Q(Exists(SessionMessage.objects.filter(pk=message)))
 
 
-def requested(session: Session, waiting: Sequence[ToolCall]) -> dict[str, ApprovalRequest]:
+def find_approval_requests(
+    session: Session, waiting: Sequence[ToolCall]
+) -> dict[str, ApprovalRequest]:
     """Returns the requests for approval of calls that wait in a session, by the id of the call."""
     if not waiting:
         return {}
     names = named_calls(session.pk, waiting)
-    rows = approvals.of_calls(session.organization_id, list(names.values()))
+    rows = approvals.list_by_calls(session.organization_id, list(names.values()))
     by_name = {row.call: row for row in rows}
     return {call: by_name[name] for call, name in names.items() if name in by_name}
 
@@ -180,7 +182,7 @@ def prepare_deletion(session_ids: Sequence[str]) -> None:
         )
         ours = set(of_messages.values_list("pk", flat=True))
         calls = [call for call in waiting if message_of_call(call) in ours]
-        approvals.withdraw(approvals.of_calls(organization_id, calls))
+        approvals.withdraw(approvals.list_by_calls(organization_id, calls))
     # What a turn cost stays; what tells of its request does not.
     turns_of = SessionTurn.objects.filter(session__in=session_ids)
     turns_of.update(idempotency_key="", request_digest="", granted=[])
@@ -213,7 +215,7 @@ def _reseal(session: Session, sealed: bytes) -> None:
     Session.objects.filter(pk=session.pk).update(sealed_options=sealed)
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="secret options of agent sessions",
     rows=lambda: Session.objects.exclude(sealed_options=b"").only("sealed_options"),
     read=lambda session: bytes(session.sealed_options),
@@ -227,7 +229,7 @@ def digest(body: Mapping[str, Any]) -> str:
 
 
 @transaction.atomic
-def create(owner: Owner, agent: str, turn: Turn, sent: Sent) -> tuple[Session, SessionTurn]:
+def create(owner: Owner, agent: str, turn: TurnRequest, sent: Sent) -> tuple[Session, SessionTurn]:
     """Stores a session with the history that it begins with, and its first turn."""
     session = Session(
         organization_id=owner.organization_id,
@@ -244,7 +246,7 @@ def create(owner: Owner, agent: str, turn: Turn, sent: Sent) -> tuple[Session, S
 
 @transaction.atomic
 def begin(
-    session_id: str, turn: Turn, sent: Sent, resolve: Resolve
+    session_id: str, turn: TurnRequest, sent: Sent, resolve: Resolve
 ) -> tuple[Session, SessionTurn, list[Resolved]]:
     """Stores the next turn and what the client has sent, and leases the session.
 
@@ -317,20 +319,20 @@ def renew(session_id: str, turn_id: UUID) -> None:
 
 
 @transaction.atomic
-def said(session_id: str, turn_id: UUID, answer: Complete) -> None:
+def record_answer(session_id: str, turn_id: UUID, answer: ModelCompletion) -> None:
     """Stores a message of the model. Raises LeaseLost."""
-    _held(session_id, turn_id)
+    _require_lease(session_id, turn_id)
     _append(session_id, turn_id, [answer.message], answer.state)
 
 
 @transaction.atomic
-def returned(session_id: str, turn_id: UUID, message: Message) -> None:
+def record_result(session_id: str, turn_id: UUID, message: Message) -> None:
     """Stores the result of a call. Raises LeaseLost."""
-    _held(session_id, turn_id)
+    _require_lease(session_id, turn_id)
     _append(session_id, turn_id, [message])
 
 
-def stopped(session_id: str, turn_id: UUID, stop: Stopped, usage: Usage) -> None:
+def end_turn(session_id: str, turn_id: UUID, stop: TurnStopEvent, usage: ModelUsage) -> None:
     """Ends the turn and its lease, now or once the database is back (`foundation/journal.py`)."""
     entry = {
         "session": session_id,
@@ -349,12 +351,12 @@ def write_turn_end(entry: journal.Entry) -> None:
     After an error, calls that may have run have unknown results.
     """
     turn_id = UUID(entry["turn"])
-    stop = Stopped(StopReason(entry["reason"]), entry["error"])
+    stop = TurnStopEvent(StopReason(entry["reason"]), entry["error"])
     rows = Session.objects.filter(pk=entry["session"], turn_id=turn_id)
     session = rows.select_for_update().first()
     if session is not None and stop.reason is StopReason.ERROR:
         _append_unknown(session)
-    turns.end(turn_id, stop, Usage(**entry["usage"]))
+    turns.end(turn_id, stop, ModelUsage(**entry["usage"]))
     if session is not None:
         _release(session)
 
@@ -370,7 +372,7 @@ def _end_abandoned(session_id: str) -> None:
     if session is None or session.turn_id is None or not _is_abandoned(session):
         return
     _append_unknown(session)
-    turns.end(session.turn_id, Stopped(StopReason.ERROR, INTERRUPTED))
+    turns.end(session.turn_id, TurnStopEvent(StopReason.ERROR, INTERRUPTED))
     _release(session)
 
 
@@ -381,7 +383,7 @@ def _append_unknown(session: Session) -> None:
     trusted = {one["name"] for one in session.tools if one["trust"]}
     waiting = pending(messages(session.pk))
     # These run with their approval only.
-    requested_calls = requested(session, waiting)
+    requested_calls = find_approval_requests(session, waiting)
     interrupted = [
         {"role": "tool", "toolCallId": call.id, "content": UNKNOWN_RESULT}
         for call in waiting
@@ -397,7 +399,7 @@ def _release(session: Session) -> None:
     session.save(update_fields=["turn_id", "leased_until", "updated_at"])
 
 
-def _held(session_id: str, turn_id: UUID) -> None:
+def _require_lease(session_id: str, turn_id: UUID) -> None:
     """Locks the session. Raises LeaseLost unless the turn has it."""
     rows = Session.objects.select_for_update().filter(pk=session_id, turn_id=turn_id)
     if rows.values_list("pk").first() is None:

@@ -14,15 +14,15 @@ from django.utils import timezone
 from agents.callers import NAME
 from agents.loop import INTERRUPTED
 from agents.models import SessionTurn
-from agents.models_port import MICROS, Usage
-from agents.protocol.events import Stopped, StopReason
+from agents.models_port import MICROS, ModelUsage
+from agents.protocol.events import StopReason, TurnStopEvent
 from audit import record
 from audit.outcomes import ActorKind, Outcome
 from audit.record import Actor, Execution
 from oauth import server_keys
 
 METHOD: Final = "session/turn"
-UNMEASURED: Final = Usage(is_measured=False)
+UNMEASURED: Final = ModelUsage(is_measured=False)
 
 
 class BudgetUsed(Exception):
@@ -45,7 +45,7 @@ def require_budget(budget: Decimal | None, **turns: Any) -> None:
         raise BudgetUsed(int((today + timedelta(days=1) - now).total_seconds()) + 1)
 
 
-def end(turn_id: UUID, stop: Stopped, usage: Usage = UNMEASURED) -> None:
+def end(turn_id: UUID, stop: TurnStopEvent, usage: ModelUsage = UNMEASURED) -> None:
     """Stores the end of a turn, and records it in the audit log.
 
     A turn ends once. If its process was thought dead and is not, what it has used is added.
@@ -88,13 +88,13 @@ def _actor(turn: SessionTurn) -> Actor:
     )
 
 
-def _outcome(stop: Stopped) -> Outcome:
+def _outcome(stop: TurnStopEvent) -> Outcome:
     if stop.reason is not StopReason.ERROR:
         return Outcome.SUCCESS
     return Outcome.INTERRUPTED if stop.error == INTERRUPTED else Outcome.TOOL_ERROR
 
 
-def _detail(turn: SessionTurn, stop: Stopped, usage: Usage) -> str:
+def _detail(turn: SessionTurn, stop: TurnStopEvent, usage: ModelUsage) -> str:
     parts = (
         f"session {turn.session_id}; turn {turn.pk}" if turn.session_id else f"turn {turn.pk}",
         f"model {turn.model}",

@@ -19,9 +19,9 @@ from django.utils.translation import gettext_lazy as _
 from approvals import deciders, decisions, masked_arguments
 from approvals.deciders import DECIDE
 from approvals.decisions import Decider, SelfApproval, Undecidable
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from foundation import admin_urls
-from foundation.db.storable import escape_unstorable, spelled_out
+from foundation.db.storable import escape_characters, escape_unstorable
 from foundation.links import link
 from oauth.endpoints import replies
 from tools_registry.admin.access import require
@@ -36,13 +36,13 @@ MISLEADING: Final = re.compile(
 )
 # The style of each status in the list; requests that wait for an admin are emphasized.
 BADGES: Final = {
-    Status.PENDING: "halo-due",
-    Status.RUNNING: "",
-    Status.DONE: "halo-good",
-    Status.FAILED: "halo-bad",
-    Status.UNKNOWN: "halo-bad",
-    Status.DECLINED: "",
-    Status.EXPIRED: "",
+    ApprovalStatus.PENDING: "halo-due",
+    ApprovalStatus.RUNNING: "",
+    ApprovalStatus.DONE: "halo-good",
+    ApprovalStatus.FAILED: "halo-bad",
+    ApprovalStatus.UNKNOWN: "halo-bad",
+    ApprovalStatus.DECLINED: "",
+    ApprovalStatus.EXPIRED: "",
 }
 CONFIRM_PAGE: Final = "admin/approvals/approvalrequest/decide.html"
 
@@ -50,7 +50,7 @@ CONFIRM_PAGE: Final = "admin/approvals/approvalrequest/decide.html"
 @admin.register(ApprovalRequest)
 class ApprovalRequestAdmin(ReadOnlyAdmin):
     organization_lookup = "organization"
-    list_display = ("summary", "state", "organization", "requested_by", "created_at")
+    list_display = ("summary", "state", "organization", "requester", "created_at")
     list_filter = ("status", "integration", "tool", "organization", "created_at")
     list_select_related = ("organization", "decided_by")
     search_fields = ("=id", "summary", "=user_email", "=authorization_id", "=customer_id")
@@ -64,7 +64,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     fieldsets = (
         (
             _("Request"),
-            {"fields": ("summary", "organization", "tool", "in_full", "in_their_words")},
+            {"fields": ("summary", "organization", "tool", "full_arguments", "requester_reason")},
         ),
         (
             _("Requester"),
@@ -110,7 +110,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         return format_html('{} <span class="halo-reason">{}</span>', badge, by)
 
     @admin.display(description=_("requested by"), ordering="user_email")
-    def requested_by(self, row: ApprovalRequest) -> str:
+    def requester(self, row: ApprovalRequest) -> str:
         return row.user_email
 
     @admin.display(description=_("kind of credential"))
@@ -125,18 +125,18 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         return link(url, row.execution_id)
 
     @admin.display(description=_("arguments, in full"))
-    def in_full(self, row: ApprovalRequest) -> SafeString:
-        return format_html("<pre>{}</pre>", masked_arguments.of(row).full_text())
+    def full_arguments(self, row: ApprovalRequest) -> SafeString:
+        return format_html("<pre>{}</pre>", masked_arguments.mask_request(row).full_text())
 
     @admin.display(description=_("reason given"))
-    def in_their_words(self, row: ApprovalRequest) -> str:
-        return str(spelled_out(row.why, MISLEADING)) or self.get_empty_value_display()
+    def requester_reason(self, row: ApprovalRequest) -> str:
+        return str(escape_characters(row.why, MISLEADING)) or self.get_empty_value_display()
 
     @admin.display(description=_("answer"))
     def answer(self, row: ApprovalRequest) -> SafeString | str:
         if row.result is None:
             return self.get_empty_value_display()
-        return _spelled_out(masked_arguments.masked_result(row))
+        return _format_json(masked_arguments.masked_result(row))
 
     def get_urls(self) -> list[URLPattern]:
         ours = [
@@ -154,24 +154,26 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     ) -> Any:
         row: ApprovalRequest = more["obj"]
         if reach(request.user, DECIDE).includes(row.organization_id):
-            user, rules = cast("User", request.user), deciders.of(row)
+            user, rules = cast("User", request.user), deciders.get_rules(row)
             is_tried = decisions.may_be_tried(row) and rules.may_decide(user, row)
             why_not = decisions.why_not_approved(row, user) if is_tried else ""
             context["may_approve"] = is_tried and not why_not
-            context["may_decline"] = is_tried and row.status == Status.PENDING
-            is_running = row.status == Status.RUNNING
+            context["may_decline"] = is_tried and row.status == ApprovalStatus.PENDING
+            is_running = row.status == ApprovalStatus.RUNNING
             context["live"] = f"{row.status}-{row.execution_state}" if is_running else ""
             context["why_not"] = why_not
         return super().render_change_form(request, context, *rest, **more)
 
     def approve_view(self, request: HttpRequest, pk: Any) -> HttpResponse:
-        return self._decided(request, pk, "approve", lambda by: decisions.approve(pk, by))
+        return self._handle_decision(request, pk, "approve", lambda by: decisions.approve(pk, by))
 
     def decline_view(self, request: HttpRequest, pk: Any) -> HttpResponse:
         note = str(escape_unstorable(request.POST.get("note", "")))
-        return self._decided(request, pk, "decline", lambda by: decisions.decline(pk, by, note))
+        return self._handle_decision(
+            request, pk, "decline", lambda by: decisions.decline(pk, by, note)
+        )
 
-    def _decided(
+    def _handle_decision(
         self,
         request: HttpRequest,
         pk: Any,
@@ -179,7 +181,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         decide: Callable[[Decider], ApprovalRequest],
     ) -> HttpResponse:
         require(request, DECIDE)
-        own = self.limited(request, ApprovalRequest.objects.all(), "decide")
+        own = self.limit_rows(request, ApprovalRequest.objects.all(), "decide")
         row = get_object_or_404(own, pk=pk)
         if request.method != "POST":
             return self._confirm_page(request, row, word)
@@ -203,18 +205,18 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             "row": row,
             "word": word,
             "tool": row.tool,
-            "in_full": self.in_full(row),
-            "in_their_words": self.in_their_words(row),
+            "in_full": self.full_arguments(row),
+            "in_their_words": self.requester_reason(row),
         }
         return TemplateResponse(request, CONFIRM_PAGE, context)
 
     def _tell(self, request: HttpRequest, row: ApprovalRequest, word: str) -> None:
         self.log_change(request, row, f"{word}: {row.status}")
-        fine = row.status in {Status.RUNNING, Status.DECLINED}
+        fine = row.status in {ApprovalStatus.RUNNING, ApprovalStatus.DECLINED}
         text = f"{row.get_status_display()}. {row.problem}".rstrip(" ")
         self.message_user(request, text, messages.SUCCESS if fine else messages.ERROR)
 
 
-def _spelled_out(value: Any) -> SafeString:
+def _format_json(value: Any) -> SafeString:
     """Returns a JSON value with every character beyond ASCII escaped, so that none can mislead."""
     return format_html("<pre>{}</pre>", json.dumps(value, indent=2, sort_keys=True))

@@ -64,7 +64,7 @@ def bind(prefix: str, deciders: Deciders) -> None:
     _families[prefix] = deciders
 
 
-def of(request: ApprovalRequest) -> Deciders:
+def get_rules(request: ApprovalRequest) -> Deciders:
     """Returns the rules of the surface that a request was made through."""
     prefix, colon, _rest = request.surface.partition(":")
     return _families.get(prefix, ADMINS) if colon else ADMINS
@@ -88,7 +88,7 @@ def is_own(request: ApprovalRequest, user: User) -> bool:
 
 def explain_own(request: ApprovalRequest, user: User) -> str:
     """Returns why a user may not approve their own request, and whether anybody else may."""
-    if any(other != user for other in of(request).list_deciders(request)):
+    if any(other != user for other in get_rules(request).list_deciders(request)):
         return _("You made this request. Another person has to approve it.")
     return _(
         "You made this request, or the key that made it, and nobody else in the organization may "
@@ -98,7 +98,7 @@ def explain_own(request: ApprovalRequest, user: User) -> str:
 
 def may_approve(user: User, request: ApprovalRequest) -> bool:
     """Returns whether the user may approve the request, in whatever state it is."""
-    rules = of(request)
+    rules = get_rules(request)
     if is_own(request, user) and not rules.may_approve_own(request):
         return False
     return rules.may_decide(user, request)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from approvals import deciders, delivery, execution, expiry, masked_arguments
 from approvals.execution import NotExecuted
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import record
 from workspace.models import User
 
@@ -44,7 +44,7 @@ class NotAllowed(Undecidable):
     message = "You may not decide this request."
 
 
-class Unreadable(Undecidable):
+class UnreadableRequest(Undecidable):
     """A secret of the request is so long that nobody knows what they would approve."""
 
     message = (
@@ -80,10 +80,10 @@ def approve(request_id: UUID, decider: Decider) -> ApprovalRequest:
     is no longer mounted, a tool that has gone and a refusal that lasts raise nothing either: the
     request fails.
     """
-    row = _settled(request_id)
+    row = _get_settled_request(request_id)
     _require_approver(row, decider)
-    if masked_arguments.of(row).unreadable:
-        raise Unreadable
+    if masked_arguments.mask_request(row).unreadable:
+        raise UnreadableRequest
     _claim(row, decider)
     row.refresh_from_db()
     prepared = execution.prepare(row)
@@ -99,11 +99,13 @@ def approve(request_id: UUID, decider: Decider) -> ApprovalRequest:
 
 def decline(request_id: UUID, decider: Decider, note: str = "") -> ApprovalRequest:
     """Declines a request that was not sent to the vendor. Raises NotAllowed and NotWaiting."""
-    if not deciders.of(row := _settled(request_id)).may_decide(decider.user, row):
+    if not deciders.get_rules(row := _get_settled_request(request_id)).may_decide(
+        decider.user, row
+    ):
         raise NotAllowed
-    waiting = ApprovalRequest.objects.filter(pk=request_id, status=Status.PENDING)
+    waiting = ApprovalRequest.objects.filter(pk=request_id, status=ApprovalStatus.PENDING)
     declined = waiting.update(
-        status=Status.DECLINED,
+        status=ApprovalStatus.DECLINED,
         decided_by=decider.user,
         decided_at=(now := timezone.now()),
         ended_at=now,
@@ -116,7 +118,7 @@ def decline(request_id: UUID, decider: Decider, note: str = "") -> ApprovalReque
     return row
 
 
-def _settled(request_id: UUID) -> ApprovalRequest:
+def _get_settled_request(request_id: UUID) -> ApprovalRequest:
     """Returns the request, once it is marked if it expired or was interrupted."""
     expiry.settle(ApprovalRequest.objects.filter(pk=request_id))
     return ApprovalRequest.objects.get(pk=request_id)
@@ -131,21 +133,21 @@ def why_not_approved(row: ApprovalRequest, user: User) -> str:
     """Returns why somebody who decides a request may not approve it, empty if they may."""
     if not deciders.may_approve(user, row):
         return deciders.explain_own(row, user)
-    return Unreadable.message if masked_arguments.of(row).unreadable else ""
+    return UnreadableRequest.message if masked_arguments.mask_request(row).unreadable else ""
 
 
 def _open(row: ApprovalRequest) -> Q:
     now = timezone.now()
-    waiting = Q(status=Status.PENDING, expires_at__gt=now)
+    waiting = Q(status=ApprovalStatus.PENDING, expires_at__gt=now)
     # A session of an agent goes on with the first outcome of a call that waits in it.
-    if row.call or not deciders.of(row).may_repeat:
+    if row.call or not deciders.get_rules(row).may_repeat:
         return waiting
-    again = Q(status__in=(Status.FAILED, Status.UNKNOWN))
+    again = Q(status__in=(ApprovalStatus.FAILED, ApprovalStatus.UNKNOWN))
     return waiting | again & Q(sent_at__gt=now - expiry.KEY_LIFETIME)
 
 
 def _require_approver(row: ApprovalRequest, decider: Decider) -> None:
-    rules = deciders.of(row)
+    rules = deciders.get_rules(row)
     if not deciders.is_own(row, decider.user) or rules.may_approve_own(row):
         if not rules.may_decide(decider.user, row):
             raise NotAllowed
@@ -171,7 +173,7 @@ def _claim(row: ApprovalRequest, decider: Decider) -> None:
         # Durable: the worker reads the claim.
         with transaction.atomic(durable=True):
             taken = rows.update(
-                status=Status.RUNNING,
+                status=ApprovalStatus.RUNNING,
                 claim=uuid4(),
                 claimed_at=now,
                 execution_state="",
@@ -194,4 +196,6 @@ def _claim(row: ApprovalRequest, decider: Decider) -> None:
 def _is_superseded(row: ApprovalRequest) -> bool:
     """Returns whether an identical later request has succeeded, or may have, under its own key."""
     same = ApprovalRequest.objects.filter(authorization_id=row.authorization_id, digest=row.digest)
-    return same.filter(pk__gt=row.pk, status__in=(Status.DONE, Status.UNKNOWN)).exists()
+    return same.filter(
+        pk__gt=row.pk, status__in=(ApprovalStatus.DONE, ApprovalStatus.UNKNOWN)
+    ).exists()

@@ -16,16 +16,16 @@ from approvals.models import ApprovalRequest
 log = structlog.get_logger(__name__)
 
 
-class Delivery(Protocol):
+class ApprovalDelivery(Protocol):
     def __call__(self, request: ApprovalRequest) -> None:
         """Delivers a request that has ended. An exception is logged and changes nothing."""
         ...
 
 
-_deliveries: Final[dict[str, Delivery]] = {}
+_deliveries: Final[dict[str, ApprovalDelivery]] = {}
 
 
-def bind(surface: str, delivery: Delivery) -> None:
+def bind(surface: str, delivery: ApprovalDelivery) -> None:
     """Registers the delivery of a surface or of a family, by its prefix; called at start-up."""
     _deliveries[surface] = delivery
 

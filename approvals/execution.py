@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from approvals import delivery, expiry, masked_arguments, requesters, stored_arguments
-from approvals.models import ApprovalRequest, ExecutionState, Status
+from approvals.models import ApprovalRequest, ApprovalStatus, ExecutionState
 from audit.outcomes import ActorKind
 from audit.record import Actor
 from foundation import journal, leases, queueing
@@ -47,7 +47,7 @@ from tools_registry.pipeline.invocation import (
     Invocation,
     NeedsInput,
     Outcome,
-    Refused,
+    RefusedCall,
     Succeeded,
 )
 from tools_registry.vendors.slots import UpstreamBusy
@@ -97,7 +97,7 @@ def start(request_id: UUID) -> bool:
 
     One that finds no thread stays queued.
     """
-    row = _queued().filter(pk=request_id).first()
+    row = _queued_requests().filter(pk=request_id).first()
     if row is None or leases.is_stopping():
         return False
     try:
@@ -110,7 +110,7 @@ def start(request_id: UUID) -> bool:
 
 def start_queued() -> int:
     """Executes the requests that are queued, as far as there are threads; returns how many."""
-    keys = [*_queued().order_by("claimed_at").values_list("pk", flat=True)]
+    keys = [*_queued_requests().order_by("claimed_at").values_list("pk", flat=True)]
     return sum(map(start, keys))
 
 
@@ -125,7 +125,7 @@ def prepare(row: ApprovalRequest) -> Invocation | NotExecuted:
     surface = surfaces.find(row.surface)
     if surface is None:
         return _fail(row, UNMOUNTED.format(surface=row.surface))
-    if not masked_arguments.of(row).has_schema:
+    if not masked_arguments.mask_request(row).has_schema:
         # Not by the catalogue, which is read again later: nobody could read the arguments.
         return _fail(row, GONE.format(tool=row.tool))
     requested_with = surface.catalogue.find(row.requested_with, row.organization_id)
@@ -156,7 +156,7 @@ def leave(row: ApprovalRequest, why: NotExecuted) -> None:
     if why.ended is not None:
         _end(row, why.ended)
         return
-    is_undecided = row.status_before == Status.PENDING
+    is_undecided = row.status_before == ApprovalStatus.PENDING
     undecided = {"decided_by": None, "decided_at": None} if is_undecided else {}
     _own(row).update(
         status=row.status_before, claim=None, problem=why.message[:500], **undecided, **RELEASED
@@ -174,12 +174,12 @@ def write_outcome(entry: journal.Entry) -> None:
 
 def _own(row: ApprovalRequest) -> QuerySet[ApprovalRequest]:
     """Returns the request while it is running under the claim of this row."""
-    return ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=Status.RUNNING)
+    return ApprovalRequest.objects.filter(pk=row.pk, claim=row.claim, status=ApprovalStatus.RUNNING)
 
 
-def _queued() -> QuerySet[ApprovalRequest]:
+def _queued_requests() -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.objects.filter(
-        status=Status.RUNNING, execution_state=ExecutionState.QUEUED
+        status=ApprovalStatus.RUNNING, execution_state=ExecutionState.QUEUED
     )
 
 
@@ -194,7 +194,7 @@ def _execute_all(row: ApprovalRequest) -> None:
     while following is not None and not leases.is_stopping():
         if not _execute(following):
             busy.add(following.surface)
-        of_organization = _queued().filter(organization=row.organization_id)
+        of_organization = _queued_requests().filter(organization=row.organization_id)
         left = of_organization.exclude(surface__in=busy).order_by("claimed_at")
         following = left.exclude(surface=following.surface).first() or left.first()
 
@@ -221,7 +221,7 @@ def _execute(queued: ApprovalRequest) -> bool:
 
 def _begin(queued: ApprovalRequest) -> ApprovalRequest | None:
     """Returns the request if this process is the one that executes it."""
-    rows = _queued().filter(pk=queued.pk, claim=queued.claim)
+    rows = _queued_requests().filter(pk=queued.pk, claim=queued.claim)
     begun = rows.update(execution_state=ExecutionState.BEGUN, claimed_at=timezone.now())
     if not begun:
         return None
@@ -262,19 +262,19 @@ def _end(row: ApprovalRequest, columns: Mapping[str, Any]) -> None:
 
 
 def _explain_refusal(row: ApprovalRequest, refused: Outcome) -> NotExecuted:
-    reason = refused.decision.reason if isinstance(refused, Refused) else ""
+    reason = refused.decision.reason if isinstance(refused, RefusedCall) else ""
     message = _message(refused)
     if reason in LASTING:
         return _fail(row, message)
-    if reason == GRANT_ENDED and row.status_before == Status.PENDING:
+    if reason == GRANT_ENDED and row.status_before == ApprovalStatus.PENDING:
         return NotExecuted(message, {**expiry.LEFT, "decided_by": None, "decided_at": None})
     return NotExecuted(message)
 
 
 def _fail(row: ApprovalRequest, problem: str) -> NotExecuted:
     # What an earlier attempt did stays unknown.
-    is_unknown = row.status_before == Status.UNKNOWN
-    status = Status.UNKNOWN if is_unknown else Status.FAILED
+    is_unknown = row.status_before == ApprovalStatus.UNKNOWN
+    status = ApprovalStatus.UNKNOWN if is_unknown else ApprovalStatus.FAILED
     return NotExecuted(problem, {"status": status, "problem": problem})
 
 
@@ -323,7 +323,7 @@ def _result(outcome: Outcome) -> dict[str, Any]:
 def _message(outcome: Outcome) -> str:
     """Why a call that was approved was not run, or did not succeed."""
     match outcome:
-        case Refused(decision=decision):
+        case RefusedCall(decision=decision):
             return decision.message
         case Failed(failure=failure):
             return failure.message
@@ -333,14 +333,14 @@ def _message(outcome: Outcome) -> str:
             return "The call was not run, because it needs another approval."
 
 
-def _status(outcome: Outcome, before: str) -> Status:
+def _status(outcome: Outcome, before: str) -> ApprovalStatus:
     """Returns done, failed if the vendor refused or was not called, else unknown."""
     if isinstance(outcome, Succeeded):
-        return Status.DONE
-    if before == Status.UNKNOWN or not isinstance(outcome, Failed):
+        return ApprovalStatus.DONE
+    if before == ApprovalStatus.UNKNOWN or not isinstance(outcome, Failed):
         # A refusal now does not prove that the earlier attempt failed.
-        return Status.UNKNOWN
+        return ApprovalStatus.UNKNOWN
     failure = outcome.failure
     was_refused = failure.kind == "unauthorized" or failure.upstream_status in REFUSALS
     was_never_sent = failure.kind in NEVER_SENT or isinstance(failure, NotSent)
-    return Status.FAILED if was_refused or was_never_sent else Status.UNKNOWN
+    return ApprovalStatus.FAILED if was_refused or was_never_sent else ApprovalStatus.UNKNOWN

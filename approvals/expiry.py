@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from approvals import delivery, requesters
-from approvals.models import ApprovalRequest, ExecutionState, Status
+from approvals.models import ApprovalRequest, ApprovalStatus, ExecutionState
 from tools_registry.pipeline import gate
 from tools_registry.pipeline import surface as surfaces
 
@@ -23,7 +23,7 @@ NOT_EXECUTED: Final = "The background worker did not execute it in time. Approve
 LEFT_BEHIND: Final = "The call was started and its outcome is unknown."
 # The columns of a request that was approved, and of which nothing was sent.
 UNDECIDED: Final[Mapping[str, Any]] = {
-    "status": Status.PENDING,
+    "status": ApprovalStatus.PENDING,
     "problem": NOT_EXECUTED,
     "claim": None,
     "decided_by": None,
@@ -33,13 +33,13 @@ UNDECIDED: Final[Mapping[str, Any]] = {
 }
 # The columns of a request that was sent before, and whose execution did not end.
 LEFT_UNKNOWN: Final[Mapping[str, Any]] = {
-    "status": Status.UNKNOWN,
+    "status": ApprovalStatus.UNKNOWN,
     "problem": LEFT_BEHIND,
     "execution_state": "",
     "decider_address": "",
 }
 # The columns of a request whose connection has ended.
-LEFT: Final = {"status": Status.DECLINED, "note": gate.GRANT_ENDED, "problem": ""}
+LEFT: Final = {"status": ApprovalStatus.DECLINED, "note": gate.GRANT_ENDED, "problem": ""}
 
 
 def settle(rows: QuerySet[ApprovalRequest]) -> int:
@@ -48,17 +48,17 @@ def settle(rows: QuerySet[ApprovalRequest]) -> int:
     Those that have ended are delivered.
     """
     now = timezone.now()
-    running = rows.filter(status=Status.RUNNING)
+    running = rows.filter(status=ApprovalStatus.RUNNING)
     is_queued = Q(execution_state=ExecutionState.QUEUED)
     stale = ~is_queued & Q(claimed_at__lt=now - MAX_EXECUTION)
     unbegun = is_queued & Q(claimed_at__lt=now - MAX_QUEUED)
-    expired = rows.filter(status=Status.PENDING, expires_at__lte=now)
+    expired = rows.filter(status=ApprovalStatus.PENDING, expires_at__lte=now)
     # Nothing was sent to the vendor: these wait again, unless they have expired meanwhile.
-    unsent = (stale & Q(sent_at=None)) | (unbegun & Q(status_before=Status.PENDING))
+    unsent = (stale & Q(sent_at=None)) | (unbegun & Q(status_before=ApprovalStatus.PENDING))
     waiting = running.filter(unsent).update(**UNDECIDED)
-    sent = (stale & Q(sent_at__isnull=False)) | (unbegun & ~Q(status_before=Status.PENDING))
+    sent = (stale & Q(sent_at__isnull=False)) | (unbegun & ~Q(status_before=ApprovalStatus.PENDING))
     unknown = _end(running.filter(sent), **LEFT_UNKNOWN)
-    return waiting + unknown + _end(expired, status=Status.EXPIRED, problem="")
+    return waiting + unknown + _end(expired, status=ApprovalStatus.EXPIRED, problem="")
 
 
 def end_with_requesters(rows: QuerySet[ApprovalRequest]) -> int:
@@ -66,7 +66,7 @@ def end_with_requesters(rows: QuerySet[ApprovalRequest]) -> int:
 
     A suspended organization keeps its requests: its connections work again afterwards.
     """
-    waiting = rows.filter(status=Status.PENDING, organization__suspended_at=None).order_by()
+    waiting = rows.filter(status=ApprovalStatus.PENDING, organization__suspended_at=None).order_by()
     ended = 0
     for surface_name, authorization_id in waiting.values_list(
         "surface", "authorization_id"

@@ -53,12 +53,16 @@ class MaskedArguments:
     has_schema: bool = True
 
     def is_declared(self, name: str) -> bool:
-        return _below("", name) not in self.undeclared
+        return _child_pointer("", name) not in self.undeclared
 
     def text(self, name: str) -> str:
         """Returns the value of an argument as text, with undeclared names marked."""
         value = self.values[name]
-        return value if isinstance(value, str) else "\n".join(self._lines(value, _below("", name)))
+        return (
+            value
+            if isinstance(value, str)
+            else "\n".join(self._lines(value, _child_pointer("", name)))
+        )
 
     def full_text(self) -> str:
         """Returns all arguments as JSON, with every character beyond ASCII escaped."""
@@ -68,16 +72,20 @@ class MaskedArguments:
         if isinstance(value, Mapping) and value:
             yield "{"
             for index, (name, item) in enumerate(value.items()):
-                below = _below(pointer, name)
+                below = _child_pointer(pointer, name)
                 mark = UNDECLARED if below in self.undeclared else ""
                 comma = "," if index < len(value) - 1 else ""
-                yield from _indented(f"{json.dumps(name)}{mark}: ", self._lines(item, below), comma)
+                yield from _indent_lines(
+                    f"{json.dumps(name)}{mark}: ", self._lines(item, below), comma
+                )
             yield "}"
         elif isinstance(value, list) and value:
             yield "["
             for index, item in enumerate(value):
                 comma = "," if index < len(value) - 1 else ""
-                yield from _indented("", self._lines(item, _below(pointer, str(index))), comma)
+                yield from _indent_lines(
+                    "", self._lines(item, _child_pointer(pointer, str(index))), comma
+                )
             yield "]"
         else:
             yield json.dumps(value)
@@ -88,51 +96,51 @@ def bind(surface: str, schema_of: SchemaOf) -> None:
     _schemas[surface] = schema_of
 
 
-def of(request: ApprovalRequest) -> MaskedArguments:
+def mask_request(request: ApprovalRequest) -> MaskedArguments:
     """Returns the arguments of a request as an approver reads them."""
-    return masked(request.arguments, _schema_of_request(request))
+    return mask(request.arguments, _schema_of_request(request))
 
 
-def masked(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None) -> MaskedArguments:
+def mask(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None) -> MaskedArguments:
     """Returns arguments with the secret ones replaced.
 
     Without a schema every text counts as a secret: the tool has gone, and nothing can be approved.
     """
-    return _masked(arguments, None if schema is None else SchemaPlace.at_root(schema))
+    return _mask_at_place(arguments, None if schema is None else SchemaPlace.from_schema(schema))
 
 
-def _masked(arguments: Mapping[str, Any], place: SchemaPlace | None) -> MaskedArguments:
+def _mask_at_place(arguments: Mapping[str, Any], place: SchemaPlace | None) -> MaskedArguments:
     made = MaskedArguments(has_schema=place is not None)
     made.values = _members(made, arguments, place, "")
     return made
 
 
-def recorded(tool: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def mask_for_audit(tool: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what an audit row keeps of the arguments of a tool: as rules read them, and masked.
 
     Without a tool there is no schema, and every text is masked.
     """
     if not isinstance(tool, Tool):
-        return _masked(arguments, None).values
+        return _mask_at_place(arguments, None).values
     place = _place_of(tool)
-    return _masked(read_arguments(place, arguments, ANY, tool.owner), place).values
+    return _mask_at_place(read_arguments(place, arguments, ANY, tool.owner), place).values
 
 
 @lru_cache(maxsize=256)
 def _place_of(tool: Tool) -> SchemaPlace:
-    return SchemaPlace.at_root(tool.argument_schema or tool.input_schema)
+    return SchemaPlace.from_schema(tool.argument_schema or tool.input_schema)
 
 
 def masked_result(request: ApprovalRequest) -> Any:
     """Returns the result of a request without the secrets of its arguments, which it may repeat.
 
-    Without a schema every text of the arguments counts as a secret, as in `masked`.
+    Without a schema every text of the arguments counts as a secret, as in `mask`.
     """
     schema = _schema_of_request(request)
     arguments = request.arguments
     found = secret_members.find_secrets(schema, arguments) if schema else _texts(arguments)
     secrets = [secret for secret in found if len(secret) >= MIN_SECRET]
-    return _without(request.result, secrets) if secrets else request.result
+    return _mask_secrets(request.result, secrets) if secrets else request.result
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -143,11 +151,11 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _without(value: Any, secrets: Sequence[str]) -> Any:
+def _mask_secrets(value: Any, secrets: Sequence[str]) -> Any:
     if isinstance(value, Mapping):
-        return {name: _without(item, secrets) for name, item in value.items()}
+        return {name: _mask_secrets(item, secrets) for name, item in value.items()}
     if isinstance(value, list):
-        return [_without(item, secrets) for item in value]
+        return [_mask_secrets(item, secrets) for item in value]
     if isinstance(value, str):
         for secret in secrets:
             for form in (secret, json.dumps(secret)[1:-1]):
@@ -167,7 +175,7 @@ def _members(
     declared = None if place is None else place.names
     shown = {}
     for name, item in value.items():
-        below = _below(pointer, name)
+        below = _child_pointer(pointer, name)
         is_declared = declared is None or name in declared
         if not is_declared:
             made.undeclared.add(below)
@@ -196,7 +204,7 @@ def _value(
                 made,
                 item,
                 place and place.item(index),
-                _below(pointer, str(index)),
+                _child_pointer(pointer, str(index)),
                 name=name,
                 is_inside=is_inside,
             )
@@ -225,11 +233,11 @@ def _schema_of_tool(request: ApprovalRequest) -> Mapping[str, Any] | None:
     return (tool.argument_schema or tool.input_schema) if tool else None
 
 
-def _below(pointer: str, name: str) -> str:
+def _child_pointer(pointer: str, name: str) -> str:
     return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
-def _indented(beginning: str, lines: Iterator[str], end: str) -> Iterator[str]:
+def _indent_lines(beginning: str, lines: Iterator[str], end: str) -> Iterator[str]:
     *first, last = lines
     for index, line in enumerate((*first, f"{last}{end}")):
         yield f"  {beginning if not index else ''}{line}"

@@ -12,7 +12,7 @@ from foundation import ids
 from workspace.models import Organization, OutgoingMail
 
 
-class Status(models.TextChoices):
+class ApprovalStatus(models.TextChoices):
     PENDING = "pending", _("Waiting for approval")
     RUNNING = "running", _("Running")
     DONE = "done", _("Done")
@@ -83,7 +83,7 @@ class ApprovalRequest(models.Model):
     authorization_id = models.CharField(_("authorization"), max_length=64)
 
     status = models.CharField(
-        _("status"), max_length=20, choices=Status.choices, default=Status.PENDING
+        _("status"), max_length=20, choices=ApprovalStatus.choices, default=ApprovalStatus.PENDING
     )
     created_at = models.DateTimeField(_("requested"), default=timezone.now)
     expires_at = models.DateTimeField(_("expires"), default=default_expiry)
@@ -148,7 +148,7 @@ class ApprovalRequest(models.Model):
             models.Index(fields=("user_id", "-id"), name="approvals_by_user"),
             models.Index(
                 fields=("organization",),
-                condition=models.Q(status=Status.PENDING, announced_at=None),
+                condition=models.Q(status=ApprovalStatus.PENDING, announced_at=None),
                 name="approvals_unannounced",
             ),
             # Not partial: SQLite uses a partial index only for conditions without parameters.
@@ -157,7 +157,7 @@ class ApprovalRequest(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=("authorization_id", "digest"),
-                condition=models.Q(status__in=(Status.PENDING, Status.RUNNING)),
+                condition=models.Q(status__in=(ApprovalStatus.PENDING, ApprovalStatus.RUNNING)),
                 name="approvals_one_open",
             ),
         ]
@@ -166,19 +166,19 @@ class ApprovalRequest(models.Model):
         return self.summary
 
     @staticmethod
-    def with_current_status(status: Status) -> models.Q:
+    def with_current_status(status: ApprovalStatus) -> models.Q:
         """Returns the condition for rows with this `current_status`."""
         now = timezone.now()
         match status:
-            case Status.PENDING:
+            case ApprovalStatus.PENDING:
                 return models.Q(status=status, expires_at__gt=now)
-            case Status.EXPIRED:
-                overdue = models.Q(status=Status.PENDING, expires_at__lte=now)
+            case ApprovalStatus.EXPIRED:
+                overdue = models.Q(status=ApprovalStatus.PENDING, expires_at__lte=now)
                 return models.Q(status=status) | overdue
         return models.Q(status=status)
 
     @property
-    def current_status(self) -> Status:
+    def current_status(self) -> ApprovalStatus:
         """Returns the status now: a request expires at its time, before its row says so."""
-        is_expired = self.status == Status.PENDING and self.expires_at <= timezone.now()
-        return Status.EXPIRED if is_expired else Status(self.status)
+        is_expired = self.status == ApprovalStatus.PENDING and self.expires_at <= timezone.now()
+        return ApprovalStatus.EXPIRED if is_expired else ApprovalStatus(self.status)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from approvals import requests
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from tools_registry.api import ToolFailure
 from tools_registry.pipeline.invocation import Failed, Invocation, Settled, Succeeded
 
@@ -24,16 +24,16 @@ class RequestFailed(ToolFailure):
     kind = "approval_failed"
 
 
-def settled(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Settled | None:
+def find_outcome(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Settled | None:
     """Returns how the requested call ends, or None while it waits; `more` goes into messages."""
     why = f"Reason: {reason(row)}{more}"
     match row.current_status:
-        case Status.DONE:
+        case ApprovalStatus.DONE:
             result = requests.stored_result(row)
             return Succeeded(result, invocation.kind.text(result), is_repeated=True)
-        case Status.DECLINED | Status.EXPIRED:
+        case ApprovalStatus.DECLINED | ApprovalStatus.EXPIRED:
             return Failed(RequestRejected(f"The request was rejected. {why}"))
-        case Status.FAILED | Status.UNKNOWN:
+        case ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:
             return Failed(RequestFailed(f"The call was approved and failed. {why}"))
     return None
 
@@ -41,10 +41,10 @@ def settled(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Set
 def reason(row: ApprovalRequest) -> str:
     """Returns why a request has ended without a result."""
     match row.current_status:
-        case Status.DECLINED:
+        case ApprovalStatus.DECLINED:
             return row.note or NO_REASON
-        case Status.EXPIRED:
+        case ApprovalStatus.EXPIRED:
             return EXPIRED
-        case Status.UNKNOWN:
+        case ApprovalStatus.UNKNOWN:
             return " ".join(filter(None, (row.problem, UNKNOWN)))
     return row.problem

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from approvals import delivery, masked_arguments
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from customers.privacy import tables
 from customers.privacy.ports import TryLater
 from customers.privacy.redaction import ERASED, Redaction
@@ -43,7 +43,7 @@ class ApprovalRequests:
             with transaction.atomic():
                 rows = ApprovalRequest.objects.select_for_update().order_by("pk")
                 part = list(rows.filter(pk__in=keys[start : start + BATCH]))
-                ended = [row for row in part if row.status != Status.RUNNING]
+                ended = [row for row in part if row.status != ApprovalStatus.RUNNING]
                 is_running = is_running or len(ended) < len(part)
                 changed = [row for row in ended if _redact(row, subject, redaction)]
             if changed:
@@ -51,19 +51,19 @@ class ApprovalRequests:
         if is_running:
             raise TryLater(IS_RUNNING)
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         redaction = Redaction(subject)
         for row in _naming(subject, redaction).order_by("pk").iterator(chunk_size=BATCH):
             values = {name: getattr(row, name) for name in EXPORTED}
             if redaction.finds(values):
-                shown = masked_arguments.of(row).values
+                shown = masked_arguments.mask_request(row).values
                 result = masked_arguments.masked_result(row)
                 yield {**values, "arguments": shown, "result": result}
 
 
 def _naming(subject: Subject, redaction: Redaction) -> QuerySet[ApprovalRequest]:
     naming = Q(customer_id=subject.customer_id)
-    naming |= redaction.in_text(*TEXTS) | redaction.in_json(*VALUES)
+    naming |= redaction.text_condition(*TEXTS) | redaction.json_condition(*VALUES)
     return ApprovalRequest.objects.filter(naming, organization=subject.organization_id)
 
 
@@ -78,8 +78,8 @@ def _redact(row: ApprovalRequest, subject: Subject, redaction: Redaction) -> boo
         row.customer_id = ERASED
     if before == _values(row):
         return False
-    if row.status == Status.PENDING:
-        row.status, row.note = Status.DECLINED, DECLINED
+    if row.status == ApprovalStatus.PENDING:
+        row.status, row.note = ApprovalStatus.DECLINED, DECLINED
         row.decided_at = row.ended_at = timezone.now()
         transaction.on_commit(lambda: delivery.deliver(row))
     row.save()

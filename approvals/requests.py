@@ -13,12 +13,12 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from approvals import expiry, stored_arguments
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from tools_registry.api import (
     Blocks,
-    Customer,
+    BoundCustomer,
     Facts,
     Guarded,
     Json,
@@ -31,7 +31,7 @@ from tools_registry.api import (
 from tools_registry.pipeline import call_kinds, gate
 from tools_registry.pipeline import surface as surfaces
 from tools_registry.pipeline.approval_port import Approval
-from tools_registry.pipeline.call_kinds import Subject
+from tools_registry.pipeline.call_kinds import CallSubject
 from tools_registry.pipeline.invocation import Invocation
 from tools_registry.pipeline.surface import Surface
 from workspace.models import Organization
@@ -75,14 +75,14 @@ class Requests:
         requester: Principal,
         surface: str,
         requested_with: Guarded,
-        customer: Customer | None,
+        customer: BoundCustomer | None,
         *,
         tool: str,
         arguments: Mapping[str, Json],
         summary: str,
         why: str = "",
     ) -> RequestedApproval:
-        wanted = _approvable(surfaces.mounted(surface), tool, requester)
+        wanted = _approvable(surfaces.get_mounted(surface), tool, requester)
         call_kinds.validate_arguments(wanted, arguments)
         subject = {
             "surface": surface,
@@ -92,7 +92,7 @@ class Requests:
             "customer_id": customer.id if customer else "",
             "authorization_id": str(requester.authorization_id),
         }
-        requested = _identified(subject, wanted, requester)
+        requested = _identifying_columns(subject, wanted, requester)
         words = {"summary": summary[:300], "why": why}
         row = _open(requested).first() or _create({**requested, **_facts(requester), **words})
         return RequestedApproval(str(row.pk), row.status, row.summary)
@@ -100,7 +100,7 @@ class Requests:
     def is_executing(self, approval: Approval, tool: Guarded) -> bool:
         """Returns whether the row is being executed under this claim, and for this tool."""
         rows = ApprovalRequest.objects.filter(pk=approval.request_id, claim=approval.claim)
-        return rows.filter(status=Status.RUNNING, tool=tool.name).exists()
+        return rows.filter(status=ApprovalStatus.RUNNING, tool=tool.name).exists()
 
     def is_unchanged(self, approval: Approval, outgoing: Outgoing | None) -> bool:
         """Returns whether the digest of the row covers this content, and the row as it is now."""
@@ -138,7 +138,7 @@ def request_call(
     if (row := _answering(requested).first()) is not None:
         return FoundRequest(row, is_new=False)
     words = {"summary": summary[:300], "expires_at": expires_at, "rule": dict(rule())}
-    return _filed({**requested, **_facts(invocation.principal), **words})
+    return _get_or_create({**requested, **_facts(invocation.principal), **words})
 
 
 def request_waiting_call(invocation: Invocation, *, call: str, summary: str) -> ApprovalRequest:
@@ -148,13 +148,13 @@ def request_waiting_call(invocation: Invocation, *, call: str, summary: str) -> 
     TooManyWait.
     """
     requested = _identified_call(invocation, call=call)
-    before = of_calls(invocation.principal.organization_id, [call]).first()
+    before = list_by_calls(invocation.principal.organization_id, [call]).first()
     return before or _create(
         {**requested, **_facts(invocation.principal), "summary": summary[:300]}
     )
 
 
-def of_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRequest]:
+def list_by_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRequest]:
     """Returns the requests of calls that wait in sessions of an organization's agents.
 
     Those that expired or were interrupted are marked.
@@ -166,15 +166,17 @@ def of_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRe
 
 def list_waiting_calls(organization_id: UUID) -> list[str]:
     """Returns the calls in sessions of an organization's agents that wait for a decision."""
-    rows = ApprovalRequest.objects.filter(organization=organization_id, status=Status.PENDING)
+    rows = ApprovalRequest.objects.filter(
+        organization=organization_id, status=ApprovalStatus.PENDING
+    )
     return list(rows.exclude(call="").values_list("call", flat=True))
 
 
 def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
     """Ends those of the requests that wait for a decision; returns how many."""
     now = timezone.now()
-    return rows.filter(status=Status.PENDING).update(
-        status=Status.DECLINED, note=WITHDRAWN, decided_at=now, ended_at=now
+    return rows.filter(status=ApprovalStatus.PENDING).update(
+        status=ApprovalStatus.DECLINED, note=WITHDRAWN, decided_at=now, ended_at=now
     )
 
 
@@ -193,10 +195,10 @@ def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
         "authorization_id": str(requester.authorization_id),
         **more,
     }
-    return _identified(wanted, subject, requester, built=_built_as_stored(invocation))
+    return _identifying_columns(wanted, subject, requester, built=_reusable_outgoing(invocation))
 
 
-def _built_as_stored(invocation: Invocation) -> Outgoing | None:
+def _reusable_outgoing(invocation: Invocation) -> Outgoing | None:
     """What the call sends, if its arguments are in the form of a row already."""
     validated = invocation.validated
     is_stored = json.dumps(validated) == json.dumps(stored_arguments.as_stored(validated))
@@ -212,7 +214,7 @@ def version_of(approval: Approval) -> int | None:
 def list_open_versions(prefix: str) -> dict[str, set[int]]:
     """Returns the versions of documents that open requests were made with, by their surface."""
     rows = ApprovalRequest.objects.filter(
-        status__in=(Status.PENDING, Status.RUNNING),
+        status__in=(ApprovalStatus.PENDING, ApprovalStatus.RUNNING),
         surface__startswith=prefix,
         version__isnull=False,
     ).order_by()
@@ -230,9 +232,9 @@ def stored_result(row: ApprovalRequest) -> Result:
     return Facts(stored)
 
 
-def _identified(
+def _identifying_columns(
     subject: Mapping[str, Any],
-    tool: Subject,
+    tool: CallSubject,
     requester: Principal,
     *,
     built: Outgoing | None = None,
@@ -284,26 +286,35 @@ def _facts(requester: Principal) -> dict[str, str]:
 def _open(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
     """Returns an identical request that is not decided, or has an unknown outcome."""
     now = timezone.now()
-    waiting = Q(status=Status.PENDING, expires_at__gt=now) | Q(status=Status.RUNNING)
+    waiting = Q(status=ApprovalStatus.PENDING, expires_at__gt=now) | Q(
+        status=ApprovalStatus.RUNNING
+    )
     # A new request would have another key and could repeat the action.
-    unknown = Q(status=Status.UNKNOWN, sent_at__gt=now - expiry.KEY_LIFETIME)
-    rows = _of_requester(requested).filter(digest=requested["digest"])
+    unknown = Q(status=ApprovalStatus.UNKNOWN, sent_at__gt=now - expiry.KEY_LIFETIME)
+    rows = _requester_rows(requested).filter(digest=requested["digest"])
     return rows.filter(waiting | unknown).order_by("-pk")
 
 
 def _answering(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
     """Returns an identical request that is open, or has ended in the last 15 minutes."""
     now = timezone.now()
-    waiting = Q(status=Status.PENDING, expires_at__gt=now) | Q(status=Status.RUNNING)
-    ended = (Status.DONE, Status.DECLINED, Status.FAILED, Status.UNKNOWN)
+    waiting = Q(status=ApprovalStatus.PENDING, expires_at__gt=now) | Q(
+        status=ApprovalStatus.RUNNING
+    )
+    ended = (
+        ApprovalStatus.DONE,
+        ApprovalStatus.DECLINED,
+        ApprovalStatus.FAILED,
+        ApprovalStatus.UNKNOWN,
+    )
     recent = Q(status__in=ended, ended_at__gt=now - REPEATED)
-    rows = _of_requester(requested).filter(digest=requested["digest"])
+    rows = _requester_rows(requested).filter(digest=requested["digest"])
     return rows.filter(waiting | recent).order_by("-pk")
 
 
-def _filed(row: Mapping[str, Any]) -> FoundRequest:
+def _get_or_create(row: Mapping[str, Any]) -> FoundRequest:
     """Stores a request unless an identical one is open or ended while this was being prepared."""
-    expiry.settle(_of_requester(row))
+    expiry.settle(_requester_rows(row))
     try:
         with transaction.atomic():
             _require_room(row)
@@ -316,7 +327,7 @@ def _filed(row: Mapping[str, Any]) -> FoundRequest:
             made.delete()
             return FoundRequest(ended, is_new=False)
     except IntegrityError:
-        found = _of_requester(row).filter(digest=row["digest"]).latest("pk")
+        found = _requester_rows(row).filter(digest=row["digest"]).latest("pk")
         return FoundRequest(found, is_new=False)
 
 
@@ -331,7 +342,7 @@ def _require_room(row: Mapping[str, Any]) -> None:
     )
     waiting = ApprovalRequest.objects.filter(
         organization_id=row["organization_id"],
-        status=Status.PENDING,
+        status=ApprovalStatus.PENDING,
         expires_at__gt=timezone.now(),
     )
     of_person = {"user_id": row["user_id"]} if row["user_id"] else {}
@@ -343,17 +354,17 @@ def _require_room(row: Mapping[str, Any]) -> None:
 
 
 def _create(row: Mapping[str, Any]) -> ApprovalRequest:
-    expiry.settle(_of_requester(row))
+    expiry.settle(_requester_rows(row))
     try:
         with transaction.atomic():
             _require_room(row)
             return ApprovalRequest.objects.create(**row)
     except IntegrityError:
         # A concurrent call of the same connection was first; an admin may have decided already.
-        return _of_requester(row).filter(digest=row["digest"]).latest("pk")
+        return _requester_rows(row).filter(digest=row["digest"]).latest("pk")
 
 
-def _of_requester(row: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
+def _requester_rows(row: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.objects.filter(
         organization_id=row["organization_id"], authorization_id=row["authorization_id"]
     )

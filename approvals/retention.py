@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from django.db.models import Q
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from customers.privacy import tables
-from customers.privacy.retention import Kind
+from customers.privacy.retention import RetentionKind
 
-ENDED: Final = frozenset(Status) - {Status.PENDING, Status.RUNNING}
+ENDED: Final = frozenset(ApprovalStatus) - {ApprovalStatus.PENDING, ApprovalStatus.RUNNING}
 
 
-def build_kind(needed: Callable[[], Q]) -> Kind:
+def build_kind(needed: Callable[[], Q]) -> RetentionKind:
     """Returns the kind of data that ended requests are.
 
     `needed` are the requests whose outcome a session of an agent has still to read: without its
@@ -23,7 +23,7 @@ def build_kind(needed: Callable[[], Q]) -> Kind:
     def older(moment: datetime) -> Q:
         return Q(status__in=ENDED, ended_at__lt=moment) & ~needed()
 
-    return Kind(
+    return RetentionKind(
         ApprovalRequest,
         "HALO_RETENTION_APPROVALS_DAYS",
         older,

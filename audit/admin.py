@@ -90,7 +90,7 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
             detail=f"{kind} by {request.user}: {filters}",
         )
         content_type, written = EXPORTS[kind]
-        rows = call_list.exported(shown.queryset)
+        rows = call_list.export_rows(shown.queryset)
         return StreamingHttpResponse(
             written(rows),
             content_type=content_type,
@@ -105,7 +105,7 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
     def render_change_form(
         self, request: HttpRequest, context: Any, *rest: Any, **more: Any
     ) -> Any:
-        context["call"] = call_page.of(more["obj"], self.get_queryset(request))
+        context["call"] = call_page.build(more["obj"], self.get_queryset(request))
         return super().render_change_form(request, context, *rest, **more)
 
     @admin.display(description=_("call"))

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 
 from audit import listing
 from audit.list_filters import is_key, organization_names
-from audit.listing import Found
+from audit.listing import MatchingKeys
 from audit.models import ActionExecution
 from foundation.spreadsheets import escape_cell
 
@@ -51,7 +51,7 @@ class CallList(ChangeList):
         if self.before is not None:
             rows = rows.filter(pk__lt=self.before)
         self.found = listing.newest(rows, self.list_per_page)
-        self.result_list = in_order(self.found)
+        self.result_list = load_rows(self.found)
         names = organization_names({row.organization_id for row in self.result_list})
         for row in self.result_list:
             row.organization_name = names.get(row.organization_id, row.organization_id)
@@ -62,7 +62,7 @@ class CallList(ChangeList):
         self.paginator = self.model_admin.get_paginator(request, self.result_list, 1)
 
     @property
-    def looked_back_to(self) -> Any:
+    def search_end_time(self) -> Any:
         """The time of the oldest row that was read, if the search ended early."""
         stop = self.found.continue_from
         return None if stop is None else listing.moment(stop)
@@ -78,7 +78,7 @@ class CallList(ChangeList):
         return "" if self.before is None else self.get_query_string()
 
 
-def in_order(found: Found) -> list[ActionExecution]:
+def load_rows(found: MatchingKeys) -> list[ActionExecution]:
     """Returns the rows of the result, newest first, without their arguments."""
     rows = ActionExecution.objects.order_by().defer("arguments").in_bulk(list(found.keys))
     return [rows[key] for key in found.keys if key in rows]
@@ -97,7 +97,7 @@ def search(rows: QuerySet[ActionExecution], text: str) -> QuerySet[ActionExecuti
     return rows.filter(found)
 
 
-def exported(rows: QuerySet[ActionExecution]) -> Iterator[ActionExecution]:
+def export_rows(rows: QuerySet[ActionExecution]) -> Iterator[ActionExecution]:
     """Yields the newest rows of the list, at most MAX_EXPORTED, read in parts."""
     left, before = MAX_EXPORTED, listing.GREATEST
     while left > 0:

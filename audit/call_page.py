@@ -15,7 +15,7 @@ from audit.list_filters import organization_names
 from audit.models import ActionExecution
 from audit.outcomes import Outcome
 from foundation import admin_urls
-from workspace.administration.facts import Fact, known
+from workspace.administration.facts import Fact, drop_empty_facts
 
 OTHERS: Final = 10
 GOOD: Final = {Outcome.SUCCESS}
@@ -38,7 +38,7 @@ class CallPage:
     others_url: str = ""
 
 
-def of(row: ActionExecution, visible: QuerySet[ActionExecution]) -> CallPage:
+def build(row: ActionExecution, visible: QuerySet[ActionExecution]) -> CallPage:
     """Returns the page of this call; other calls are limited to the rows that the user may see."""
     why = reasons.explanation(row)
     outcome = str(row.get_outcome_display())
@@ -49,8 +49,8 @@ def of(row: ActionExecution, visible: QuerySet[ActionExecution]) -> CallPage:
         kind=_kind(row),
         headline=f"{outcome}: {why.what}" if why.what else outcome,
         remedy=str(why.remedy),
-        facts=known(_facts(row)),
-        identifiers=known(_identifiers(row)),
+        facts=drop_empty_facts(_facts(row)),
+        identifiers=drop_empty_facts(_identifiers(row)),
         arguments=json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) if kept else "",
         digest=digest,
         others=_others(row, visible),
@@ -131,7 +131,7 @@ def _others(row: ActionExecution, visible: QuerySet[ActionExecution]) -> list[Ac
     if not row.authorization_id:
         return []
     same = visible.filter(authorization_id=row.authorization_id)
-    found = call_list.in_order(listing.newest(same, OTHERS + 1))
+    found = call_list.load_rows(listing.newest(same, OTHERS + 1))
     return [other for other in found if other.pk != row.pk][:OTHERS]
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from audit import listing, periods
 from audit.models import ActionExecution
 from audit.outcomes import ActorKind, Outcome
-from audit.periods import Period
+from audit.periods import CalendarPeriod
 from foundation import ids
 from workspace.models import Organization
 
@@ -154,10 +154,10 @@ class PeriodFilter(admin.SimpleListFilter):
         low, high = ids.first_key(period.start), ids.first_key(period.end)
         return queryset.filter(pk__gte=low, pk__lt=high)
 
-    def _period(self) -> Period | None:
+    def _period(self) -> CalendarPeriod | None:
         value = self.value()
         try:
-            return None if value is None else Period.parse(value)
+            return None if value is None else CalendarPeriod.parse(value)
         except (ValueError, OverflowError) as error:
             raise IncorrectLookupParameters(error) from error
 

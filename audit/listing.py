@@ -50,7 +50,7 @@ Branch: TypeAlias = tuple[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchingKeys:
     """The matching rows, newest first, at most as many as requested.
 
     `has_more`: there are older matches. `continue_from`: the search ended at its limit before it
@@ -83,25 +83,25 @@ class _Conditions:
         return self.indexed[0] if self.indexed else None if self.others else (None,)
 
 
-def newest(rows: QuerySet[ActionExecution], limit: int) -> Found:
+def newest(rows: QuerySet[ActionExecution], limit: int) -> MatchingKeys:
     """Returns the newest rows of this queryset: one statement, or two if it has conditions.
 
     The conditions may compare the columns of `COMPARED` with values, and the key with bounds.
     """
     if rows.query.is_empty():
-        return Found()
+        return MatchingKeys()
     asked = _conditions(rows)
     if asked.is_empty:
-        return Found()
+        return MatchingKeys()
     if asked.plain:
         keys = _matching(rows, _walks(asked, asked.plain, limit + 1), None, limit + 1)
-        return Found(keys[:limit], has_more=len(keys) > limit)
+        return MatchingKeys(keys[:limit], has_more=len(keys) > limit)
     branches, floor = _widest(asked)
     walks = _walks(asked, branches, _share(branches))
     keys = _matching(rows, walks, floor, limit + 1)
     if len(keys) > limit:
-        return Found(keys[:limit], has_more=True)
-    return Found(keys, continue_from=floor)
+        return MatchingKeys(keys[:limit], has_more=True)
+    return MatchingKeys(keys, continue_from=floor)
 
 
 def recent_values(rows: QuerySet[ActionExecution], columns: Sequence[str], among: int) -> Any:
@@ -125,7 +125,7 @@ def span(rows: QuerySet[ActionExecution]) -> tuple[datetime, datetime] | None:
         for branch in branches
         for first in (True, False)
     ]
-    (row,) = _fetch(f"SELECT {', '.join(f'({sql})' for sql, _ in ends)}", _joined(ends))
+    (row,) = _fetch(f"SELECT {', '.join(f'({sql})' for sql, _ in ends)}", _join_values(ends))
     keys = [UUID(str(key)) for key in row if key is not None]
     return (moment(min(keys)), moment(max(keys))) if keys else None
 
@@ -194,7 +194,7 @@ def _widest(asked: _Conditions) -> tuple[tuple[Branch, ...], UUID | None]:
         for branches in candidates
         for branch in branches
     ]
-    (row,) = _fetch(f"SELECT {', '.join(f'({sql})' for sql, _ in bounds)}", _joined(bounds))
+    (row,) = _fetch(f"SELECT {', '.join(f'({sql})' for sql, _ in bounds)}", _join_values(bounds))
     found = iter([SMALLEST if key is None else UUID(str(key)) for key in row])
     # For older keys than the newest end, one of the branches was not read.
     floors = [max(next(found) for _ in branches) for branches in candidates]
@@ -223,7 +223,7 @@ def _matching(
         f"SELECT {distinct} id FROM ({inner}) AS {TABLE}"  # noqa: S608  our names
         f" WHERE {where} AND id >= %s {order} LIMIT {limit}"
     )
-    found = _fetch(sql, (*values, *more, _stored(floor or SMALLEST)))
+    found = _fetch(sql, (*values, *more, _prepare_key(floor or SMALLEST)))
     return [UUID(str(key)) for (key,) in found]
 
 
@@ -238,14 +238,14 @@ def _walks(
         f"SELECT * FROM ({sql}) AS branch_{number}"  # noqa: S608  our names
         for number, (sql, _) in enumerate(walks)
     )
-    return union, _joined(walks)
+    return union, _join_values(walks)
 
 
 def _walk(
     asked: _Conditions, branch: Branch, columns: Sequence[str], order: str, limit: str
 ) -> tuple[str, tuple[Any, ...]]:
     selected = f"SELECT {', '.join(columns)} FROM {TABLE}"  # noqa: S608  our names
-    low, high = _stored(asked.low), _stored(asked.high)
+    low, high = _prepare_key(asked.low), _prepare_key(asked.high)
     if branch is None:
         return f"{selected} WHERE id >= %s AND id < %s ORDER BY id {order} {limit}", (low, high)
     column, value = branch
@@ -258,11 +258,11 @@ def _walk(
     return sql, (value, low, value, high)
 
 
-def _joined(parts: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[Any, ...]:
+def _join_values(parts: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[Any, ...]:
     return tuple(value for _, values in parts for value in values)
 
 
-def _stored(key: UUID) -> Any:
+def _prepare_key(key: UUID) -> Any:
     return ActionExecution._meta.pk.get_db_prep_value(key, connection)
 
 

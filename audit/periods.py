@@ -16,7 +16,7 @@ MAX_YEARS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class CalendarPeriod:
     """`first` is its first day, `parts` is one of YEAR, MONTH and DAY."""
 
     first: date
@@ -52,14 +52,14 @@ class Period:
         """The time at which it ends, exclusive."""
         return _midnight(self.next_first())
 
-    def around(self) -> Iterator[Self]:
+    def containing_periods(self) -> Iterator[Self]:
         """The periods that contain this one, the longest first."""
         if self.parts > YEAR:
             yield type(self)(self.first.replace(month=1, day=1), YEAR)
         if self.parts > MONTH:
             yield type(self)(self.first.replace(day=1), MONTH)
 
-    def inside(self) -> Iterator[Self]:
+    def contained_periods(self) -> Iterator[Self]:
         """The months of a year, or the days of a month."""
         if self.parts < DAY:
             one = type(self)(self.first, self.parts + 1)
@@ -75,14 +75,20 @@ class Period:
         return self.first + timedelta(days=1)
 
 
-def choices(chosen: Period | None, oldest: datetime, newest: datetime) -> list[Period]:
+def choices(
+    chosen: CalendarPeriod | None, oldest: datetime, newest: datetime
+) -> list[CalendarPeriod]:
     """What can be chosen now: years, or the parts of what is chosen, within the rows there are."""
     last = timezone.localtime(newest).year
     first = max(timezone.localtime(oldest).year, last - MAX_YEARS)
-    years = [Period(date(year, 1, 1), YEAR) for year in range(first, last + 1)]
-    found = years if chosen is None else [*chosen.around(), chosen, *chosen.inside()]
+    years = [CalendarPeriod(date(year, 1, 1), YEAR) for year in range(first, last + 1)]
+    found = (
+        years
+        if chosen is None
+        else [*chosen.containing_periods(), chosen, *chosen.contained_periods()]
+    )
     if chosen is None and len(years) == 1:
-        found = [*years, *years[0].inside()]
+        found = [*years, *years[0].contained_periods()]
     return [one for one in found if one == chosen or (one.start <= newest and one.end > oldest)]
 
 

@@ -16,7 +16,7 @@ from audit import listing, record
 from audit.models import ActionExecution, SecurityEvent
 from customers.privacy.redaction import ERASED, Redaction
 from customers.privacy.subject import Subject
-from customers.privacy.text_columns import by_id_and_email
+from customers.privacy.text_columns import id_and_email_redaction
 from workspace.models import Erasure
 
 BATCH: Final = 1_000
@@ -45,7 +45,7 @@ class Calls:
             if many:
                 yield many
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         redaction = Redaction(subject)
         for rows in _naming(subject, redaction):
             yield from filter(redaction.finds, rows.order_by("-pk").values(*EXPORTED))
@@ -67,16 +67,16 @@ class SecurityEvents:
             if many:
                 yield many
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         redaction = Redaction(subject)
         rows = _events(subject, redaction).order_by("-pk").values(*EXPORTED_EVENT)
         yield from filter(redaction.finds, rows)
 
 
-class Recorder:
+class PrivacyEventRecorder:
     """Writes the security events; `subject` is the customer's internal id."""
 
-    def erased(self, erasure: Erasure, detail: str) -> None:
+    def record_erasure(self, erasure: Erasure, detail: str) -> None:
         record.security_event(
             "customer_erased",
             address=erasure.address,
@@ -86,7 +86,7 @@ class Recorder:
             detail=detail,
         )
 
-    def exported(self, subject: Subject, *, user_id: str, address: str, detail: str) -> None:
+    def record_export(self, subject: Subject, *, user_id: str, address: str, detail: str) -> None:
         record.security_event(
             "customer_exported",
             address=address,
@@ -100,8 +100,8 @@ class Recorder:
 def _naming(subject: Subject, redaction: Redaction) -> Iterator[QuerySet[ActionExecution]]:
     """Yields the rows that may name the customer, by batches of the rows that were read."""
     naming = Q(bound_customer_id=subject.customer_id)
-    naming |= redaction.in_json("arguments") | redaction.in_text("detail")
-    naming |= by_id_and_email(subject).in_text(*NAMES)
+    naming |= redaction.json_condition("arguments") | redaction.text_condition("detail")
+    naming |= id_and_email_redaction(subject).text_condition(*NAMES)
     for keys in _batches(subject.organization_id):
         yield ActionExecution.objects.order_by("pk").filter(naming, pk__in=keys)
 
@@ -118,7 +118,7 @@ def _batches(organization_id: UUID) -> Iterator[Sequence[UUID]]:
 
 def _redact(rows: QuerySet[ActionExecution], subject: Subject, redaction: Redaction) -> int:
     columns, changed = ("bound_customer_id", "arguments", "detail", *NAMES), []
-    of_names = by_id_and_email(subject)
+    of_names = id_and_email_redaction(subject)
     for row in rows:
         before = [getattr(row, name) for name in columns]
         if row.bound_customer_id == subject.customer_id:
@@ -137,7 +137,7 @@ def _events(subject: Subject, redaction: Redaction, *more: str) -> QuerySet[Secu
     """Returns the events that may name the customer: the organization's, and those of `more`."""
     rows = SecurityEvent.objects.order_by("pk")
     rows = rows.filter(organization_id__in=(str(subject.organization_id), *more))
-    return rows.filter(redaction.in_text("detail"))
+    return rows.filter(redaction.text_condition("detail"))
 
 
 def _redact_details(keys: Sequence[UUID], redaction: Redaction) -> int:

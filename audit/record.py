@@ -28,7 +28,7 @@ from foundation.db.statements import Statement, Value
 from foundation.db.storable import UNSTORABLE, escape_unstorable, storable_json
 
 
-class Caller(Protocol):
+class CallerIdentity(Protocol):
     """Who makes a call; ids are written as text. A principal is one, and so is an `Actor`."""
 
     @property
@@ -141,24 +141,24 @@ _outcome_texts: Final = attrgetter(*_OUTCOME_TEXTS)
 _figures: Final = attrgetter(*_FIGURES)
 
 
-def execution(caller: Caller, call: Execution) -> UUID:
+def execution(caller: CallerIdentity, call: Execution) -> UUID:
     """Writes the row of a call and returns its id, which `finish` takes for one that only began.
 
     A rate-limited call is recorded without its arguments: nothing has read them, and a caller over
     its limit must not fill the disk.
     """
     key = ids.uuid7()
-    INSERT.rows(key, call.started_at, *_described(caller, call))
+    INSERT.rows(key, call.started_at, *_new_row_values(caller, call))
     return key
 
 
-def ended_execution(caller: Caller, call: Execution) -> UUID:
+def ended_execution(caller: CallerIdentity, call: Execution) -> UUID:
     """Writes the row of a call that has run, through the journal, and returns its id.
 
     Raises NotStored.
     """
     key = ids.uuid7()
-    row = [str(key), call.started_at.isoformat(), *_described(caller, call)]
+    row = [str(key), call.started_at.isoformat(), *_new_row_values(caller, call)]
     journal.store(ENDED_CALL, {"row": row})
     return key
 
@@ -168,7 +168,7 @@ def finish(execution_id: UUID, call: Execution) -> None:
 
     Through the journal. Raises NotStored.
     """
-    texts = _fitted(_OUTCOME_TEXTS, _outcome_texts(call))
+    texts = _fit_texts(_OUTCOME_TEXTS, _outcome_texts(call))
     columns = [call.outcome.value, *_figures(call), *texts]
     journal.store(OUTCOME, {"id": str(execution_id), "columns": columns})
 
@@ -189,16 +189,16 @@ def _write_outcome(entry: journal.Entry) -> None:
     FINISH.rows(*entry["columns"], UUID(entry["id"]), *unfinished)
 
 
-def _described(caller: Caller, call: Execution) -> tuple[Value, ...]:
+def _new_row_values(caller: CallerIdentity, call: Execution) -> tuple[Value, ...]:
     """The columns of a new row from the third on."""
     is_limited = call.outcome is Outcome.RATE_LIMITED
     texts = (*map(ids.text, _caller_ids(caller)), *_caller_texts(caller), *_texts(call))
     return (
         call.actor_kind.value,
-        "{}" if is_limited else stored(call.arguments),
+        "{}" if is_limited else serialize_arguments(call.arguments),
         call.outcome.value,
         *_figures(call),
-        *_fitted(_COLUMNS, texts),
+        *_fit_texts(_COLUMNS, texts),
     )
 
 
@@ -239,7 +239,7 @@ def security_event(
         "user_id": user_id,
         "detail": detail,
     }
-    fitted = dict(zip(given, _fitted(tuple(given), tuple(given.values())), strict=True))
+    fitted = dict(zip(given, _fit_texts(tuple(given), tuple(given.values())), strict=True))
     minute = now.replace(second=0, microsecond=0)
     event = SecurityEvent(minute=minute, first_at=now, last_at=now, **fitted)
     _count(event)
@@ -280,7 +280,7 @@ DO UPDATE SET count = security_events.count + 1, last_at = excluded.last_at
 
 def _count(event: SecurityEvent) -> None:
     # One statement that inserts or increments: a read and a write would lose counts in a race.
-    key, given = ([_prepared(event, name) for name in names] for names in (_KEY, _GIVEN))
+    key, given = ([_prepare_value(event, name) for name in names] for names in (_KEY, _GIVEN))
     parameters = [*key, event.detail, *given, event.detail, OTHER_DETAILS]
     with connection.cursor() as cursor:
         for _ in range(SecurityEvent.SHARED_SLOT + 1):
@@ -289,12 +289,12 @@ def _count(event: SecurityEvent) -> None:
                 return
 
 
-def _prepared(event: SecurityEvent, name: str) -> Any:
+def _prepare_value(event: SecurityEvent, name: str) -> Any:
     column: Any = SecurityEvent._meta.get_field(name)
     return column.get_db_prep_save(getattr(event, name), connection)
 
 
-def _fitted(columns: tuple[str, ...], texts: tuple[str, ...]) -> Sequence[str]:
+def _fit_texts(columns: tuple[str, ...], texts: tuple[str, ...]) -> Sequence[str]:
     """Returns the texts, escaped and cut to the length of their columns.
 
     A name that a client chose may be longer than its column, or hold characters that no database
@@ -309,7 +309,7 @@ def _fitted(columns: tuple[str, ...], texts: tuple[str, ...]) -> Sequence[str]:
     ]
 
 
-def stored(arguments: Mapping[str, Any]) -> str:
+def serialize_arguments(arguments: Mapping[str, Any]) -> str:
     """Returns the JSON text of the arguments column, at most MAX_BYTES long.
 
     Larger arguments are replaced by {"omitted": {"bytes", "sha256"}, "kept": {...}}: the length
@@ -320,7 +320,7 @@ def stored(arguments: Mapping[str, Any]) -> str:
         return text
     canonical = _canonical(arguments)
     omitted = {"bytes": len(canonical), "sha256": sha256(canonical).hexdigest()}
-    return storable_json({"omitted": omitted, "kept": _kept(arguments)})
+    return storable_json({"omitted": omitted, "kept": _small_members(arguments)})
 
 
 def _canonical(arguments: Mapping[str, Any]) -> bytes:
@@ -334,7 +334,7 @@ def _canonical(arguments: Mapping[str, Any]) -> bytes:
         return text.encode()
 
 
-def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _small_members(arguments: Mapping[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     room = MAX_KEPT_BYTES
     for name, value in islice(arguments.items(), MAX_KEPT_MEMBERS):

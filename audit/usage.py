@@ -44,14 +44,14 @@ SELECT newest.id, newest.authorization_id, newest.started_at,
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ConnectionUsage:
     """The last request on record, and the tool calls of the last 7 days, at most MAX_CALLS."""
 
     last_at: datetime | None = None
     calls: int = 0
 
 
-NEVER_USED: Final = Usage()
+NEVER_USED: Final = ConnectionUsage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _recent_call(row: ActionExecution) -> RecentCall:
     )
 
 
-def of(authorization_ids: Sequence[UUID]) -> Mapping[UUID, Usage]:
+def summarize(authorization_ids: Sequence[UUID]) -> Mapping[UUID, ConnectionUsage]:
     """The usage of each of these authorizations that has a row, in one statement for all."""
     if not authorization_ids:
         return {}
@@ -124,4 +124,4 @@ def of(authorization_ids: Sequence[UUID]) -> Mapping[UUID, Usage]:
     since = row_key(ids.first_key(timezone.now() - WINDOW))
     given = [*map(str, authorization_ids), MAX_CALLS, since]
     rows: Iterable[Any] = ActionExecution.objects.raw(statement, given)
-    return {UUID(row.authorization_id): Usage(row.started_at, row.calls) for row in rows}
+    return {UUID(row.authorization_id): ConnectionUsage(row.started_at, row.calls) for row in rows}

@@ -23,7 +23,7 @@ from oauth import addresses, credentials
 from oauth.principal import Principal
 from tools_registry import registry
 from tools_registry.endpoint import rates, respond
-from tools_registry.endpoint.http import Complete, HttpRequest
+from tools_registry.endpoint.http import CompleteAnswer, HttpRequest
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 
 ADDRESS: Final = "127.0.0.1"
@@ -103,7 +103,7 @@ def _run(request: protocol.Request) -> tuple[list[Statement], str]:
     connection.ensure_connection()
     with connection.execute_wrapper(note):
         response = respond.respond(make_request(request.body, request.headers))
-    text = protocol.result_text(response.body) if isinstance(response, Complete) else None
+    text = protocol.result_text(response.body) if isinstance(response, CompleteAnswer) else None
     if text is None:
         raise RuntimeError(f"the call that is to be measured fails: {response}")
     return ran, text

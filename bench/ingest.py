@@ -198,7 +198,7 @@ def _prepare(bench: Bench, server: Server) -> Clients:
 
     organization = tenant.seed_demo_data(bench.options.size)
     (pair,) = tenant.create_grants(organization, "data:read")
-    row = server_keys.unsaved(organization, "Bench", [server_keys.SDK_WRITE], days=1)
+    row = server_keys.build_row(organization, "Bench", [server_keys.SDK_WRITE], days=1)
     user = tenant.find_member(organization).user
     key = server_keys.issue(row, user=user, address="127.0.0.1").secret
     named = Customer.objects.filter(organization=organization).exclude(external_id="")

@@ -106,17 +106,19 @@ def _searches() -> dict[str, Search]:
     from django.test import override_settings  # noqa: PLC0415  settings first
 
     from knowledge import full_text, search, searching  # noqa: PLC0415  the same
-    from retrieval.fusion import fused  # noqa: PLC0415  the same
+    from retrieval.fusion import fuse_rankings  # noqa: PLC0415  the same
 
     def read(access: Any, ids: Sequence[int]) -> list[str]:
-        return _names(searching.read(access, fused([(ids, 1.0)])))
+        return _names(searching.read(access, fuse_rankings([(ids, 1.0)])))
 
     def hybrid(access: Any, text: str) -> list[str]:
         with override_settings(HALO_RERANKER="none"):
             return _names(search(access, text, limit=DEPTH))
 
     return {
-        "words": lambda access, text: read(access, full_text.ranked(access, text, "", DEPTH)),
+        "words": lambda access, text: read(
+            access, full_text.rank_passages(access, text, "", DEPTH)
+        ),
         "vectors": lambda access, text: read(access, searching.nearest(access, text)[:DEPTH]),
         "both": hybrid,
         "both, reranked": lambda access, text: _names(search(access, text, limit=DEPTH)),

@@ -25,7 +25,7 @@ from oauth.grants import authorizations, tokens
 from oauth.grants.pairs import Pair
 from oauth.models import Authorization, AuthorizationRequest, Client
 from retrieval import configured
-from retrieval.interfaces import Passage, stored
+from retrieval.interfaces import Passage, encode_vector
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace import changes, flags, organizations
 from workspace.models import (
@@ -51,7 +51,7 @@ MIN_WORDS: Final = 5
 
 
 def create_organization(name: str = "Bench") -> Organization:
-    return organizations.found(name, owner=User.objects.create_user(f"{name.lower()}@example.com"))
+    return organizations.create(name, owner=User.objects.create_user(f"{name.lower()}@example.com"))
 
 
 def find_member(organization: Organization) -> Membership:
@@ -171,7 +171,7 @@ def add_passages(organization: Organization, count: int) -> None:
                 title=passage.title,
                 heading=passage.heading,
                 text=passage.text,
-                embedding=stored(vector),
+                embedding=encode_vector(vector),
             )
             for position, (passage, vector) in enumerate(zip(passages, vectors, strict=True), 1)
         ),

@@ -37,7 +37,7 @@ class PeopleAdmin(UserAdmin):
         after = self.get_object(request, unquote(id))
         if before and after and before.password != after.password:
             by = f"by {request.user}"
-            second_factors.changed(request, "password_set", after, detail=by)
+            second_factors.record_change(request, "password_set", after, detail=by)
         return response
 
 
@@ -73,7 +73,7 @@ class SecondFactorAdmin(ReadOnlyAdmin):
     def _reset(self, request: HttpRequest, person: User) -> None:
         second_factors.remove_all(person)
         by = f"by {request.user}"
-        second_factors.changed(request, "second_step_removed", person, detail=by)
+        second_factors.record_change(request, "second_step_removed", person, detail=by)
         self.log_change(request, person, "Two-step verification was reset.")
 
 

@@ -21,7 +21,7 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientInstructions:
     """How to connect one client. `install_link` and `note` are empty if there is none."""
 
     slug: str
@@ -33,7 +33,7 @@ class Client:
     note: str = ""
 
 
-def clients(url: str) -> tuple[Client, ...]:
+def clients(url: str) -> tuple[ClientInstructions, ...]:
     """Instructions for each client, for the MCP address `url`; the first is shown open.
 
     Clients that cannot reach the address come last.
@@ -49,8 +49,8 @@ def clients(url: str) -> tuple[Client, ...]:
     return tuple(sorted(described, key=lambda client: bool(client.note)))
 
 
-def _claude(url: str) -> Client:
-    return Client(
+def _claude(url: str) -> ClientInstructions:
+    return ClientInstructions(
         slug="claude",
         name=_("Claude"),
         summary=_("On the web, on the desktop and on the phone"),
@@ -64,8 +64,8 @@ def _claude(url: str) -> Client:
     )
 
 
-def _claude_code(url: str) -> Client:
-    return Client(
+def _claude_code(url: str) -> ClientInstructions:
+    return ClientInstructions(
         slug="claude-code",
         name=_("Claude Code"),
         summary=_("In the terminal"),
@@ -80,10 +80,10 @@ def _claude_code(url: str) -> Client:
     )
 
 
-def _cursor(url: str) -> Client:
+def _cursor(url: str) -> ClientInstructions:
     config = b64encode(json.dumps({"url": url}).encode()).decode()
     query = urlencode({"name": SERVER_NAME, "config": config})
-    return Client(
+    return ClientInstructions(
         slug="cursor",
         name="Cursor",
         summary=_("One click, or one file"),
@@ -100,10 +100,10 @@ def _cursor(url: str) -> Client:
     )
 
 
-def _vs_code(url: str) -> Client:
+def _vs_code(url: str) -> ClientInstructions:
     server = {"type": "http", "url": url}
     named = json.dumps({"name": SERVER_NAME, **server})
-    return Client(
+    return ClientInstructions(
         slug="vs-code",
         name="VS Code",
         summary=_("With GitHub Copilot's agent mode"),
@@ -122,8 +122,8 @@ def _vs_code(url: str) -> Client:
     )
 
 
-def _chatgpt(url: str) -> Client:
-    return Client(
+def _chatgpt(url: str) -> ClientInstructions:
+    return ClientInstructions(
         slug="chatgpt",
         name="ChatGPT",
         summary=_("As a custom connector, in developer mode"),
@@ -137,9 +137,9 @@ def _chatgpt(url: str) -> Client:
     )
 
 
-def _any_client(url: str) -> Client:
+def _any_client(url: str) -> ClientInstructions:
     server = {"type": "http", "url": url}
-    return Client(
+    return ClientInstructions(
         slug="any-client",
         name=_("Any other client"),
         summary=_("Any MCP client with HTTP and OAuth 2.1"),

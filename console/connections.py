@@ -18,14 +18,14 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from audit import usage
-from audit.usage import Usage
+from audit.usage import ConnectionUsage
 from console import personal_tokens
 from oauth import scopes
 from oauth.consent import scope_choices
 from oauth.endpoints import replies
 from oauth.grants import connections
-from oauth.grants.connections import ClientGroup, Connection, ConnectionEnded, NoSuchConnection
-from oauth.scopes import Description, ScopeSet
+from oauth.grants.connections import ClientGroup, ConnectionEnded, NoSuchConnection, UserConnection
+from oauth.scopes import ScopeDescription, ScopeSet
 from workspace.models import User
 
 Given = ParamSpec("Given")
@@ -41,9 +41,9 @@ READING_FIRST: Final = ("read", "act")
 class Card:
     """The context of a connection: its scopes in words, and its usage."""
 
-    connection: Connection
-    may: tuple[Description, ...]
-    used: Usage
+    connection: UserConnection
+    may: tuple[ScopeDescription, ...]
+    used: ConnectionUsage
 
     @property
     def last_used(self) -> str:
@@ -71,7 +71,7 @@ def _for_its_person(page: Page[Given]) -> View[Given]:
     """Requires sign-in. Another user's connection is a 404, like one that does not exist."""
 
     @wraps(page)
-    def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
+    def wrapper(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
         if not isinstance(request.user, User):
             return redirect_to_login(request.get_full_path())
         try:
@@ -83,7 +83,7 @@ def _for_its_person(page: Page[Given]) -> View[Given]:
             response = redirect("connections")
         return replies.private(response)
 
-    return guarded
+    return wrapper
 
 
 @require_safe
@@ -92,11 +92,11 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
     """Lists the connections by client, and those that ended within 30 days."""
     search = request.GET.get("q", "").replace("\0", "")
     found = connections.living(user, search=search, number=request.GET.get("page", "1"))
-    used = usage.of([one.id for one in found.connections])
+    used = usage.summarize([one.id for one in found.connections])
     context = {
         "found": found,
         "clients": [_client_card(group, used) for group in found.groups],
-        "ended": connections.ended(user),
+        "ended": connections.list_ended(user),
         "tokens": personal_tokens.active(user),
     }
     return render(request, "console/connections.html", context)
@@ -115,7 +115,7 @@ def connection(request: HttpRequest, user: User, connection_id: UUID) -> HttpRes
         problem = _("Select at least one permission, or disconnect the client.")
         return _connection_page(request, shown, problem)
     except connections.ScopeNotHeld:
-        return _connection_page(request, connections.mine(user, connection_id), _out_of_date())
+        return _connection_page(request, connections.mine(user, connection_id), _stale_message())
     _tell(request, connections.mine(user, connection_id), taken)
     return redirect("connection", connection_id)
 
@@ -127,11 +127,11 @@ def revoke(request: HttpRequest, user: User, connection_id: UUID) -> HttpRespons
     every_one = "all" in (request.POST if request.method == "POST" else request.GET)
     shown = connections.mine(user, connection_id)
     if request.method != "POST":
-        total = len(connections.of_client(user, connection_id)) if every_one else 1
+        total = len(connections.list_by_client(user, connection_id)) if every_one else 1
         context = {"card": _only_card(shown), "of_client": total if total > 1 else 0}
         return render(request, "console/connection_revoke.html", context)
     address = replies.address_of(request)
-    client = {"client": _isolated(shown.client_name)}
+    client = {"client": _isolate_name(shown.client_name)}
     if every_one:
         count = connections.revoke_client(user, connection_id, address=address)
         text = ngettext(
@@ -157,7 +157,7 @@ def ask_again(request: HttpRequest, user: User, connection_id: UUID) -> HttpResp
         return redirect("connection", connections.mine(user, connection_id).id)
     now = connections.ask_again(user, connection_id, address=replies.address_of(request))
     text = _("You will be asked the next time %(client)s connects.")
-    messages.success(request, text % {"client": _isolated(now.client_name)})
+    messages.success(request, text % {"client": _isolate_name(now.client_name)})
     return redirect("connection", connection_id)
 
 
@@ -174,7 +174,9 @@ def revoke_all(request: HttpRequest, user: User) -> HttpResponse:
     return redirect("connections")
 
 
-def _connection_page(request: HttpRequest, shown: Connection, problem: str = "") -> HttpResponse:
+def _connection_page(
+    request: HttpRequest, shown: UserConnection, problem: str = ""
+) -> HttpResponse:
     context = {
         "card": _only_card(shown),
         "scope_groups": scope_choices.groups(shown.scope, shown.organization_id),
@@ -190,14 +192,14 @@ def _narrow(request: HttpRequest, user: User, connection_id: UUID) -> ScopeSet:
     return connections.narrow(user, connection_id, ticked, address=replies.address_of(request))
 
 
-def _out_of_date() -> str:
+def _stale_message() -> str:
     return _(
         "No change: this connection no longer has one of the permissions you sent. It may have "
         "been changed in another tab. The current permissions are shown below."
     )
 
 
-def _tell(request: HttpRequest, now: Connection, taken: ScopeSet) -> None:
+def _tell(request: HttpRequest, now: UserConnection, taken: ScopeSet) -> None:
     if not taken:
         messages.info(request, _("No change: nothing was unticked."))
         return
@@ -212,30 +214,30 @@ def _tell(request: HttpRequest, now: Connection, taken: ScopeSet) -> None:
         messages.warning(request, text % {"titles": _titles(implied)})
 
 
-def _client_card(group: ClientGroup, used: Mapping[UUID, Usage]) -> ClientCard:
-    latest, *earlier = (_card(one, used) for one in group.shown)
-    return ClientCard(latest, tuple(earlier), group.total, group.unlisted)
+def _client_card(group: ClientGroup, used: Mapping[UUID, ConnectionUsage]) -> ClientCard:
+    latest, *earlier = (_card(one, used) for one in group.shown_connections)
+    return ClientCard(latest, tuple(earlier), group.total, group.unlisted_count)
 
 
-def _only_card(shown: Connection) -> Card:
-    return _card(shown, usage.of([shown.id]))
+def _only_card(shown: UserConnection) -> Card:
+    return _card(shown, usage.summarize([shown.id]))
 
 
-def _card(shown: Connection, used: Mapping[UUID, Usage]) -> Card:
-    return Card(shown, _in_words(shown.scope), used.get(shown.id, usage.NEVER_USED))
+def _card(shown: UserConnection, used: Mapping[UUID, ConnectionUsage]) -> Card:
+    return Card(shown, _describe_scope(shown.scope), used.get(shown.id, usage.NEVER_USED))
 
 
-def _in_words(scope: ScopeSet) -> tuple[Description, ...]:
+def _describe_scope(scope: ScopeSet) -> tuple[ScopeDescription, ...]:
     names = scope_choices.names(scope)
     described = [scopes.describe(one, names) for one in scope]
     return tuple(sorted(described, key=lambda words: READING_FIRST.index(words.kind)))
 
 
 def _titles(scope: ScopeSet) -> str:
-    return ", ".join(words.title for words in _in_words(scope))
+    return ", ".join(words.title for words in _describe_scope(scope))
 
 
-def _ago(used: Usage) -> str:
+def _ago(used: ConnectionUsage) -> str:
     if used.last_at is None:
         return _("Never")
     if (timezone.now() - used.last_at).total_seconds() < JUST_NOW:
@@ -243,7 +245,7 @@ def _ago(used: Usage) -> str:
     return _("%(span)s ago") % {"span": timesince(used.last_at, depth=1)}
 
 
-def _isolated(name: str) -> str:
+def _isolate_name(name: str) -> str:
     # A client chooses its name: isolated, it cannot change the direction of the sentence (Unicode
     # UAX 9, 2.4).
     return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"

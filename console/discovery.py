@@ -15,7 +15,7 @@ from django.utils.cache import get_conditional_response
 
 from gateway import surface as gateway
 from mcp_protocol import server_card
-from mcp_protocol.capabilities import Server
+from mcp_protocol.capabilities import ServerInfo
 from mcp_protocol.server_card import CARD_SUFFIX, CARD_TYPE, CATALOG_TYPE
 from oauth import addresses
 from oauth.endpoints import metadata, replies
@@ -77,7 +77,7 @@ def registry_proof(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _card(request: HttpRequest, server: Server, url: str, **details: Any) -> HttpResponse:
+def _card(request: HttpRequest, server: ServerInfo, url: str, **details: Any) -> HttpResponse:
     return _document(request, server_card.card(server, _host(), url, **details), CARD_TYPE)
 
 

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from documentation import search
-from documentation.addresses import localized
+from documentation.addresses import localize_addresses
 from documentation.index import CONTENTS
 from documentation.markdown import SLUG, STAFF_FOLDERS
 
@@ -28,7 +28,7 @@ ENTRY: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DocumentationLink:
     """A page in a list of pages."""
 
     url: str
@@ -37,15 +37,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PageGroup:
     """Pages under one heading; the heading is empty if there is only one group."""
 
     heading: str
-    links: Sequence[Link]
+    links: Sequence[DocumentationLink]
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PassageExcerpt:
     """A matching part of a page; `excerpt` is HTML with `mark` around the matches."""
 
     url: str
@@ -54,7 +54,7 @@ class Passage:
     excerpt: SafeString
 
 
-def groups(*, staff: bool) -> Sequence[Group]:
+def groups(*, staff: bool) -> Sequence[PageGroup]:
     """Returns the published pages, grouped and described as README.md in their folder does.
 
     Pages that it does not list come last. Operator and developer pages are included for staff.
@@ -62,8 +62,8 @@ def groups(*, staff: bool) -> Sequence[Group]:
     published = {url_of(slug): title for slug, title in search.pages()}
     listed = [_readable(group, published, staff=staff) for group in _contents()]
     seen = {link.url for group in listed for link in group.links}
-    rest = [Link(url, title) for url, title in published.items() if url not in seen]
-    others = Group(_("More pages") if seen else "", rest)
+    rest = [DocumentationLink(url, title) for url, title in published.items() if url not in seen]
+    others = PageGroup(_("More pages") if seen else "", rest)
     return [group for group in [*listed, others] if group.links]
 
 
@@ -74,25 +74,27 @@ def url_of(slug: str, folder_name: str = "") -> str:
     return reverse("documentation", args=(slug,))
 
 
-def _contents() -> Iterator[Group]:
+def _contents() -> Iterator[PageGroup]:
     file: Path = settings.HALO_DOCS_SOURCE / CONTENTS
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     for part in text.split("\n## ")[1:]:
         entries = ENTRY.finditer(part)
-        yield Group(part.partition("\n")[0].strip(), [_link(entry) for entry in entries])
+        yield PageGroup(part.partition("\n")[0].strip(), [_link(entry) for entry in entries])
 
 
-def _link(entry: re.Match[str]) -> Link:
+def _link(entry: re.Match[str]) -> DocumentationLink:
     folder_name = entry["folder"] or ""
-    return Link(url_of(entry["slug"], folder_name), entry["title"], entry["description"])
+    return DocumentationLink(
+        url_of(entry["slug"], folder_name), entry["title"], entry["description"]
+    )
 
 
-def _readable(group: Group, published: Mapping[str, str], *, staff: bool) -> Group:
+def _readable(group: PageGroup, published: Mapping[str, str], *, staff: bool) -> PageGroup:
     links = [one for one in group.links if one.url in published or (staff and _is_staff_page(one))]
-    return Group(group.heading, links)
+    return PageGroup(group.heading, links)
 
 
-def _is_staff_page(link: Link) -> bool:
+def _is_staff_page(link: DocumentationLink) -> bool:
     return any(
         link.url.startswith(f"{reverse('documentation_index')}{name}/") for name in STAFF_FOLDERS
     )
@@ -105,7 +107,7 @@ def source(slug: str, folder_name: str = "") -> str | None:
     `folder_name` is empty for public pages, or one of `markdown.STAFF_FOLDERS`.
     """
     file = _file(settings.HALO_DOCS_SOURCE / folder_name, slug, ".md")
-    return None if file is None else localized(file.read_text(encoding="utf-8-sig"))
+    return None if file is None else localize_addresses(file.read_text(encoding="utf-8-sig"))
 
 
 def image(name: str) -> bytes | None:
@@ -122,20 +124,20 @@ def _file(folder: Path, name: str, suffix: str) -> Path | None:
     return file
 
 
-def asked(text: str) -> str:
+def clean_query(text: str) -> str:
     """Returns a search text as it is used and shown: at most 200 characters, any characters."""
     return text[:MAX_QUERY_LENGTH].strip()
 
 
-def passages(question: str) -> Sequence[Passage]:
+def passages(question: str) -> Sequence[PassageExcerpt]:
     """Returns the search results, best first."""
     return [_passage(hit) for hit in search.search(question, limit=MAX_PASSAGES)]
 
 
-def _passage(hit: search.Hit) -> Passage:
+def _passage(hit: search.DocumentationHit) -> PassageExcerpt:
     page = url_of(hit.page)
     url = f"{page}#{hit.anchor}" if hit.anchor else page
-    return Passage(url, hit.heading, hit.title, _excerpt(hit.snippet))
+    return PassageExcerpt(url, hit.heading, hit.title, _excerpt(hit.snippet))
 
 
 def _excerpt(snippet: str) -> SafeString:

@@ -63,7 +63,7 @@ def _hr(status: HTTPStatus) -> HttpResponse:
     from people.api import errors as hr  # noqa: PLC0415  a web process starts without DRF
 
     request_id = ids.uuid7_hex()
-    body = hr.of_status(status, SENTENCES[status]).body(request_id)
+    body = hr.from_status(status, SENTENCES[status]).body(request_id)
     response = _json(body, status)
     response["X-Request-ID"] = request_id
     return response

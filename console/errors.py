@@ -22,7 +22,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
     return error_page(request, HTTPStatus.BAD_REQUEST)
 
 
-def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
     return error_page(request, HTTPStatus.FORBIDDEN)
 
 

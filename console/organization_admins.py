@@ -26,7 +26,7 @@ def for_admins(page_of_staff: str) -> Callable[[Page[Given]], View[Given]]:
 
     def guard(page: Page[Given]) -> View[Given]:
         @wraps(page)
-        def guarded(
+        def wrapper(
             request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs
         ) -> HttpResponse:
             if not isinstance(request.user, User):
@@ -37,6 +37,6 @@ def for_admins(page_of_staff: str) -> Callable[[Page[Given]], View[Given]]:
                 raise Http404
             return replies.private(page(request, request.user, *args, **kwargs))
 
-        return guarded
+        return wrapper
 
     return guard

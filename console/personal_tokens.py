@@ -20,8 +20,8 @@ from console.token_pages import DEFAULT_DAYS, MAX_LISTED
 from oauth import addresses, expiry, mcp_tokens, scopes
 from oauth.consent import grantable, scope_choices
 from oauth.endpoints import replies
-from oauth.mcp_tokens import Listed, NewToken
-from oauth.scopes import Description, Scope, ScopeSet
+from oauth.mcp_tokens import ListedToken, NewToken
+from oauth.scopes import Scope, ScopeDescription, ScopeSet
 from workspace.models import Organization, User
 
 LISTED_AT: Final = "personal_tokens"
@@ -34,7 +34,7 @@ LIFETIMES: Final = [(days, title) for days, title in expiry.LIFETIMES.items() if
 class PersonalToken:
     """A token in a list, and what it permits in words."""
 
-    token: Listed
+    token: ListedToken
     titles: str
 
 
@@ -43,7 +43,7 @@ class OfferedScope:
     """A scope of the form; a narrow one is within another scope that is offered."""
 
     value: str
-    words: Description
+    words: ScopeDescription
     is_narrow: bool
 
 
@@ -82,7 +82,7 @@ class ScopesForm(forms.Form):
         return grantable.parse(" ".join(self.cleaned_data["scopes"]))
 
 
-class NewTokenForm(ScopesForm):
+class NewPersonalTokenForm(ScopesForm):
     """What a user enters for a new token: one of their organizations, a name and permissions."""
 
     organization = forms.ModelChoiceField(
@@ -103,8 +103,8 @@ class NewTokenForm(ScopesForm):
 def index(request: HttpRequest, user: User) -> HttpResponse:
     """Lists the user's personal tokens; POST creates one."""
     if request.method != "POST":
-        return _list(request, user, NewTokenForm(user))
-    form = NewTokenForm(user, request.POST)
+        return _list(request, user, NewPersonalTokenForm(user))
+    form = NewPersonalTokenForm(user, request.POST)
     token = token_pages.create(form, "organization", partial(_issue, request, user))
     if token is None:
         return _list(request, user, form)
@@ -122,8 +122,8 @@ def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
 
 def active(user: User) -> list[PersonalToken]:
     """Returns the user's tokens that work now, the newest first."""
-    listed = mcp_tokens.listed(mcp_tokens.personal(user)[:MAX_LISTED])
-    return _described(token for token in listed if token.status == "active")
+    listed = mcp_tokens.list_with_status(mcp_tokens.personal(user)[:MAX_LISTED])
+    return _describe_tokens(token for token in listed if token.status == "active")
 
 
 def _issue(request: HttpRequest, user: User, given: Mapping[str, Any]) -> NewToken:
@@ -137,7 +137,7 @@ def _issue(request: HttpRequest, user: User, given: Mapping[str, Any]) -> NewTok
     )
 
 
-def _described(rows: Iterable[Listed]) -> list[PersonalToken]:
+def _describe_tokens(rows: Iterable[ListedToken]) -> list[PersonalToken]:
     """Returns the tokens of a list with their scopes in words."""
     tokens = list(rows)
     names = scope_choices.names({scope for token in tokens for scope in token.scope})
@@ -148,8 +148,8 @@ def _titles(granted: Iterable[Scope], names: dict[str, str]) -> str:
     return ", ".join(scopes.describe(scope, names).title for scope in granted)
 
 
-def _list(request: HttpRequest, user: User, form: NewTokenForm) -> HttpResponse:
-    tokens = _described(mcp_tokens.listed(mcp_tokens.personal(user)[:MAX_LISTED]))
+def _list(request: HttpRequest, user: User, form: NewPersonalTokenForm) -> HttpResponse:
+    tokens = _describe_tokens(mcp_tokens.list_with_status(mcp_tokens.personal(user)[:MAX_LISTED]))
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     context = {"form": form, "tokens": tokens}
     return render(request, "console/personal_tokens.html", context, status=status)

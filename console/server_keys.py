@@ -101,7 +101,7 @@ AGENTS: Final = KeysPage(
 
 
 @dataclass(frozen=True, slots=True)
-class DataUse:
+class DataUseReport:
     """Records of people that left over MCP in 24 hours, with the name of the key of each hour."""
 
     organization: Organization
@@ -153,7 +153,7 @@ def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
     form = NewKeyForm(page, _organizations(user), request.POST)
     if not form.is_valid():
         return _list(request, user, page, form)
-    row = server_keys.unsaved(**{"kind": page.kinds[0]} | form.cleaned_data)
+    row = server_keys.build_row(**{"kind": page.kinds[0]} | form.cleaned_data)
     key = server_keys.issue(row, user=user, address=replies.address_of(request))
     used_at = {
         name: addresses.url(path.format(workspace=row.organization.slug))
@@ -167,7 +167,7 @@ def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
 @for_admins(PAGE_OF_STAFF)
 def revoke(request: HttpRequest, user: User, *, page: KeysPage, key_id: UUID) -> HttpResponse:
     """Confirms and revokes a key. Another organization's key is a 404."""
-    rows = server_keys.of_organizations(organizations_administered(user), page.kinds)
+    rows = server_keys.list_by_organization(organizations_administered(user), page.kinds)
     row = rows.filter(pk=key_id).first()
     if row is None:
         raise Http404
@@ -181,22 +181,22 @@ def revoke(request: HttpRequest, user: User, *, page: KeysPage, key_id: UUID) ->
 
 
 def _list(request: HttpRequest, user: User, page: KeysPage, form: NewKeyForm) -> HttpResponse:
-    rows = server_keys.of_organizations(organizations_administered(user), page.kinds)
-    context = {"form": form, "keys": server_keys.listed(rows[:MAX_LISTED]), "page": page}
+    rows = server_keys.list_by_organization(organizations_administered(user), page.kinds)
+    context = {"form": form, "keys": server_keys.list_with_status(rows[:MAX_LISTED]), "page": page}
     if page is HR:
         context["uses"] = [_use(one) for one in _organizations(user)]
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     return render(request, "console/server_keys.html", context, status=status)
 
 
-def _use(organization: Organization) -> DataUse:
+def _use(organization: Organization) -> DataUseReport:
     """What an organization's AI clients were answered in the last 24 hours."""
-    hours = budget.by_hour(organization.pk, timezone.now() - budget.WINDOW)
-    keys = server_keys.of_organizations([organization.pk], server_keys.HR_KINDS)
+    hours = budget.count_by_hour(organization.pk, timezone.now() - budget.WINDOW)
+    keys = server_keys.list_by_organization([organization.pk], server_keys.HR_KINDS)
     names = dict(keys.values_list("pk", "name"))
     listed = [(names.get(one.key_id, ""), one) for one in hours]
     total = sum(one.rows for one in hours)
-    return DataUse(organization, total, settings.HALO_HR_DAILY_ROWS, listed)
+    return DataUseReport(organization, total, settings.HALO_HR_DAILY_ROWS, listed)
 
 
 def _organizations(user: User) -> "list[Organization]":

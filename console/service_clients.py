@@ -83,22 +83,22 @@ class NewClientForm(ScopesForm):
         return given
 
 
-def _of_client(page: ClientPage) -> Callable[[HttpRequest, UUID], HttpResponse]:
+def _client_required(page: ClientPage) -> Callable[[HttpRequest, UUID], HttpResponse]:
     """Requires an admin of the client's organization, and a client that has not ended."""
 
     @wraps(page)
-    def found(request: HttpRequest, user: User, client_id: UUID) -> HttpResponse:
-        rows = service_clients.of_organizations(organizations_administered(user))
+    def wrapper(request: HttpRequest, user: User, client_id: UUID) -> HttpResponse:
+        rows = service_clients.list_by_organization(organizations_administered(user))
         row = rows.filter(pk=client_id).first()
         if row is None:
             raise Http404
-        (client,) = service_clients.listed([row])
+        (client,) = service_clients.list_with_status([row])
         if client.status == "ended":
             messages.info(request, _("This service client was already deleted."))
             return redirect("service_clients")
         return page(request, user, client)
 
-    return for_admins(PAGE_OF_STAFF)(found)
+    return for_admins(PAGE_OF_STAFF)(wrapper)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -124,7 +124,7 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_of_client
+@_client_required
 def credentials(request: HttpRequest, user: User, client: ListedClient) -> HttpResponse:
     """Replaces the secret of a service client, or its public keys."""
     row, has_keys = client.row, client.has_keys
@@ -145,7 +145,7 @@ def credentials(request: HttpRequest, user: User, client: ListedClient) -> HttpR
 
 
 @require_POST
-@_of_client
+@_client_required
 def switch(request: HttpRequest, user: User, client: ListedClient) -> HttpResponse:
     """Disables a service client, or enables it with `on` in the form."""
     is_on = "on" in request.POST
@@ -156,7 +156,7 @@ def switch(request: HttpRequest, user: User, client: ListedClient) -> HttpRespon
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@_of_client
+@_client_required
 def end(request: HttpRequest, user: User, client: ListedClient) -> HttpResponse:
     """Confirms and ends a service client."""
     if request.method != "POST":
@@ -177,8 +177,8 @@ def _credentials(request: HttpRequest, shown: NewServiceClient) -> HttpResponse:
 
 
 def _list(request: HttpRequest, user: User, form: NewClientForm) -> HttpResponse:
-    rows = service_clients.of_organizations(organizations_administered(user))[:MAX_LISTED]
-    clients = service_clients.listed(rows)
+    rows = service_clients.list_by_organization(organizations_administered(user))[:MAX_LISTED]
+    clients = service_clients.list_with_status(rows)
     names = scope_choices.names({scope for client in clients for scope in client.scope})
     described = [
         (client, ", ".join(scopes.describe(scope, names).title for scope in client.scope))

@@ -35,7 +35,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def documentation_index(request: HttpRequest) -> HttpResponse:
     """Lists every page, or the search results for `?q=`."""
     context: dict[str, object] = {"groups": _groups(request)}
-    question = docs.asked(request.GET.get("q", ""))
+    question = docs.clean_query(request.GET.get("q", ""))
     if not question:
         return render(request, "console/documentation_index.html", context)
     context |= {"query": question, "passages": docs.passages(question)}
@@ -82,7 +82,7 @@ def _page(request: HttpRequest, slug: str, folder: str) -> HttpResponse:
     return render(request, "console/documentation_page.html", context)
 
 
-def _groups(request: HttpRequest) -> Sequence[docs.Group]:
+def _groups(request: HttpRequest) -> Sequence[docs.PageGroup]:
     return docs.groups(staff=admin.site.has_permission(request))
 
 

@@ -35,7 +35,7 @@ def keep_all(new: Sequence[Company], changed: Sequence[Company]) -> None:
 @transaction.atomic
 def upsert(organization_id: UUID, external_id: str, sent: Traits) -> Company:
     """Writes the company with this external id, new or not. Raises InvalidField."""
-    by_external_ids(organization_id, [external_id])
+    get_or_create_many(organization_id, [external_id])
     rows = access.companies(Access(organization_id)).select_for_update()
     company = rows.get(has_external_id([external_id]))
     traits.write_company(company, sent)
@@ -53,7 +53,7 @@ def count_teams() -> int:
     return differing.update(team_size=many)
 
 
-def by_external_ids(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, Company]:
+def get_or_create_many(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, Company]:
     """Returns companies by external id; adds missing ones. An empty id names no company."""
     wanted = sorted(set(external_ids) - {""})
     found = _with_ids(organization_id, wanted)

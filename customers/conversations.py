@@ -30,7 +30,7 @@ DETAILS: Final = ("mode", "mood", "outcome", "confidence", "score", "started_at"
 
 
 @dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewConversationMessage:
     """A message as sent; `at` is None for now."""
 
     text: str
@@ -58,7 +58,7 @@ class Transcript:
     customer: Customer | None = None
     agent_id: UUID | None = None
     offset: int = 0
-    messages: Sequence[NewMessage] = ()
+    messages: Sequence[NewConversationMessage] = ()
     ratings: Sequence[NewRating] = ()
     mode: str = ""
     mood: str = ""
@@ -83,7 +83,7 @@ def upsert(organization_id: UUID, sent: Transcript) -> Stored:
 
     A message that is sent again replaces the one at its position, so a request can be repeated.
     """
-    conversation = _locked(organization_id, sent)
+    conversation = _lock_conversation(organization_id, sent)
     _set_details(conversation, sent)
     _write_messages(conversation, sent)
     conversation.updated_at = timezone.now()
@@ -92,7 +92,7 @@ def upsert(organization_id: UUID, sent: Transcript) -> Stored:
     return Stored(conversation.pk, conversation.message_count)
 
 
-def _locked(organization_id: UUID, sent: Transcript) -> Conversation:
+def _lock_conversation(organization_id: UUID, sent: Transcript) -> Conversation:
     # Of two concurrent first parts, one adds the row and the other one finds it.
     new = Conversation(organization_id=organization_id, session_id=sent.session_id)
     rows = access.conversations(Access(organization_id)).filter(session_id=sent.session_id)
@@ -144,7 +144,7 @@ def _write_messages(conversation: Conversation, sent: Transcript) -> None:
     conversation.question = conversation.question or _question(sent.messages)
 
 
-def _question(messages: Sequence[NewMessage]) -> str:
+def _question(messages: Sequence[NewConversationMessage]) -> str:
     asked = (one.text for one in messages if one.author_kind == AuthorKind.CUSTOMER)
     return next(asked, "")
 

@@ -63,7 +63,7 @@ class Bound(NamedTuple):
     vendor_ids: Mapping[str, str]
 
 
-def bound(organization_id: UUID, *, customer_id: str = "", email: str = "") -> Bound | None:
+def find_bound(organization_id: UUID, *, customer_id: str = "", email: str = "") -> Bound | None:
     """Returns the only customer of the organization that matches; None for none and for several."""
     # On the hot path: a bound call needs this statement in addition.
     if customer_id and email:

@@ -1,7 +1,7 @@
 """Groups questions that mean the same, by the words that they share.
 
 It knows no language: words are compared without their endings, and words that most questions have
-are left out. `grouped` is the only function that others use.
+are left out. `group_similar` is the only function that others use.
 """
 
 import re
@@ -27,7 +27,7 @@ SHORTEST_STEM: Final = 3
 ALIKE: Final = 0.6
 
 
-def grouped(questions: Sequence[str]) -> list[list[int]]:
+def group_similar(questions: Sequence[str]) -> list[list[int]]:
     """Returns the numbers of the questions of each group, the largest group first.
 
     The first number of a group is that of the question that the others are alike to.

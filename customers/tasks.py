@@ -82,7 +82,7 @@ def finish_erasure(erasure_id: str) -> None:
 @task(name="workspace.finish_erasures")
 def finish_erasures() -> int:
     """Finishes the erasures that were interrupted or had to wait; returns how many were open."""
-    open_ones = erasure.unfinished()
+    open_ones = erasure.list_unfinished()
     for erasure_id in open_ones:
         finish_erasure(str(erasure_id))
     return len(open_ones)

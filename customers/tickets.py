@@ -33,7 +33,7 @@ class NoSuchTicket(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewTicketMessage:
     """A message as sent. An internal note is never shown to the customer."""
 
     text: str
@@ -47,7 +47,7 @@ class NewTicket:
     """A ticket as sent, and the customer who wrote it, if known."""
 
     subject: str
-    message: NewMessage | None = None
+    message: NewTicketMessage | None = None
     customer: Customer | None = None
     source: str = "api"
     category: str = ""
@@ -76,7 +76,7 @@ def create(organization_id: UUID, new: NewTicket) -> Ticket:
 
 
 @transaction.atomic
-def reply(organization_id: UUID, ticket_id: str, message: NewMessage) -> TicketMessage:
+def reply(organization_id: UUID, ticket_id: str, message: NewTicketMessage) -> TicketMessage:
     """Adds a message to a ticket. Raises NoSuchTicket.
 
     A customer's message opens a resolved ticket again.
@@ -106,12 +106,12 @@ def keep_all(
     TicketMessage.objects.bulk_create(messages, batch_size=bulk_writes.BATCH)
 
 
-def first_message(ticket: Ticket, new: NewMessage) -> TicketMessage:
+def first_message(ticket: Ticket, new: NewTicketMessage) -> TicketMessage:
     """Returns the first message of a new ticket; neither of them is saved yet."""
     return _next_message(ticket, new, ticket.created_at)
 
 
-def _append(ticket: Ticket, new: NewMessage, at: datetime) -> TicketMessage:
+def _append(ticket: Ticket, new: NewTicketMessage, at: datetime) -> TicketMessage:
     """Adds the next message; the caller has locked the ticket."""
     message = _next_message(ticket, new, at)
     message.save(force_insert=True)
@@ -119,7 +119,7 @@ def _append(ticket: Ticket, new: NewMessage, at: datetime) -> TicketMessage:
     return message
 
 
-def _next_message(ticket: Ticket, new: NewMessage, at: datetime) -> TicketMessage:
+def _next_message(ticket: Ticket, new: NewTicketMessage, at: datetime) -> TicketMessage:
     """Returns the next message, and notes it on the ticket."""
     ticket.message_count += 1
     if ticket.first_response_at is None and new.author_kind in RESPONDERS and not new.is_internal:

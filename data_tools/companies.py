@@ -10,11 +10,11 @@ from data_tools.query import (
     DETAIL,
     PAGE,
     QUERY,
-    Call,
+    DataToolCall,
     Filters,
     Grouping,
     Listing,
-    Order,
+    RowOrder,
     choice,
     data_tool,
     filter_choice,
@@ -40,9 +40,9 @@ MAX_PEOPLE: Final = 20
 MAX_MRR: Final = 10**12
 RECENT: Final = timedelta(days=30)
 ORDERS: Final = {
-    "mrr_desc": Order("-mrr"),
-    "health_asc": Order("health_score"),
-    "renewal_date_asc": Order("renewal_date"),
+    "mrr_desc": RowOrder("-mrr"),
+    "health_asc": RowOrder("health_score"),
+    "renewal_date_asc": RowOrder("renewal_date"),
 }
 HEALTH_BANDS: Final = ((80, "80-100"), (60, "60-79"), (40, "40-59"), (20, "20-39"), (0, "0-19"))
 BY_HEALTH_BAND: Final = Grouping(
@@ -72,7 +72,7 @@ BY_HEALTH_BAND: Final = Grouping(
         currency=results.TEXT,
     ),
 )
-def data_find_company(call: Call) -> Facts:
+def data_find_company(call: DataToolCall) -> Facts:
     match = who.look_up(call, who.COMPANIES, call.arguments["company"])
     if match.row is None:
         return results.answer(
@@ -118,14 +118,14 @@ def data_find_company(call: Call) -> Facts:
         **DETAIL,
     },
 )
-def data_search_companies(call: Call) -> Facts:
+def data_search_companies(call: DataToolCall) -> Facts:
     filters = Filters(call)
     filters.words("query", ("name_key__contains", "domain__contains"))
-    filters.in_any_case("industry", "industry")
-    filters.in_any_case("plan", "plan")
-    filters.equal("renewal_status", "renewal_status", unless="any")
-    filters.between("health", "health_score")
-    filters.between("mrr", "mrr")
+    filters.add_ignoring_case("industry", "industry")
+    filters.add_ignoring_case("plan", "plan")
+    filters.add_equal("renewal_status", "renewal_status", unless="any")
+    filters.add_range("health", "health_score")
+    filters.add_range("mrr", "mrr")
     return listing.answer(
         call,
         Listing(
@@ -151,7 +151,7 @@ def _candidate(company: Company) -> Item:
     return {"id": company.pk, "name": company.name, "domain": company.domain}
 
 
-def _company(call: Call, company: Company) -> Item:
+def _company(call: DataToolCall, company: Company) -> Item:
     """A company in a list."""
     item = {
         **_candidate(company),
@@ -163,7 +163,7 @@ def _company(call: Call, company: Company) -> Item:
     return {**item, **_details(call, company)} if call.is_detailed else item
 
 
-def _details(call: Call, company: Company) -> Item:
+def _details(call: DataToolCall, company: Company) -> Item:
     return {
         "external_id": company.external_id,
         "industry": company.industry,
@@ -175,15 +175,15 @@ def _details(call: Call, company: Company) -> Item:
     }
 
 
-def _profile(call: Call, company: Company) -> Item:
+def _profile(call: DataToolCall, company: Company) -> Item:
     """Everything about one company."""
     profile = {**_company(call, company), **_details(call, company)}
     if not call.is_detailed:
         return profile
-    return {**profile, "custom_fields": results.bounded(company.custom_fields)}
+    return {**profile, "custom_fields": results.limit_members(company.custom_fields)}
 
 
-def _activity(call: Call, company: Company) -> Item:
+def _activity(call: DataToolCall, company: Company) -> Item:
     """What the people of one company did, in figures; the latest time of each kind."""
     people = access.customers(call.access).filter(company=company)
     tickets = access.tickets(call.access).filter(company=company)

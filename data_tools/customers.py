@@ -11,10 +11,10 @@ from data_tools.query import (
     PAGE,
     QUERY,
     USER,
-    Call,
+    DataToolCall,
     Filters,
     Listing,
-    Order,
+    RowOrder,
     choice,
     data_tool,
     filter_choice,
@@ -38,9 +38,9 @@ RENEWAL: Final = {"renewal_status": filter_choice(*RenewalStatus.values)}
 TRAIT: Final = {"trait": text("name=value")}
 RECENT: Final = timedelta(days=30)
 USER_ORDERS: Final = {
-    "last_seen_desc": Order("-last_seen"),
-    "last_seen_asc": Order("last_seen", "-pk"),
-    "mrr_desc": Order("-mrr"),
+    "last_seen_desc": RowOrder("-last_seen"),
+    "last_seen_asc": RowOrder("last_seen", "-pk"),
+    "mrr_desc": RowOrder("-mrr"),
 }
 
 
@@ -61,7 +61,7 @@ USER_ORDERS: Final = {
         currency=results.TEXT,
     ),
 )
-def data_find_user(call: Call) -> Facts:
+def data_find_user(call: DataToolCall) -> Facts:
     match = who.look_up(call, who.USERS, call.arguments["user"])
     if match.row is None:
         return results.answer(
@@ -102,14 +102,14 @@ def data_find_user(call: Call) -> Facts:
         **DETAIL,
     },
 )
-def data_search_users(call: Call) -> Facts:
+def data_search_users(call: DataToolCall) -> Facts:
     filters = Filters(call)
     filters.words("query", ("name_key__contains", "email_key__contains"))
-    if company := who.named(call, who.COMPANIES):
+    if company := who.find_row(call, who.COMPANIES):
         filters.add("company", Q(company=company.pk), shown=results.reference(company))
-    filters.in_any_case("plan", "plan")
-    filters.in_any_case("role", "role")
-    filters.equal("renewal_status", "renewal_status", unless="any")
+    filters.add_ignoring_case("plan", "plan")
+    filters.add_ignoring_case("role", "role")
+    filters.add_equal("renewal_status", "renewal_status", unless="any")
     filters.trait("trait", "custom_fields")
     return listing.answer(
         call,
@@ -149,12 +149,12 @@ def data_search_users(call: Call) -> Facts:
         **DETAIL,
     },
 )
-def data_search_leads(call: Call) -> Facts:
+def data_search_leads(call: DataToolCall) -> Facts:
     rows = access.leads(call.access).select_related("customer")
     filters = Filters(call)
     filters.words("query", ("name__icontains", "email_key__contains"))
-    filters.equal("status", "status", unless="any")
-    filters.in_any_case("source", "source")
+    filters.add_equal("status", "status", unless="any")
+    filters.add_ignoring_case("source", "source")
     filters.trait("trait", "fields")
     return listing.answer(
         call,
@@ -162,7 +162,7 @@ def data_search_leads(call: Call) -> Facts:
             noun="leads",
             rows=rows,
             filters=filters,
-            order=Order("-created_at"),
+            order=RowOrder("-created_at"),
             items=lambda rows: [_lead(call, row) for row in rows],
             time="created_at",
             groupings={
@@ -179,7 +179,7 @@ def _candidate(customer: Customer) -> Item:
     return {"id": customer.pk, "name": customer.name, "email": customer.email}
 
 
-def _user(call: Call, customer: Customer) -> Item:
+def _user(call: DataToolCall, customer: Customer) -> Item:
     """A customer in a list."""
     item = {
         **_candidate(customer),
@@ -200,7 +200,7 @@ def _user(call: Call, customer: Customer) -> Item:
     }
 
 
-def _profile(call: Call, customer: Customer) -> Item:
+def _profile(call: DataToolCall, customer: Customer) -> Item:
     """Everything about one customer."""
     profile = {
         **_user(call, customer),
@@ -217,12 +217,12 @@ def _profile(call: Call, customer: Customer) -> Item:
         return profile
     return {
         **profile,
-        "custom_fields": results.bounded(customer.custom_fields),
-        "context": results.bounded(customer.context),
+        "custom_fields": results.limit_members(customer.custom_fields),
+        "context": results.limit_members(customer.context),
     }
 
 
-def _activity(call: Call, customer: Customer) -> Item:
+def _activity(call: DataToolCall, customer: Customer) -> Item:
     """What one customer did, in figures; the latest time of each kind."""
     tickets = access.tickets(call.access).filter(customer=customer)
     conversations = access.conversations(call.access).filter(customer=customer)
@@ -243,14 +243,16 @@ def _activity(call: Call, customer: Customer) -> Item:
     }
 
 
-def _lead(call: Call, lead: Lead) -> Item:
+def _lead(call: DataToolCall, lead: Lead) -> Item:
     item = {
         "id": lead.pk,
         "name": lead.name,
         "email": lead.email,
         "source": lead.source,
         "user_id": lead.customer_id,
-        "fields": results.bounded(lead.fields, longest=1_000 if not call.is_detailed else 8_000),
+        "fields": results.limit_members(
+            lead.fields, longest=1_000 if not call.is_detailed else 8_000
+        ),
         "created_at": call.when(lead.created_at),
     }
     if not call.is_detailed:

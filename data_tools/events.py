@@ -13,18 +13,18 @@ from data_tools.query import (
     DETAIL,
     PAGE,
     USER,
-    Call,
+    DataToolCall,
     Filters,
     Listing,
-    Order,
+    RowOrder,
     choice,
     cursors,
     data_tool,
     groups,
+    invalid_argument,
     listing,
     optional_choice,
     periods,
-    refused,
     results,
     text,
     texts,
@@ -67,16 +67,16 @@ ROWS_OF_ENTRY: Final = 5
         **DETAIL,
     },
 )
-def data_search_events(call: Call) -> Facts:
+def data_search_events(call: DataToolCall) -> Facts:
     filters = Filters(call)
-    filters.equal("event_type", "event_type")
-    filters.equal("element_selector", "element_selector")
-    filters.equal("session_id", "session_id")
+    filters.add_equal("event_type", "event_type")
+    filters.add_equal("element_selector", "element_selector")
+    filters.add_equal("session_id", "session_id")
     if "page_url" in call.arguments:
         filters.add("page_url", Q(page_url__icontains=call.arguments["page_url"]))
-    if user := who.named(call, who.USERS):
+    if user := who.find_row(call, who.USERS):
         filters.add("user", Q(customer=user.pk), shown=who.reference(user))
-    if company := who.named(call, who.COMPANIES):
+    if company := who.find_row(call, who.COMPANIES):
         filters.add("company", Q(customer__company=company.pk), shown=who.reference(company))
     return listing.answer(
         call,
@@ -84,7 +84,7 @@ def data_search_events(call: Call) -> Facts:
             noun="events",
             rows=access.events(call.access).select_related("customer"),
             filters=filters,
-            order=Order("-at", "-pk"),
+            order=RowOrder("-at", "-pk"),
             items=lambda rows: [_event(call, row) for row in rows],
             time="at",
             unindexed=UNINDEXED,
@@ -99,7 +99,7 @@ def data_search_events(call: Call) -> Facts:
     )
 
 
-def _event(call: Call, event: Event) -> dict[str, Json]:
+def _event(call: DataToolCall, event: Event) -> dict[str, Json]:
     return {
         "id": event.pk,
         "at": call.when(event.at),
@@ -108,12 +108,12 @@ def _event(call: Call, event: Event) -> dict[str, Json]:
         "element_selector": event.element_selector,
         "user": who.reference(event.customer),
         "session_id": event.session_id if call.is_detailed else None,
-        "metadata": results.bounded(event.metadata) if call.is_detailed else None,
+        "metadata": results.limit_members(event.metadata) if call.is_detailed else None,
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JourneySource:
     """A kind of entries of a journey: rows of a customer at a moment, and how one is called."""
 
     kind: str
@@ -122,25 +122,25 @@ class Source:
     title: Callable[[Any], str]
 
 
-SOURCES: Final[Mapping[str, Source]] = {
-    "events": Source(
+SOURCES: Final[Mapping[str, JourneySource]] = {
+    "events": JourneySource(
         "event",
         access.events,
         "at",
         lambda row: f"{row.event_type} {row.element_selector} {row.page_url}",
     ),
-    "feedback": Source(
+    "feedback": JourneySource(
         "feedback", access.feedback, "at", lambda row: f"{row.rating} {row.comment}"
     ),
-    "tickets": Source("ticket", access.tickets, "created_at", lambda row: str(row.subject)),
-    "transcripts": Source(
+    "tickets": JourneySource("ticket", access.tickets, "created_at", lambda row: str(row.subject)),
+    "transcripts": JourneySource(
         "transcript", access.conversations, "started_at", lambda row: str(row.question)
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JourneyEntry:
     """A row in a journey. Rows of the same time are in the order of kind and key."""
 
     at: datetime
@@ -165,12 +165,12 @@ class Entry:
     },
     required=("user",),
 )
-def data_user_journey(call: Call) -> Facts:
-    user = who.named(call, who.USERS)
+def data_user_journey(call: DataToolCall) -> Facts:
+    user = who.find_row(call, who.USERS)
     if user is None:
-        raise refused("user", "send one.")
-    cursor = cursors.opened(call)
-    period = cursor.period if cursor else periods.of(call)
+        raise invalid_argument("user", "send one.")
+    cursor = cursors.read_cursor(call)
+    period = cursor.period if cursor else periods.from_call(call)
     include, size = call.arguments["include"], call.arguments["page_size"]
     chosen = [one for name, one in SOURCES.items() if include in {"all", name}]
     rows = [
@@ -194,32 +194,34 @@ def data_user_journey(call: Call) -> Facts:
         rows=len(items),
         total=total,
         next_cursor=more,
-        period=period.shown(call, "at"),
+        period=period.describe(call, "at"),
         searched={"user": who.reference(user)},
         hints=[] if items else [_nothing(call)],
     )
 
 
 def _entries(
-    call: Call,
-    sources: Sequence[tuple[Source, QuerySet[Any]]],
+    call: DataToolCall,
+    sources: Sequence[tuple[JourneySource, QuerySet[Any]]],
     cursor: Cursor | None,
     limit: int,
-) -> list[Entry]:
+) -> list[JourneyEntry]:
     """The next rows of all sources together."""
     descending = call.arguments["sort"] == "at_desc"
     minus = "-" if descending else ""
     found = []
     for source, rows in sources:
-        following = Q() if cursor is None else _beyond(source, cursor, descending=descending)
+        following = (
+            Q() if cursor is None else _cursor_condition(source, cursor, descending=descending)
+        )
         for row in rows.filter(following).order_by(f"{minus}{source.at}", f"{minus}pk")[:limit]:
             at = getattr(row, source.at)
-            found.append(Entry(at, source.kind, row.pk, " ".join(source.title(row).split())))
+            found.append(JourneyEntry(at, source.kind, row.pk, " ".join(source.title(row).split())))
     found.sort(key=lambda entry: (entry.at, entry.kind, entry.key), reverse=descending)
     return found[:limit]
 
 
-def _beyond(source: Source, cursor: Cursor, *, descending: bool) -> Q:
+def _cursor_condition(source: JourneySource, cursor: Cursor, *, descending: bool) -> Q:
     """The condition for what follows the last row of the page before, in the order of entries."""
     lookup = "lt" if descending else "gt"
     kind, _, key = cursor.tie.partition(" ")
@@ -230,11 +232,13 @@ def _beyond(source: Source, cursor: Cursor, *, descending: bool) -> Q:
     return later | Q(**{source.at: cursor.key}) if follows else later
 
 
-def _items(call: Call, entries: Sequence[Entry], size: int) -> tuple[list[Json], int]:
+def _items(
+    call: DataToolCall, entries: Sequence[JourneyEntry], size: int
+) -> tuple[list[Json], int]:
     """The items of a page, and how many of the entries they stand for."""
     items: list[Json] = []
     read = 0
-    for _, repeats in islice(groupby(entries, _repeated), size):
+    for _, repeats in islice(groupby(entries, _grouping_key), size):
         same = list(repeats)
         item = {
             "at": call.when(same[0].at),
@@ -254,12 +258,12 @@ def _many(item: Mapping[str, Json]) -> int:
     return item["count"] or 1
 
 
-def _repeated(entry: Entry) -> tuple[str, Json]:
+def _grouping_key(entry: JourneyEntry) -> tuple[str, Json]:
     """What is the same for entries that become one item: only events do."""
     return (entry.kind, entry.title if entry.kind == "event" else entry.key)
 
 
-def _nothing(call: Call) -> str:
+def _nothing(call: DataToolCall) -> str:
     if {"from", "to", "period"} & call.given.keys():
         return "Nothing in this period. Try period all_time."
     return "Nothing was recorded of this customer."

@@ -11,10 +11,10 @@ from data_tools.query import (
     DETAIL,
     PAGE,
     USER,
-    Call,
+    DataToolCall,
     Filters,
     Listing,
-    Order,
+    RowOrder,
     choice,
     data_tool,
     groups,
@@ -52,14 +52,14 @@ Item = dict[str, Json]
         **DETAIL,
     },
 )
-def data_list_negative_feedback(call: Call) -> Facts:
+def data_list_negative_feedback(call: DataToolCall) -> Facts:
     filters = Filters(call)
-    filters.equal("given_by", "given_by", unless="anyone")
-    if user := who.named(call, who.USERS):
+    filters.add_equal("given_by", "given_by", unless="anyone")
+    if user := who.find_row(call, who.USERS):
         filters.add("user", Q(customer=user.pk), shown=results.reference(user))
-    if company := who.named(call, who.COMPANIES):
+    if company := who.find_row(call, who.COMPANIES):
         filters.add("company", Q(company=company.pk), shown=results.reference(company))
-    if agent := who.named(call, who.AGENTS):
+    if agent := who.find_row(call, who.AGENTS):
         filters.add("agent", Q(agent=agent.pk), shown=results.reference(agent))
     bad = access.feedback(call.access).filter(rating=Rating.BAD)
     return listing.answer(
@@ -68,7 +68,7 @@ def data_list_negative_feedback(call: Call) -> Facts:
             noun="bad ratings",
             rows=bad.select_related("customer"),
             filters=filters,
-            order=Order("-at"),
+            order=RowOrder("-at"),
             items=lambda rows: _items(call, rows),
             time="at",
             groupings={
@@ -79,8 +79,8 @@ def data_list_negative_feedback(call: Call) -> Facts:
     )
 
 
-def _items(call: Call, rows: Sequence[Feedback]) -> list[Item]:
-    rated = _rated(call, rows)
+def _items(call: DataToolCall, rows: Sequence[Feedback]) -> list[Item]:
+    rated = _find_rated_answers(call, rows)
     return [
         {
             "id": row.pk,
@@ -98,7 +98,9 @@ def _items(call: Call, rows: Sequence[Feedback]) -> list[Item]:
     ]
 
 
-def _rated(call: Call, rows: Sequence[Feedback]) -> Mapping[str, tuple[str, str]]:
+def _find_rated_answers(
+    call: DataToolCall, rows: Sequence[Feedback]
+) -> Mapping[str, tuple[str, str]]:
     """The rated answers by feedback, each after the question that the customer asked before."""
     said = access.conversation_messages(call.access).filter(conversation=OuterRef("conversation"))
     before = said.filter(messages.BY_CUSTOMER, position__lt=OuterRef("position"))

@@ -16,10 +16,10 @@ from data_tools.query import (
     PAGE,
     RANK,
     USER,
-    Call,
+    DataToolCall,
     Filters,
     Listing,
-    Order,
+    RowOrder,
     choice,
     data_tool,
     filter_choice,
@@ -75,9 +75,9 @@ RANKING: Final = results.schema(
     },
     result=RANKING,
 )
-def data_top_pages_before_chat(call: Call) -> Facts:
+def data_top_pages_before_chat(call: DataToolCall) -> Facts:
     filters = Filters(call)
-    filters.equal("outcome", "outcome", unless="any")
+    filters.add_equal("outcome", "outcome", unless="any")
     found, period = _newest(call, filters)
     viewed = found.annotate(page=_last_page(call)).values_list("pk", "page")[:MAX_RANKED]
     rows = list(viewed)
@@ -115,14 +115,14 @@ def data_top_pages_before_chat(call: Call) -> Facts:
     },
     result=RANKING,
 )
-def data_top_unresolved_questions(call: Call) -> Facts:
+def data_top_unresolved_questions(call: DataToolCall) -> Facts:
     filters = Filters(call)
     _name(filters, call, {"company": who.COMPANIES, "agent": who.AGENTS})
-    filters.add("reason", _unresolved(call))
+    filters.add("reason", _unresolved_condition(call))
     found, period = _newest(call, filters)
     rows = list(found.exclude(question="").values_list("pk", "question", "customer")[:MAX_RANKED])
     items = []
-    for numbers in questions.grouped([question for _, question, _ in rows]):
+    for numbers in questions.group_similar([question for _, question, _ in rows]):
         asked = [rows[number] for number in numbers]
         items.append(
             {
@@ -153,9 +153,9 @@ def data_top_unresolved_questions(call: Call) -> Facts:
         **DETAIL,
     },
 )
-def data_low_sentiment_conversations(call: Call) -> Facts:
+def data_low_sentiment_conversations(call: DataToolCall) -> Facts:
     filters = Filters(call)
-    filters.equal("mood", "mood", unless="any")
+    filters.add_equal("mood", "mood", unless="any")
     _name(filters, call, {"user": who.USERS, "company": who.COMPANIES, "agent": who.AGENTS})
     rows = access.conversations(call.access).filter(mood__in=BAD_MOODS)
     return listing.answer(
@@ -164,7 +164,7 @@ def data_low_sentiment_conversations(call: Call) -> Facts:
             noun="conversations in a bad mood",
             rows=rows.select_related("customer", "company").annotate(badness=BADNESS),
             filters=filters,
-            order=Order("badness"),
+            order=RowOrder("badness"),
             items=lambda page: _conversations(call, page),
             time="started_at",
             groupings={
@@ -176,19 +176,21 @@ def data_low_sentiment_conversations(call: Call) -> Facts:
     )
 
 
-def _newest(call: Call, filters: Filters) -> tuple[QuerySet[Conversation], periods.Period]:
+def _newest(
+    call: DataToolCall, filters: Filters
+) -> tuple[QuerySet[Conversation], periods.QueryPeriod]:
     """The conversations of the period that the filters let through, newest first."""
-    period = periods.of(call)
-    rows = access.conversations(call.access).filter(filters.without())
+    period = periods.from_call(call)
+    rows = access.conversations(call.access).filter(filters.combine_without())
     within = period.q(Conversation, "started_at", call.zone)
     return rows.filter(within).order_by("-started_at", "pk"), period
 
 
 def _ranking(
-    call: Call,
+    call: DataToolCall,
     items: Sequence[Mapping[str, Json]],
     rows: Sequence[Any],
-    period: periods.Period,
+    period: periods.QueryPeriod,
     searched: Mapping[str, Json],
 ) -> Facts:
     """The first of the items; `total` is how many there are, `considered` over how many rows."""
@@ -206,13 +208,13 @@ def _ranking(
         rows=len(shown),
         total=len(items),
         considered=len(rows),
-        period=period.shown(call, "started_at"),
+        period=period.describe(call, "started_at"),
         searched=searched,
         hints=hints,
     )
 
 
-def _last_page(call: Call) -> Coalesce:
+def _last_page(call: DataToolCall) -> Coalesce:
     """The address of the last page view before, in the session or else of the customer."""
     views = access.events(call.access).filter(
         event_type=PAGE_VIEW,
@@ -226,7 +228,7 @@ def _last_page(call: Call) -> Coalesce:
     return Coalesce(Subquery(in_session), Subquery(of_customer))
 
 
-def _unresolved(call: Call) -> Q:
+def _unresolved_condition(call: DataToolCall) -> Q:
     bad = access.feedback(call.access).filter(conversation=OuterRef("pk"), rating=Rating.BAD)
     reasons = {
         "escalated": Q(outcome=ConversationOutcome.ESCALATED),
@@ -245,15 +247,15 @@ def _usual(asked: Sequence[str]) -> str:
     return Counter(asked).most_common(1)[0][0]
 
 
-def _name(filters: Filters, call: Call, kinds: Mapping[str, who.Kind[Any]]) -> None:
+def _name(filters: Filters, call: DataToolCall, kinds: Mapping[str, who.RowKind[Any]]) -> None:
     columns = {"user": "customer"}
     for argument, kind in kinds.items():
-        if row := who.named(call, kind):
+        if row := who.find_row(call, kind):
             column = columns.get(argument, argument)
             filters.add(argument, Q(**{column: row.pk}), shown=who.reference(row))
 
 
-def _conversations(call: Call, page: Sequence[Conversation]) -> list[dict[str, Json]]:
+def _conversations(call: DataToolCall, page: Sequence[Conversation]) -> list[dict[str, Json]]:
     worst = _worst_messages(call, page)
     return [
         {
@@ -270,7 +272,7 @@ def _conversations(call: Call, page: Sequence[Conversation]) -> list[dict[str, J
     ]
 
 
-def _worst_messages(call: Call, page: Sequence[Conversation]) -> dict[str, Json]:
+def _worst_messages(call: DataToolCall, page: Sequence[Conversation]) -> dict[str, Json]:
     """The customer's message with the lowest sentiment, by conversation."""
     rated = access.conversation_messages(call.access).filter(
         conversation__in=[row.pk for row in page],

@@ -3,8 +3,8 @@
 from typing import Final
 
 import knowledge
-from data_tools.query import Call, data_tool, integer, refused, results, text
-from knowledge import Hit
+from data_tools.query import DataToolCall, data_tool, integer, invalid_argument, results, text
+from knowledge import KnowledgeHit
 from tools_registry.api import Facts, Json, Toolset
 from workspace import access
 from workspace.models import SourceStatus
@@ -28,10 +28,10 @@ MAX_TITLES: Final = 20
     },
     required=("query",),
 )
-def data_search_knowledge(call: Call) -> Facts:
+def data_search_knowledge(call: DataToolCall) -> Facts:
     query, source = call.arguments["query"].strip(), call.arguments.get("source", "")
     if not query:
-        raise refused("query", "must not be empty.")
+        raise invalid_argument("query", "must not be empty.")
     hits = knowledge.search(
         call.access, query, source=source, limit=int(call.arguments["page_size"])
     )
@@ -46,7 +46,7 @@ def data_search_knowledge(call: Call) -> Facts:
     )
 
 
-def _item(hit: Hit) -> dict[str, Json]:
+def _item(hit: KnowledgeHit) -> dict[str, Json]:
     title = f"{hit.title} - {hit.heading}" if hit.heading else hit.title
     return {
         "id": str(hit.id),
@@ -59,7 +59,7 @@ def _item(hit: Hit) -> dict[str, Json]:
     }
 
 
-def _hints(call: Call, source: str, found: int, sent: int) -> list[str]:
+def _hints(call: DataToolCall, source: str, found: int, sent: int) -> list[str]:
     if sent < found:
         return [f"{found - sent} more passages did not fit. Use a smaller page_size."]
     if found:

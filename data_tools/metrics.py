@@ -12,14 +12,14 @@ from customers.kpis.activity import METRICS, Interval
 from customers.kpis.days import Unit
 from data_tools.query import (
     COMPANY,
-    Call,
-    Period,
+    DataToolCall,
+    QueryPeriod,
     choice,
     comparison,
     data_tool,
+    invalid_argument,
     optional_choice,
     periods,
-    refused,
     results,
     time_of,
     who,
@@ -54,12 +54,12 @@ NOT_OVER: Final = "The period is not over, so the one before is counted up to th
         previous_period=results.OBJECT,
     ),
 )
-def data_query_metrics(call: Call) -> Facts:
+def data_query_metrics(call: DataToolCall) -> Facts:
     names = [call.arguments["metric"]] if "metric" in call.arguments else list(FIGURES)
-    period = periods.of(call)
+    period = periods.from_call(call)
     start, end = _bounds(call, period)
     compare = call.arguments["compare"]
-    previous = None if compare == "none" else comparison.before(call, period, compare)
+    previous = None if compare == "none" else comparison.compared_period(call, period, compare)
     now = kpis.values(call.access, call.zone, start, end, names)
     then: Mapping[str, float | None] = {}
     if previous is not None and previous.start and previous.end:
@@ -71,8 +71,8 @@ def data_query_metrics(call: Call) -> Facts:
         returned=len(names),
         rows=len(names),
         currency=call.organization.currency,
-        period=replace(period, start=start).shown(call, ""),
-        previous_period=previous and previous.shown(call, ""),
+        period=replace(period, start=start).describe(call, ""),
+        previous_period=previous and previous.describe(call, ""),
         hints=_hints(call, period, [name for name in names if now[name] is None]),
     )
 
@@ -98,10 +98,10 @@ def data_query_metrics(call: Call) -> Facts:
         period=results.OBJECT,
     ),
 )
-def data_query_activity_time_series(call: Call) -> Facts:
+def data_query_activity_time_series(call: DataToolCall) -> Facts:
     metric, unit = call.arguments["metric"], Unit(call.arguments["bucket"])
-    company = who.named(call, who.COMPANIES)
-    period = periods.of(call)
+    company = who.find_row(call, who.COMPANIES)
+    period = periods.from_call(call)
     start, end = _bounds(call, period, unit)
     _check_points(start, end, unit)
     parts = activity.intervals(unit, call.zone, start, end)
@@ -120,13 +120,15 @@ def data_query_activity_time_series(call: Call) -> Facts:
         returned=len(points),
         rows=len(points),
         summary=_summary(metric, points),
-        period=replace(period, start=start).shown(call, ""),
+        period=replace(period, start=start).describe(call, ""),
         searched={"company": who.reference(company)},
         hints=[] if any(values) else [_nothing(call, metric)],
     )
 
 
-def _bounds(call: Call, period: Period, unit: Unit = Unit.DAY) -> tuple[datetime, datetime]:
+def _bounds(
+    call: DataToolCall, period: QueryPeriod, unit: Unit = Unit.DAY
+) -> tuple[datetime, datetime]:
     """The period as far as it is in the past; without a start, from the first recorded row on."""
     # An end is exclusive; a row of this very moment is counted.
     now = call.now + timedelta.resolution
@@ -135,28 +137,28 @@ def _bounds(call: Call, period: Period, unit: Unit = Unit.DAY) -> tuple[datetime
         first = min(activity.first_moment(call.access) or end, end) - timedelta.resolution
         return days.midnight(days.beginning(unit, days.day_of(first, call.zone)), call.zone), end
     if period.start >= end:
-        raise refused("from", f"is in the future. Today is {call.today.isoformat()}.")
+        raise invalid_argument("from", f"is in the future. Today is {call.today.isoformat()}.")
     return period.start, end
 
 
 def _figure(name: str, value: float | None, previous: float | None) -> dict[str, Json]:
     figure = FIGURES[name]
     places = PLACES.get(figure.unit, 0)
-    shown = {"metric": name, "unit": figure.unit, "value": _rounded(value, places)}
+    shown = {"metric": name, "unit": figure.unit, "value": _round_value(value, places)}
     if value is not None and previous is not None:
-        shown["previous"] = _rounded(previous, places)
-        shown["change"] = _rounded(value - previous, places)
+        shown["previous"] = _round_value(previous, places)
+        shown["change"] = _round_value(value - previous, places)
         shown["change_ratio"] = round((value - previous) / previous, 4) if previous else None
     return {**shown, "better": figure.better, "definition": figure.definition}
 
 
-def _rounded(value: float | None, places: int) -> float | None:
+def _round_value(value: float | None, places: int) -> float | None:
     if value is None:
         return None
     return round(value, places) if places else round(value)
 
 
-def _hints(call: Call, period: Period, unknown: Sequence[str]) -> list[str]:
+def _hints(call: DataToolCall, period: QueryPeriod, unknown: Sequence[str]) -> list[str]:
     is_over = period.end is not None and period.end <= call.now
     is_compared = call.arguments["compare"] != "none" and period.start is not None
     found = [] if is_over or not is_compared else [NOT_OVER]
@@ -171,10 +173,10 @@ def _check_points(start: datetime, end: datetime, unit: Unit) -> None:
     if points > MAX_POINTS:
         coarser = [one for one in Unit if activity.number_of(one, start, end) <= MAX_POINTS]
         instead = f"Use {coarser[0]}." if coarser else "Narrow the period."
-        raise refused("bucket", f"{points} points, at most {MAX_POINTS}. {instead}")
+        raise invalid_argument("bucket", f"{points} points, at most {MAX_POINTS}. {instead}")
 
 
-def _point(call: Call, unit: Unit, part: Interval, value: int) -> dict[str, Json]:
+def _point(call: DataToolCall, unit: Unit, part: Interval, value: int) -> dict[str, Json]:
     hour = part.start.astimezone(call.zone).isoformat(timespec="minutes")
     return {
         "start": hour if unit is Unit.HOUR else part.first.isoformat(),
@@ -198,7 +200,7 @@ def _summary(metric: str, points: Sequence[Mapping[str, Json]]) -> dict[str, Jso
     }
 
 
-def _nothing(call: Call, metric: str) -> str:
+def _nothing(call: DataToolCall, metric: str) -> str:
     noun = metric.replace("_", " ")
     found = activity.first_of(call.access, metric)
     if found is None:

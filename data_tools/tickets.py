@@ -12,11 +12,11 @@ from data_tools.query import (
     PAGE,
     QUERY,
     USER,
-    Call,
+    DataToolCall,
     Filters,
     Grouping,
     Listing,
-    Order,
+    RowOrder,
     choice,
     data_tool,
     filter_choice,
@@ -40,9 +40,9 @@ TOOLSET: Final = Toolset(scope="data:read", title="Tickets")
 Item = dict[str, Json]
 
 ORDERS: Final = {
-    "created_at_desc": Order("-created_at"),
-    "created_at_asc": Order("created_at", "-pk"),
-    "updated_at_desc": Order("-updated_at"),
+    "created_at_desc": RowOrder("-created_at"),
+    "created_at_asc": RowOrder("created_at", "-pk"),
+    "updated_at_desc": RowOrder("-updated_at"),
 }
 GROUPS: Final = ("status", "priority", "assignee", "category", "company", "day")
 ME: Final = "me"
@@ -79,7 +79,7 @@ UNASSIGNED: Final = "unassigned"
         **DETAIL,
     },
 )
-def data_search_tickets(call: Call) -> Facts:
+def data_search_tickets(call: DataToolCall) -> Facts:
     found = messages.terms(call)
     filters, max_total = Filters(call), None
     if found:
@@ -120,7 +120,7 @@ def data_search_tickets(call: Call) -> Facts:
         next_cursor=results.TEXT,
     ),
 )
-def data_get_ticket(call: Call) -> Facts:
+def data_get_ticket(call: DataToolCall) -> Facts:
     named = call.arguments["ticket_id"].strip()
     rows = access.tickets(call.access).select_related("customer", "company", "assignee")
     ticket = rows.filter(pk=named).first()
@@ -132,7 +132,7 @@ def data_get_ticket(call: Call) -> Facts:
             noun="messages of this ticket",
             rows=access.ticket_messages(call.access).filter(ticket=ticket),
             filters=Filters(call),
-            order=Order("position"),
+            order=RowOrder("position"),
             items=lambda rows: [_message(call, row) for row in rows],
             members={"ticket": _profile(call, ticket)},
         ),
@@ -142,14 +142,14 @@ def data_get_ticket(call: Call) -> Facts:
 def _add_filters(filters: Filters) -> None:
     call = filters.call
     filters.add("status", _status(call.arguments["status"]))
-    filters.equal("priority", "priority", unless="any")
+    filters.add_equal("priority", "priority", unless="any")
     _add_assignee(filters)
-    filters.in_any_case("inbox", "inbox")
-    filters.in_any_case("category", "category")
-    filters.in_any_case("source", "source")
-    if user := who.named(call, who.USERS):
+    filters.add_ignoring_case("inbox", "inbox")
+    filters.add_ignoring_case("category", "category")
+    filters.add_ignoring_case("source", "source")
+    if user := who.find_row(call, who.USERS):
         filters.add("user", Q(customer=user.pk), shown=results.reference(user))
-    if company := who.named(call, who.COMPANIES):
+    if company := who.find_row(call, who.COMPANIES):
         filters.add("company", Q(company=company.pk), shown=results.reference(company))
 
 
@@ -165,11 +165,11 @@ def _add_assignee(filters: Filters) -> None:
         filters.add("assignee", Q(assignee=None))
     elif named == ME:
         filters.add("assignee", Q(assignee=filters.call.user_id))
-    elif person := who.named(filters.call, who.TEAMMATES):
+    elif person := who.find_row(filters.call, who.TEAMMATES):
         filters.add("assignee", Q(assignee=person.pk), shown=who.person(person))
 
 
-def _groupings(call: Call) -> dict[str, Grouping]:
+def _groupings(call: DataToolCall) -> dict[str, Grouping]:
     return {
         "status": groups.column("status"),
         "priority": groups.column("priority"),
@@ -180,7 +180,7 @@ def _groupings(call: Call) -> dict[str, Grouping]:
     }
 
 
-def _items(call: Call, tickets: Sequence[Ticket], found: Sequence[str]) -> list[Item]:
+def _items(call: DataToolCall, tickets: Sequence[Ticket], found: Sequence[str]) -> list[Item]:
     rows = access.ticket_messages(call.access)
     # Without words, what the customer wrote first.
     quoted = rows if found else rows.filter(messages.BY_CUSTOMER)
@@ -194,7 +194,7 @@ def _items(call: Call, tickets: Sequence[Ticket], found: Sequence[str]) -> list[
     ]
 
 
-def _ticket(call: Call, ticket: Ticket) -> Item:
+def _ticket(call: DataToolCall, ticket: Ticket) -> Item:
     """A ticket in a list."""
     item = {
         "id": ticket.pk,
@@ -212,14 +212,14 @@ def _ticket(call: Call, ticket: Ticket) -> Item:
     return {**item, **_details(call, ticket)} if call.is_detailed else item
 
 
-def _last_author(call: Call, ticket: Ticket) -> Item | None:
+def _last_author(call: DataToolCall, ticket: Ticket) -> Item | None:
     # The last message may be an internal note, which a bound call does not read.
     if call.access.customer_id:
         return None
     return {"kind": ticket.last_author_kind, "name": ticket.last_author_name}
 
 
-def _details(call: Call, ticket: Ticket) -> Item:
+def _details(call: DataToolCall, ticket: Ticket) -> Item:
     return {
         "inbox": ticket.inbox,
         "category": ticket.category,
@@ -229,13 +229,13 @@ def _details(call: Call, ticket: Ticket) -> Item:
     }
 
 
-def _profile(call: Call, ticket: Ticket) -> Item:
+def _profile(call: DataToolCall, ticket: Ticket) -> Item:
     """Everything about one ticket but its messages."""
     profile = {**_ticket(call, ticket), **_details(call, ticket)}
     if not call.is_detailed:
         return profile
-    return {**profile, "metadata": results.bounded(ticket.metadata)}
+    return {**profile, "metadata": results.limit_members(ticket.metadata)}
 
 
-def _message(call: Call, message: TicketMessage) -> Item:
+def _message(call: DataToolCall, message: TicketMessage) -> Item:
     return {**messages.item(call, message), "internal": True if message.is_internal else None}

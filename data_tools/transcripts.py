@@ -14,19 +14,19 @@ from data_tools.query import (
     PAGE,
     QUERY,
     USER,
-    Call,
+    DataToolCall,
     Filters,
     Listing,
-    Order,
+    RowOrder,
     choice,
     data_tool,
     filter_choice,
     groups,
     integer,
+    invalid_argument,
     listing,
     messages,
     optional_choice,
-    refused,
     results,
     text,
     texts,
@@ -87,13 +87,16 @@ SAID_BY: Final = {
         **DETAIL,
     },
 )
-def data_search_transcripts(call: Call) -> Facts:
+def data_search_transcripts(call: DataToolCall) -> Facts:
     found = messages.terms(call)
     said = access.conversation_messages(call.access).filter(SAID_BY[call.arguments["said_by"]])
     filters, max_total = _filters(call), None
-    rows, order = access.conversations(call.access), Order("-started_at")
+    rows, order = access.conversations(call.access), RowOrder("-started_at")
     if call.arguments["sort"] == RELEVANCE:
-        rows, order = _ranked(call, rows, filters, words.matching(said, found)), Order("-rank")
+        rows, order = (
+            _rank_by_matches(call, rows, filters, words.matching(said, found)),
+            RowOrder("-rank"),
+        )
     elif found:
         condition, max_total = words.having(said, found, "conversation")
         filters.add("query", condition)
@@ -141,7 +144,7 @@ def data_search_transcripts(call: Call) -> Facts:
         next_cursor=results.TEXT,
     ),
 )
-def data_get_transcript(call: Call) -> Facts:
+def data_get_transcript(call: DataToolCall) -> Facts:
     named = call.arguments["transcript_id"].strip()
     rows = access.conversations(call.access).select_related("customer", "company", "agent")
     conversation = rows.filter(pk=named).first()
@@ -157,7 +160,7 @@ def data_get_transcript(call: Call) -> Facts:
             noun="messages of this conversation",
             rows=access.conversation_messages(call.access).filter(conversation=conversation),
             filters=filters,
-            order=Order("position"),
+            order=RowOrder("position"),
             items=lambda rows: _messages(call, conversation, rows),
             members={"transcript": _profile(call, conversation)},
             why_none=DELETED if conversation.message_count else "",
@@ -165,22 +168,22 @@ def data_get_transcript(call: Call) -> Facts:
     )
 
 
-def _filters(call: Call) -> Filters:
+def _filters(call: DataToolCall) -> Filters:
     filters = Filters(call)
-    if user := who.named(call, who.USERS):
+    if user := who.find_row(call, who.USERS):
         filters.add("user", Q(customer=user.pk), shown=results.reference(user))
-    if company := who.named(call, who.COMPANIES):
+    if company := who.find_row(call, who.COMPANIES):
         filters.add("company", Q(company=company.pk), shown=results.reference(company))
-    if agent := who.named(call, who.AGENTS):
+    if agent := who.find_row(call, who.AGENTS):
         filters.add("agent", Q(agent=agent.pk), shown=results.reference(agent))
-    filters.equal("mode", "mode", unless="any")
-    filters.equal("outcome", "outcome", unless="any")
-    filters.equal("mood", "mood", unless="any")
+    filters.add_equal("mode", "mode", unless="any")
+    filters.add_equal("outcome", "outcome", unless="any")
+    filters.add_equal("mood", "mood", unless="any")
     return filters
 
 
-def _ranked(
-    call: Call,
+def _rank_by_matches(
+    call: DataToolCall,
     rows: QuerySet[Conversation],
     filters: Filters,
     matches: QuerySet[ConversationMessage],
@@ -190,13 +193,15 @@ def _ranked(
     Raises Invalid without words, and if there are too many such messages to be counted.
     """
     if "query" not in call.arguments:
-        raise refused("sort", f"relevance needs query. Without it use {NEWEST}.")
+        raise invalid_argument("sort", f"relevance needs query. Without it use {NEWEST}.")
     if filters.conditions:
-        matches = matches.filter(conversation__in=rows.filter(filters.without()).values("pk"))
+        matches = matches.filter(
+            conversation__in=rows.filter(filters.combine_without()).values("pk")
+        )
     owners = words.owners(matches, "conversation", MAX_RANKED + 1)
     if len(owners) > MAX_RANKED:
         reason = f"over {MAX_RANKED} messages to rank. Add words or a company, or use {NEWEST}."
-        raise refused("sort", reason)
+        raise invalid_argument("sort", reason)
     by_count: dict[int, list[str]] = defaultdict(list)
     for owner, many in Counter(owners).items():
         by_count[many].append(owner)
@@ -207,7 +212,7 @@ def _ranked(
 
 
 def _items(
-    call: Call,
+    call: DataToolCall,
     rows: Sequence[Conversation],
     said: QuerySet[ConversationMessage],
     found: Sequence[str],
@@ -219,7 +224,7 @@ def _items(
     return [{**_conversation(call, row), "excerpts": excerpts.get(row.pk)} for row in rows]
 
 
-def _conversation(call: Call, row: Conversation) -> Item:
+def _conversation(call: DataToolCall, row: Conversation) -> Item:
     """A conversation in a list."""
     item = {
         "id": row.pk,
@@ -233,7 +238,7 @@ def _conversation(call: Call, row: Conversation) -> Item:
     return {**item, **_details(call, row)} if call.is_detailed else item
 
 
-def _details(call: Call, row: Conversation) -> Item:
+def _details(call: DataToolCall, row: Conversation) -> Item:
     return {
         "mode": row.mode,
         "session_id": row.session_id,
@@ -244,20 +249,20 @@ def _details(call: Call, row: Conversation) -> Item:
     }
 
 
-def _profile(call: Call, row: Conversation) -> Item:
+def _profile(call: DataToolCall, row: Conversation) -> Item:
     """Everything about one conversation but its messages."""
     return {**_conversation(call, row), **_details(call, row)}
 
 
 def _messages(
-    call: Call, conversation: Conversation, rows: Sequence[ConversationMessage]
+    call: DataToolCall, conversation: Conversation, rows: Sequence[ConversationMessage]
 ) -> list[Item]:
     ratings = _ratings(call, conversation, rows)
     return [{**messages.item(call, row), **ratings.get(row.position, {})} for row in rows]
 
 
 def _ratings(
-    call: Call, conversation: Conversation, rows: Sequence[ConversationMessage]
+    call: DataToolCall, conversation: Conversation, rows: Sequence[ConversationMessage]
 ) -> Mapping[int, Item]:
     """What was said about each message, by its position: by the customer, and by a trainer."""
     given = access.feedback(call.access).filter(

@@ -15,7 +15,7 @@ ANYWHERE: Final = "|".join(
 EXAMPLE: Final = re.compile(f"{OPENED}?(?:{ANYWHERE})(?![0-9]){CLOSED}?")
 
 
-def localized(text: str) -> str:
+def localize_addresses(text: str) -> str:
     """Returns a page, or a part of one, with this deployment's public URL for the example address.
 
     Marks of a search (`snippet.OPENED`, `snippet.CLOSED`) stay in pairs: one that begins before the

@@ -8,7 +8,7 @@ from typing import Final
 from django.db import connection
 
 from documentation.query import Term
-from documentation.ranking import MarkedSection, Match
+from documentation.ranking import MarkedSection, TermMatch
 from documentation.snippet import CLOSED, OPENED
 from foundation.db.statements import Statement
 
@@ -36,13 +36,13 @@ MARKED: Final = Statement(
 REBUILD: Final = f"INSERT INTO {INDEX} ({INDEX}) VALUES ('rebuild')"  # noqa: S608  all constants
 
 
-def matches(terms: Sequence[Term]) -> list[Match]:
+def matches(terms: Sequence[Term]) -> list[TermMatch]:
     """Returns the sections that match each term."""
     asked = [part for place, term in enumerate(terms) for part in (place, *_expressions(term))]
-    return [Match(*row) for row in _matches(len(terms)).rows(*asked)]
+    return [TermMatch(*row) for row in _matches(len(terms)).rows(*asked)]
 
 
-def marked(sections: Sequence[int], term: Term) -> dict[int, MarkedSection]:
+def mark_matches(sections: Sequence[int], term: Term) -> dict[int, MarkedSection]:
     """Return sections that match a term, with OPENED and CLOSED around each match in the text."""
     rows = MARKED.rows(OPENED, CLOSED, _expression(term), json.dumps(sections))
     return {row[0]: MarkedSection(*row[1:]) for row in rows}

@@ -10,7 +10,7 @@ import structlog
 from django.db import connection, transaction
 
 from documentation import fulltext
-from documentation.markdown import SLUG, Page, read_page
+from documentation.markdown import SLUG, DocumentationPage, read_page
 from documentation.models import DocumentationSection
 from documentation.query import MAX_WORD_LENGTH, WORD
 
@@ -32,7 +32,7 @@ class DocumentationMissing(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshCounts:
     """The numbers of pages that were added, changed, removed and left unchanged."""
 
     added: int
@@ -49,28 +49,32 @@ class _Comparison:
     stored: Mapping[str, str]
 
     @property
-    def added(self) -> set[str]:
+    def added_slugs(self) -> set[str]:
         return self.sources.keys() - self.stored.keys()
 
     @property
-    def changed(self) -> set[str]:
+    def changed_slugs(self) -> set[str]:
         both = self.sources.keys() & self.stored.keys()
         return {slug for slug in both if _digest(self.sources[slug]) != self.stored[slug]}
 
     @property
-    def removed(self) -> set[str]:
+    def removed_slugs(self) -> set[str]:
         return self.stored.keys() - self.sources.keys()
 
     @property
     def differs(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
+        return bool(self.added_slugs or self.changed_slugs or self.removed_slugs)
 
-    def counts(self) -> Refreshed:
-        added, changed, removed = len(self.added), len(self.changed), len(self.removed)
-        return Refreshed(added, changed, removed, len(self.stored) - changed - removed)
+    def counts(self) -> RefreshCounts:
+        added, changed, removed = (
+            len(self.added_slugs),
+            len(self.changed_slugs),
+            len(self.removed_slugs),
+        )
+        return RefreshCounts(added, changed, removed, len(self.stored) - changed - removed)
 
 
-def refresh(source: Path) -> Refreshed:
+def refresh(source: Path) -> RefreshCounts:
     """Updates the index from the pages directly in a folder.
 
     Pages are `*.md` in UTF-8, named by their slug. Files whose names start with an underscore,
@@ -134,14 +138,17 @@ def _wait_for_other_writers() -> None:
 
 
 def _write(found: _Comparison) -> None:
-    DocumentationSection.objects.filter(page__in=found.changed | found.removed).delete()
-    pages = [read_page(slug, found.sources[slug]) for slug in sorted(found.added | found.changed)]
+    DocumentationSection.objects.filter(page__in=found.changed_slugs | found.removed_slugs).delete()
+    pages = [
+        read_page(slug, found.sources[slug])
+        for slug in sorted(found.added_slugs | found.changed_slugs)
+    ]
     DocumentationSection.objects.bulk_create(row for page in pages for row in _rows(page))
     _write_words()
     fulltext.here().refresh()
 
 
-def _rows(page: Page) -> Iterator[DocumentationSection]:
+def _rows(page: DocumentationPage) -> Iterator[DocumentationSection]:
     digest = _digest(page.source)
     for position, section in enumerate(page.sections):
         yield DocumentationSection(

@@ -37,7 +37,7 @@ ALIGNED: Final = re.compile(r"text-align:(?P<side>left|center|right)")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """The plain text under one heading; the opening of the page has an empty anchor."""
 
     anchor: str
@@ -46,16 +46,16 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DocumentationPage:
     """A page of the documentation with at least one section; `source` is its Markdown."""
 
     slug: str
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[PageSection, ...]
     source: str
 
 
-def read_page(slug: str, source: str) -> Page:
+def read_page(slug: str, source: str) -> DocumentationPage:
     """Parses a page: its title, its opening, and a section for each `##` and `###` heading.
 
     The title is the first `#` heading, or made from the slug if there is none; a later `#` heading
@@ -67,7 +67,7 @@ def read_page(slug: str, source: str) -> Page:
     title = next((block for block in blocks if block.tag == "h1"), None)
     name = (words_of(title) if title else "") or slug.replace("-", " ").capitalize()
     sections = _sections([block for block in blocks if block is not title], name)
-    return Page(slug, name, sections, source)
+    return DocumentationPage(slug, name, sections, source)
 
 
 def render_html(source: str, folder: str = "") -> str:
@@ -94,7 +94,7 @@ def _parse(source: str) -> list[Token]:
     tokens = PARSER.parse(source)
     taken: dict[str, int] = {}
     for opening, inline in _headings(tokens):
-        opening.attrSet("id", _free_anchor(_slugified(inline), taken))
+        opening.attrSet("id", _free_anchor(_make_anchor(inline), taken))
     return tokens
 
 
@@ -102,7 +102,7 @@ def _headings(tokens: Sequence[Token]) -> Iterable[tuple[Token, Token]]:
     return (pair for pair in pairwise(tokens) if pair[0].type == "heading_open")
 
 
-def _slugified(inline: Token) -> str:
+def _make_anchor(inline: Token) -> str:
     # As GitHub names headings: characters other than letters, digits, hyphens and underscores are
     # removed, spaces become hyphens. A heading of emoji alone would have no name.
     text = words_of(SyntaxTreeNode([inline])).strip().lower()
@@ -118,9 +118,9 @@ def _free_anchor(name: str, taken: dict[str, int]) -> str:
     return anchor
 
 
-def _sections(blocks: Sequence[SyntaxTreeNode], title: str) -> tuple[Section, ...]:
+def _sections(blocks: Sequence[SyntaxTreeNode], title: str) -> tuple[PageSection, ...]:
     starts = [place for place, block in enumerate(blocks) if block.tag in SECTION_TAGS]
-    opening = Section("", title, plain_text(blocks[: starts[0]] if starts else blocks))
+    opening = PageSection("", title, plain_text(blocks[: starts[0]] if starts else blocks))
     headed = tuple(
         _section(blocks[start], blocks[start + 1 : end])
         for start, end in zip(starts, [*starts[1:], len(blocks)], strict=False)
@@ -128,8 +128,8 @@ def _sections(blocks: Sequence[SyntaxTreeNode], title: str) -> tuple[Section, ..
     return (opening, *headed) if opening.text or not headed else headed
 
 
-def _section(heading: SyntaxTreeNode, blocks: Sequence[SyntaxTreeNode]) -> Section:
-    return Section(str(heading.attrs["id"]), words_of(heading), plain_text(blocks))
+def _section(heading: SyntaxTreeNode, blocks: Sequence[SyntaxTreeNode]) -> PageSection:
+    return PageSection(str(heading.attrs["id"]), words_of(heading), plain_text(blocks))
 
 
 def _point_at_pages(token: Token, folder: str) -> None:

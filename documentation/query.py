@@ -38,7 +38,7 @@ Term = tuple[Phrase, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DocumentationQuery:
     """The significant words in order, and each adjacent pair as in the question.
 
     A pair keeps the stop words between its ends ("revoke a token"), because the indexes store word

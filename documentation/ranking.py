@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Final
 
-from documentation.query import Query, Term
+from documentation.query import DocumentationQuery, Term
 
 # The weight of a longer word that only begins with the last word of the question.
 BEGUN_WORTH: Final = 0.4
@@ -36,7 +36,7 @@ class SearchTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TermMatch:
     """A section matches the term at an index of the list, with a strength relative to the term."""
 
     term: int
@@ -65,7 +65,7 @@ class Ranked:
     score: float
 
 
-def terms_of(query: Query, begun: Sequence[str]) -> list[SearchTerm]:
+def terms_of(query: DocumentationQuery, begun: Sequence[str]) -> list[SearchTerm]:
     """Lists the terms of a query; `begun` holds known words that begin with its last word."""
     words = [SearchTerm(((word,),), word) for word in query.words]
     longer = SearchTerm(tuple((word,) for word in begun), query.beginning, BEGUN_WORTH)
@@ -73,9 +73,9 @@ def terms_of(query: Query, begun: Sequence[str]) -> list[SearchTerm]:
     return [*words, *([longer] if begun else []), *pairs]
 
 
-def rank(terms: Sequence[SearchTerm], matches: Sequence[Match]) -> list[Ranked]:
+def rank(terms: Sequence[SearchTerm], matches: Sequence[TermMatch]) -> list[Ranked]:
     """Sorts sections best first, at most two of a page; equal scores keep the index's order."""
-    found = _gathered(terms, matches)
+    found = _collect_sections(terms, matches)
     weights = _weights(found.values())
     pairs = sum(not one.word for one in terms)
     ranked = [
@@ -100,7 +100,9 @@ class _Found:
         self.words[term.word] = max(self.words.get(term.word, 0.0), share * term.worth)
 
 
-def _gathered(terms: Sequence[SearchTerm], matches: Sequence[Match]) -> dict[int, _Found]:
+def _collect_sections(
+    terms: Sequence[SearchTerm], matches: Sequence[TermMatch]
+) -> dict[int, _Found]:
     strongest: dict[int, float] = defaultdict(float)
     for match in matches:
         strongest[match.term] = max(strongest[match.term], match.strength)

@@ -55,11 +55,11 @@ def snippet(marked: str) -> str:
     """
     quiet = TWO_STARS.sub("* ", LINE_NOISE.sub("", marked))
     found = _read(" ".join(quiet.split()))
-    start = _between_words(found.text, _best_start(found))
-    end = _between_words(found.text, start + LENGTH)
+    start = _find_word_gap(found.text, _best_start(found))
+    end = _find_word_gap(found.text, start + LENGTH)
     before = ELLIPSIS if start else ""
     after = ELLIPSIS if end < len(found.text) else ""
-    return f"{before}{_emphasised(found, start, end).strip()}{after}"
+    return f"{before}{_emphasize_matches(found, start, end).strip()}{after}"
 
 
 def _read(marked: str) -> _Marked:
@@ -84,11 +84,11 @@ def _best_start(found: _Marked) -> int:
     return max(windows, key=richness, default=0)
 
 
-def _within(found: _Marked, start: int, end: int) -> list[tuple[int, int]]:
+def _find_spans(found: _Marked, start: int, end: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in found.spans if start <= a and b <= end]
 
 
-def _between_words(text: str, place: int) -> int:
+def _find_word_gap(text: str, place: int) -> int:
     """Returns the last gap before a position, unless that word is very long."""
     if place >= len(text):
         return len(text)
@@ -96,9 +96,9 @@ def _between_words(text: str, place: int) -> int:
     return gap or place
 
 
-def _emphasised(found: _Marked, start: int, end: int) -> str:
+def _emphasize_matches(found: _Marked, start: int, end: int) -> str:
     pieces, last = [], start
-    for begin, close in _within(found, start, end):
+    for begin, close in _find_spans(found, start, end):
         pieces += [found.text[last:begin], "**", found.text[begin:close], "**"]
         last = close
     return "".join([*pieces, found.text[last:end]])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from documentation.query import Term
-from documentation.ranking import MarkedSection, Match
+from documentation.ranking import MarkedSection, TermMatch
 from documentation.snippet import CLOSED, OPENED, with_marks
 from foundation.db.statements import Statement
 
@@ -28,13 +28,13 @@ MARKED: Final = Statement("""
 WHOLE_TEXT: Final = f"HighlightAll=true, StartSel={OPENED}, StopSel={CLOSED}"
 
 
-def matches(terms: Sequence[Term]) -> list[Match]:
+def matches(terms: Sequence[Term]) -> list[TermMatch]:
     """Returns the sections that match each term."""
     rows = MATCHES.rows("\n".join(_expression(term) for term in terms))
-    return [Match(*row) for row in rows]
+    return [TermMatch(*row) for row in rows]
 
 
-def marked(sections: Sequence[int], term: Term) -> dict[int, MarkedSection]:
+def mark_matches(sections: Sequence[int], term: Term) -> dict[int, MarkedSection]:
     """Return sections with OPENED and CLOSED around each match of a term in the text."""
     ids = "{" + ",".join(map(str, sections)) + "}"
     rows = MARKED.rows(_expression(term), WHOLE_TEXT, ids)

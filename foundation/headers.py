@@ -6,7 +6,7 @@ from typing import Final
 COOKIE: Final = "cookie"
 
 
-def joined(fields: Sequence[tuple[str, str]], comma: str = ", ") -> dict[str, str]:
+def combine_repeated(fields: Sequence[tuple[str, str]], comma: str = ", ") -> dict[str, str]:
     """Returns the values by name; names are in lower case, and the values of a name are joined.
 
     They are joined in their order, with a comma (RFC 9110 section 5.3), and those of Cookie with a

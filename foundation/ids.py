@@ -48,7 +48,7 @@ class Sequence:
             else:
                 self._step()
             rand_a, rand_b = self._tail >> RAND_B_BITS, self._tail & RAND_B
-            return _numbered(self._moment << 80 | FIXED | rand_a << 64 | rand_b)
+            return _make_uuid(self._moment << 80 | FIXED | rand_a << 64 | rand_b)
 
     def _step(self) -> None:
         # The same millisecond, or a clock set back: the last timestamp is used again (RFC 9562
@@ -64,7 +64,7 @@ class Sequence:
         self._tail = int.from_bytes(os.urandom(TAIL_BYTES)) >> SPARE_BITS
 
 
-def _numbered(number: int) -> uuid.UUID:
+def _make_uuid(number: int) -> uuid.UUID:
     # Created as by copying and unpickling: UUID() spends most of its time on the check of its
     # arguments.
     made = object.__new__(uuid.UUID)
@@ -74,14 +74,14 @@ def _numbered(number: int) -> uuid.UUID:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def stored(written: str) -> uuid.UUID:
+def parse_stored_key(written: str) -> uuid.UUID:
     """Returns the UUID of a key that a database returned as 32 digits, with or without hyphens."""
-    return _numbered(int(written.replace("-", ""), 16))
+    return _make_uuid(int(written.replace("-", ""), 16))
 
 
 def from_row(value: object) -> uuid.UUID:
     """Returns a primary key of raw SQL: a UUID from PostgreSQL, 32 hex digits from SQLite."""
-    return value if isinstance(value, uuid.UUID) else stored(str(value))
+    return value if isinstance(value, uuid.UUID) else parse_stored_key(str(value))
 
 
 @lru_cache(maxsize=MAX_CACHED)

@@ -30,7 +30,7 @@ PREFIXED: Final = re.compile(
 USER_INFO: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,200}@")
 
 
-def masked(text: str, secrets: Iterable[str] = ()) -> str:
+def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Returns text with the given secrets, and what looks like a secret, replaced."""
     for secret in secrets:
         if len(secret) >= MIN_SECRET:

@@ -40,7 +40,7 @@ class Outage:
             self.retry_at = self._now() + self.retry_after
             return False
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """Records a failure of the store."""
         with self._lock:
             self.retry_at = self._now() + self.retry_after
@@ -54,7 +54,7 @@ class Outage:
             self._report_at = now + REPORT_AFTER
             return True
 
-    def answered(self) -> bool:
+    def record_success(self) -> bool:
         """Records an answer of the store, and returns whether there was an outage."""
         with self._lock:
             was, self.retry_at = self.retry_at, None

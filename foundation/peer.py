@@ -31,7 +31,7 @@ def client_address(remote: str, forwarded_for: str | None) -> str:
     `remote` is the address of the socket, `forwarded_for` the X-Forwarded-For value (several
     headers joined with commas). Raises ImproperlyConfigured if the setting holds no networks.
     """
-    return peel(remote, forwarded_for, _trusted(tuple(settings.HALO_TRUSTED_PROXIES)))
+    return peel(remote, forwarded_for, _trusted_networks(tuple(settings.HALO_TRUSTED_PROXIES)))
 
 
 def is_trusted(remote: str) -> bool:
@@ -40,7 +40,9 @@ def is_trusted(remote: str) -> bool:
     Raises ImproperlyConfigured if the setting holds no networks.
     """
     known = _parse(remote)
-    return known is not None and _among(known, _trusted(tuple(settings.HALO_TRUSTED_PROXIES)))
+    return known is not None and _is_in_networks(
+        known, _trusted_networks(tuple(settings.HALO_TRUSTED_PROXIES))
+    )
 
 
 def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
@@ -54,7 +56,7 @@ def peel(remote: str, forwarded_for: str | None, trusted: Sequence[Network]) -> 
         return UNKNOWN
     hops = forwarded_for.split(",")[-MAX_HOPS:] if forwarded_for else []
     for entry in reversed(hops):
-        if not _among(known, trusted) or (hop := _parse(entry)) is None:
+        if not _is_in_networks(known, trusted) or (hop := _parse(entry)) is None:
             break
         known = hop
     return str(known)
@@ -67,12 +69,12 @@ def rate_key(address: str) -> str:
     A subscriber has at least a /64 (RFC 6177 §2), so a limit for a single IPv6 address would have
     no effect.
     """
-    return _widened(address, ipv4_bits=32, ipv6_bits=64)
+    return _widen_address(address, ipv4_bits=32, ipv6_bits=64)
 
 
 def prefix(address: str) -> str:
     """Returns the network under which security events are counted: IPv4 /24, IPv6 /48."""
-    return _widened(address, ipv4_bits=24, ipv6_bits=48)
+    return _widen_address(address, ipv4_bits=24, ipv6_bits=48)
 
 
 def networks(cidrs: Sequence[str]) -> tuple[Network, ...]:
@@ -81,7 +83,7 @@ def networks(cidrs: Sequence[str]) -> tuple[Network, ...]:
 
 
 @functools.lru_cache(maxsize=8)
-def _trusted(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
+def _trusted_networks(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
     try:
         return networks(cidrs)
     except ValueError as error:
@@ -117,11 +119,11 @@ def _canonical(address: Address) -> Address:
     return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
 
 
-def _among(address: Address, trusted: Sequence[Network]) -> bool:
+def _is_in_networks(address: Address, trusted: Sequence[Network]) -> bool:
     return any(address in network for network in trusted)
 
 
-def _widened(address: str, *, ipv4_bits: int, ipv6_bits: int) -> str:
+def _widen_address(address: str, *, ipv4_bits: int, ipv6_bits: int) -> str:
     parsed = _parse(address)
     if parsed is None:
         return UNKNOWN

@@ -77,9 +77,9 @@ class Publisher:
             # Once. CELERY_BROKER_TRANSPORT_OPTIONS limits how long the broker may take.
             import_module(APPLICATION).app.send_task(task, arguments, retry=False)
         except Exception:
-            self._outage.failed()
+            self._outage.record_failure()
             raise
-        self._outage.answered()
+        self._outage.record_success()
 
 
 _publisher: Final = Publisher()

@@ -18,7 +18,7 @@ BATCH: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class SealedColumn:
     """A column with sealed values. `rows` are the rows with a value; `write` saves the new one.
 
     `rows` reads no other columns than these need, so that an older database can be checked too.
@@ -42,7 +42,7 @@ class Tally:
     unreadable: list[str] = field(default_factory=list)
 
 
-def renew(column: Column) -> Tally:
+def renew(column: SealedColumn) -> Tally:
     """Seals the values of a column again that an earlier key sealed."""
     tally = Tally()
     for key in _keys(column):
@@ -56,7 +56,7 @@ def renew(column: Column) -> Tally:
     return tally
 
 
-def check(column: Column) -> Tally:
+def check(column: SealedColumn) -> Tally:
     """Decrypts the values of a column and changes none."""
     tally = Tally()
     for row in column.rows().order_by("pk").iterator(BATCH):
@@ -69,7 +69,7 @@ def check(column: Column) -> Tally:
     return tally
 
 
-def _keys(column: Column) -> Iterator[Any]:
+def _keys(column: SealedColumn) -> Iterator[Any]:
     last: Any = None
     while True:
         rows = column.rows().order_by("pk")
@@ -81,7 +81,7 @@ def _keys(column: Column) -> Iterator[Any]:
         last = keys[-1]
 
 
-def _renew_one(column: Column, key: Any) -> bool:
+def _renew_one(column: SealedColumn, key: Any) -> bool:
     """Returns whether the row was changed; a row deleted in the meantime is skipped."""
     with transaction.atomic():
         row = column.rows().select_for_update().filter(pk=key).first()

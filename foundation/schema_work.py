@@ -61,7 +61,7 @@ class UnfollowedReference(ValueError):
     """A schema refers to others in a way that is not counted, or to nothing."""
 
 
-class Work(Protocol):
+class WorkCounter(Protocol):
     """Counts steps, and raises an error when there are too many."""
 
     def spend(self, steps: int) -> None: ...
@@ -88,20 +88,20 @@ class Most:
     patterns: int = 0
 
 
-def check(schema: Any, work: Work | None = None) -> Most:
+def check(schema: Any, work: WorkCounter | None = None) -> Most:
     """Raises SchemaTooComplex if a place would be evaluated more than `MAX_EVALUATIONS` times.
 
     Returns what one place takes at most. Raises UnfollowedReference for references that are no
     JSON Pointers into the schema.
     """
     work = work or Steps()
-    resolve = _Pointers(schema).at
+    resolve = _Pointers(schema).find_schema
     try:
         return Evaluations(resolve, work).check(schema)
     except SchemaTooComplex:
         most = Most()
         # One that contains itself may be evaluated only once for a value.
-        for in_order in (sorted, _in_reverse):
+        for in_order in (sorted, _sort_reversed):
             closing = _closing_references(schema, resolve, in_order)
             found = Evaluations(resolve, work, closing=closing).check(schema)
             most.schemas = max(most.schemas, found.schemas)
@@ -116,7 +116,7 @@ def repeats(schema: Any) -> bool:
     to each of its parts, which takes minutes where telling whether a value is valid takes none.
     """
     try:
-        Evaluations(_Pointers(schema).at, Steps(), max_times=1).check(schema)
+        Evaluations(_Pointers(schema).find_schema, Steps(), max_times=1).check(schema)
     except ValueError:
         return True
     return False
@@ -168,7 +168,7 @@ class Evaluations:
     """
 
     resolve: Resolve
-    work: Work
+    work: WorkCounter
     max_times: int = MAX_EVALUATIONS
     closing: Collection[int] = ()
     _most: Most = field(default_factory=Most)
@@ -190,7 +190,7 @@ class Evaluations:
             if key in self._counted or key in counted:
                 continue
             counted.add(key)
-            left += self._below(self._applying(place))
+            left += self._child_places(self._applying(place))
         self._counted |= counted
         return self._most
 
@@ -237,7 +237,7 @@ class Evaluations:
         matched = sum(self._nodes[key].patterns * times for key, times in place.items())
         most.patterns = max(most.patterns, matched)
 
-    def _below(self, applying: Times) -> Iterator[Times]:
+    def _child_places(self, applying: Times) -> Iterator[Times]:
         """The places of members and items, each with the schemas that lead there."""
         nodes = [(self._nodes[key], times) for key, times in applying.items()]
         nodes = [(node, times) for node, times in nodes if node.has_children]
@@ -309,14 +309,14 @@ def _read(schema: Schema, *, is_root: bool = False) -> _Node:
     of_names = schema.get("patternProperties")
     node = _Node(schema, patterns=own_patterns)
     node.patterns += len(of_names) if isinstance(of_names, Mapping) else 0
-    node.parts = [*_ones(schema, _IN_PLACE), *_named(schema, _IN_PLACE_NAMED)]
+    node.parts = [*_ones(schema, _IN_PLACE), *_named_subschemas(schema, _IN_PLACE_NAMED)]
     for keyword in _IN_PLACE_LISTS:
         node.parts += _mappings(schema.get(keyword))
     if any(keyword in schema for keyword in _UNEVALUATED):
         node.times = _TIMES_UNEVALUATED
     members = schema.get("properties")
     node.members = members if isinstance(members, Mapping) else {}
-    node.every_member = _named(schema, ("patternProperties",))
+    node.every_member = _named_subschemas(schema, ("patternProperties",))
     node.other_members = _ones(schema, _OTHER_MEMBERS)
     node.name = _ones(schema, ("propertyNames",))
     first = schema.get("prefixItems", schema.get("items"))
@@ -334,7 +334,7 @@ def _ones(schema: Schema, keywords: Collection[str]) -> list[Schema]:
     return _mappings([schema.get(keyword) for keyword in keywords])
 
 
-def _named(schema: Schema, keywords: Collection[str]) -> list[Schema]:
+def _named_subschemas(schema: Schema, keywords: Collection[str]) -> list[Schema]:
     each = (schema.get(keyword) for keyword in keywords)
     return [
         one for named in each if isinstance(named, Mapping) for one in _mappings([*named.values()])
@@ -355,7 +355,7 @@ class _Pointers:
     root: Any
     _found: dict[str, Any] = field(default_factory=dict)
 
-    def at(self, reference: str) -> Any:
+    def find_schema(self, reference: str) -> Any:
         """Returns the schema at a JSON Pointer (RFC 6901). Raises UnfollowedReference."""
         if reference not in self._found:
             self._found[reference] = self._look_up(reference)
@@ -387,7 +387,7 @@ def _is_index(key: str, length: int) -> bool:
     return is_number and str(int(key)) == key and int(key) < length
 
 
-def _in_reverse(names: Collection[str]) -> list[str]:
+def _sort_reversed(names: Collection[str]) -> list[str]:
     return sorted(names, reverse=True)
 
 
@@ -416,7 +416,7 @@ def _closing_references(
         if node.times > 1:
             raise SchemaTooComplex
         reference = one.get("$ref")
-        following = _in_compiled_order(node, in_order)
+        following = _ordered_subschemas(node, in_order)
         if isinstance(reference, str):
             target = resolve(reference)
             if reference in opened:
@@ -428,7 +428,7 @@ def _closing_references(
     return closing
 
 
-def _in_compiled_order(
+def _ordered_subschemas(
     node: _Node, in_order: Callable[[Collection[str]], list[str]]
 ) -> list[Schema | None]:
     found: list[Schema | None] = []

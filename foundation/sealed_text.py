@@ -16,7 +16,7 @@ _ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 def seal(plaintext: bytes, *, context: bytes) -> str:
     """Seals bytes under a context (see `sealing.seal`), as visible ASCII."""
-    return _spelled(sealing.seal(plaintext, context=context))
+    return _to_base64url(sealing.seal(plaintext, context=context))
 
 
 def unseal(text: str, *, context: bytes) -> bytes:
@@ -24,10 +24,10 @@ def unseal(text: str, *, context: bytes) -> bytes:
     if not _ALPHABET.fullmatch(text) or len(text) % 4 == 1:
         raise SealBroken("This is no sealed text.")
     sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if _spelled(sealed) != text:
+    if _to_base64url(sealed) != text:
         raise SealBroken("This is no sealed text.")
     return sealing.unseal(sealed, context=context)
 
 
-def _spelled(sealed: bytes) -> str:
+def _to_base64url(sealed: bytes) -> str:
     return base64.urlsafe_b64encode(sealed).decode().rstrip("=")

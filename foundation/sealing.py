@@ -41,12 +41,12 @@ class SealBroken(Exception):
 
 
 @dataclass(frozen=True)
-class _Key:
+class _SealingKey:
     id: bytes
     cipher: AESGCM = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, raw: bytes) -> "_Key":
+    def from_bytes(cls, raw: bytes) -> "_SealingKey":
         digest = hashlib.sha256(b"halo sealing key" + raw).digest()
         return cls(id=digest[:KEY_ID_BYTES], cipher=AESGCM(raw))
 
@@ -104,7 +104,7 @@ def key_ids() -> list[str]:
     return [key.id.hex() for key in _ring()]
 
 
-def _key_of(sealed: bytes) -> _Key:
+def _key_of(sealed: bytes) -> _SealingKey:
     if len(sealed) < SHORTEST or not sealed.startswith(FORMAT):
         raise SealBroken("This is no sealed value.")
     for key in _ring():
@@ -114,18 +114,20 @@ def _key_of(sealed: bytes) -> _Key:
     raise SealBroken(f"No configured key has the id {key_id}.")
 
 
-def _ring() -> tuple[_Key, ...]:
-    return _parsed(tuple(settings.HALO_SEALING_KEYS))
+def _ring() -> tuple[_SealingKey, ...]:
+    return _parse_keys(tuple(settings.HALO_SEALING_KEYS))
 
 
 @functools.lru_cache(maxsize=4)
-def _parsed(encoded: tuple[str, ...]) -> tuple[_Key, ...]:
+def _parse_keys(encoded: tuple[str, ...]) -> tuple[_SealingKey, ...]:
     if not encoded:
         raise ImproperlyConfigured("HALO_SEALING_KEYS is empty; make a key with new_key().")
-    return tuple(_Key.of(_decoded(text, place)) for place, text in enumerate(encoded))
+    return tuple(
+        _SealingKey.from_bytes(_decode_key(text, place)) for place, text in enumerate(encoded)
+    )
 
 
-def _decoded(text: str, place: int) -> bytes:
+def _decode_key(text: str, place: int) -> bytes:
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

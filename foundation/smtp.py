@@ -25,7 +25,7 @@ class EmailBackend(smtp.EmailBackend):
         try:
             is_new = super().open()
         except OSError:
-            outage.failed()
+            outage.record_failure()
             raise
-        outage.answered()
+        outage.record_success()
         return is_new

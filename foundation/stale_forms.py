@@ -67,7 +67,7 @@ class FormValue:
     sent: str = ""
     text: str = ""
 
-    def written(self, value: Any) -> str:
+    def format_value(self, value: Any) -> str:
         if self.text:
             value = self.text if value == self.value else _("See what was changed, above")
         if self.form is not None:
@@ -75,10 +75,10 @@ class FormValue:
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         return text[:MAX_SHOWN] or NO_VALUE
 
-    def entered(self) -> str:
+    def entered_text(self) -> str:
         """What a bound form was sent for this value."""
         sent = self._sent_value()
-        return self.sent if sent is None else self.written(sent)
+        return self.sent if sent is None else self.format_value(sent)
 
     def is_sent(self) -> bool:
         """Returns whether the value of now is what was sent: saving it would undo nothing."""
@@ -199,8 +199,8 @@ def compare(text: str, now: Values, *, optional: Iterable[str] = ()) -> bool:
 
 
 def _change(now: FormValue, shown: Any) -> ChangedValue:
-    before = NO_VALUE if shown is None else now.written(shown)
-    return ChangedValue(now.label, before, now.written(now.value), now.entered())
+    before = NO_VALUE if shown is None else now.format_value(shown)
+    return ChangedValue(now.label, before, now.format_value(now.value), now.entered_text())
 
 
 def _text(value: Any) -> str:

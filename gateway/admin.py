@@ -16,9 +16,9 @@ from foundation.links import link
 from gateway import credentials, importing, outbound_policy, projects
 from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
-from gateway.outbound_policy import InvalidTarget
+from gateway.outbound_policy import InvalidTargetUrl
 from oauth.endpoints import replies
-from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, offered
+from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, offered_rows
 from workspace.models import Organization, User
 
 POLICY = ("policy", "reads", "writes", "self_approval", "approval_minutes")
@@ -39,7 +39,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_target_url(self) -> str:
         try:
             return outbound_policy.base_url(self.cleaned_data["target_url"])
-        except InvalidTarget as invalid:
+        except InvalidTargetUrl as invalid:
             raise forms.ValidationError(str(invalid)) from None
 
     def clean(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class ProjectAdmin(ScopedAdmin):
             posted = UUID(hex=request.POST.get("organization", ""))
         except ValueError:
             return frozenset()
-        own = offered(Organization, self.reach(request, "add")).filter(pk=posted)
+        own = offered_rows(Organization, self.reach(request, "add")).filter(pk=posted)
         return frozenset(own.values_list("pk", flat=True))
 
     @admin.display(description=_("policy"))

@@ -15,15 +15,15 @@ from django.db import InterfaceError, OperationalError
 from foundation import outbound
 from foundation.db.optional_write import optional_write
 from foundation.db.statements import Statement
-from foundation.outbound import OutboundError, Policy, RefusedRedirect, Reply, Unwanted
+from foundation.outbound import OutboundError, OutboundReply, Policy, RefusedRedirect, Unwanted
 from foundation.outbound.client import is_redirect
 from foundation.outbound.deadline import always_wanted
 from foundation.outbound.request import REDIRECTABLE
 from gateway import credentials, outbound_policy, servers
-from gateway.credentials import Applied, MissingCredential
+from gateway.credentials import CallAuthentication, MissingCredential
 from gateway.openapi import answers, wire
 from gateway.openapi.answers import UNKNOWN_OUTCOME
-from gateway.openapi.shapes import Operation, UpstreamRequest
+from gateway.openapi.shapes import OpenApiOperation, UpstreamRequest
 from gateway.openapi.wire.names import DeclaredNames
 from gateway.servers import UnconfirmedServer
 from tools_registry.api import (
@@ -49,19 +49,19 @@ SELECT target_url, authentication, servers
 """)
 
 
-class OutcomeUnknown(IntegrationFailure):
+class UpstreamOutcomeUnknown(IntegrationFailure):
     """A request that changes something was sent, and no answer arrived."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailability:
     """Why a tool cannot be called at the moment, whatever its arguments are."""
 
     reason: str
     message: str
 
 
-SERVER_NOT_CONFIRMED: Final = Unavailable(
+SERVER_NOT_CONFIRMED: Final = Unavailability(
     "server_not_confirmed",
     "The API's description sends this tool to a server at another address. An admin has to confirm "
     "that server before the tool can be called.",
@@ -80,8 +80,8 @@ class UpstreamCall:
     name: str
     version: int
     is_read: bool
-    operation: Operation = field(repr=False)
-    refusal: "Unavailable | None" = None
+    operation: OpenApiOperation = field(repr=False)
+    refusal: "Unavailability | None" = None
     declared: DeclaredNames = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class UpstreamCall:
             base_url = servers.base_url(self.operation, target_url, servers.read(confirmed))
         except UnconfirmedServer:
             raise NotSent(SERVER_NOT_CONFIRMED.message) from None
-        request = _built(self, arguments, {})
+        request = _build_request(self, arguments, {})
         return PreparedRequest(arguments, base_url, authentication, request)
 
     def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:  # noqa: ARG002  the port's; they are in the request
@@ -162,7 +162,7 @@ def send(
     database fails before anything is sent.
     """
     try:
-        auth = credentials.applied(
+        auth = credentials.select_authentication(
             call.project_id,
             user_id,
             call.operation,
@@ -177,7 +177,7 @@ def send(
         raise ConnectionLost from error
     request = prepared.request
     if auth.body:
-        request = _built(call, prepared.arguments, auth.body)
+        request = _build_request(call, prepared.arguments, auth.body)
     request = wire.with_idempotency_key(request, call.operation, key)
     url = f"{prepared.base_url}{auth.target(request.target)}"
     limits = outbound_policy.for_reads if call.is_read else outbound_policy.for_calls
@@ -190,7 +190,7 @@ def send(
     return _result(call, prepared, reply, auth, organization_id, private=private)
 
 
-def _built(
+def _build_request(
     call: UpstreamCall, arguments: Arguments, credential: Mapping[str, str]
 ) -> UpstreamRequest:
     """The request with what a credential adds to the body."""
@@ -207,11 +207,11 @@ def _reply(
     call: UpstreamCall,
     url: str,
     request: UpstreamRequest,
-    auth: Applied,
+    auth: CallAuthentication,
     *,
     policy: Policy,
     channel: Channel | None,
-) -> Reply:
+) -> OutboundReply:
     """What the API answers. A read is given up once its caller has gone; a write never is.
 
     A read that is redirected within the origin is answered there, else by the redirect.
@@ -227,14 +227,14 @@ def _reply(
             unwanted=asked.is_cancelled if call.is_read else always_wanted,
         )
     except RefusedRedirect as redirect:
-        return Reply(redirect.status, redirect.headers, b"", url)
+        return OutboundReply(redirect.status, redirect.headers, b"", url)
     except Unwanted:
         raise Cancelled from None
     except OutboundError as error:
         # The reason is a fixed sentence; neither URL nor header is in it.
         message = f"The API at {error.host or 'the target URL'} gave no answer: {error.reason}."
         if error.was_sent and not call.is_read:
-            raise OutcomeUnknown(f"{message} {UNKNOWN_OUTCOME}") from None
+            raise UpstreamOutcomeUnknown(f"{message} {UNKNOWN_OUTCOME}") from None
         raise (IntegrationFailure if error.was_sent else NotSent)(message) from None
     if is_redirect(reply) and request.method in REDIRECTABLE and policy.max_redirects:
         message = f"The API redirected the request more than {policy.max_redirects} times."
@@ -242,7 +242,7 @@ def _reply(
     return reply
 
 
-def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
+def _headers(request: UpstreamRequest, auth: CallAuthentication) -> dict[str, str]:
     """The headers of a request; those of the credential replace any other of the name."""
     headers: dict[str, str] = {}
     for name, value in request.headers:
@@ -257,8 +257,8 @@ def _headers(request: UpstreamRequest, auth: Applied) -> dict[str, str]:
 def _result(
     call: UpstreamCall,
     prepared: PreparedRequest,
-    reply: Reply,
-    auth: Applied,
+    reply: OutboundReply,
+    auth: CallAuthentication,
     organization_id: UUID,
     *,
     private: Sequence[str],
@@ -267,7 +267,7 @@ def _result(
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
         if reply.status == HTTPStatus.UNAUTHORIZED and auth.has_keys(reply.url):
             for one in auth.used:
-                credentials.refused(one, organization_id)
+                credentials.mark_refused(one, organization_id)
         elif reply.status < HTTPStatus.BAD_REQUEST:
             for one in auth.used:
                 credentials.works(one)

@@ -22,11 +22,11 @@ from foundation import ids, sealing
 from foundation.db.statements import Statement
 from foundation.ids import uuid7
 from foundation.peer import UNKNOWN
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from foundation.sealing import SealBroken
 from gateway import servers
 from gateway.models import Authentication, Project, ProjectTool, UpstreamCredential
-from gateway.openapi.shapes import Operation, Scheme, from_json
+from gateway.openapi.shapes import OpenApiOperation, Scheme, from_json
 from gateway.outbound_policy import origin
 from workspace.models import User
 
@@ -63,7 +63,7 @@ class MissingCredential(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredCredential:
     """One stored credential of a call; `state` is the one that its row has."""
 
     id: UUID
@@ -73,14 +73,14 @@ class Held:
 
 
 @dataclass(slots=True)
-class Applied:
+class CallAuthentication:
     """What a request is authenticated with; header names in lower case."""
 
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     query: list[tuple[str, str]] = field(default_factory=list, repr=False)
     cookies: list[tuple[str, str]] = field(default_factory=list, repr=False)
     body: dict[str, str] = field(default_factory=dict, repr=False)
-    used: list[Held] = field(default_factory=list)
+    used: list[StoredCredential] = field(default_factory=list)
     # As the answer might repeat them.
     secrets: list[str] = field(default_factory=list, repr=False)
 
@@ -111,7 +111,7 @@ def is_supported(scheme: Scheme) -> bool:
     return scheme.kind in SUPPORTED
 
 
-def held(project: Project, user: User | None) -> QuerySet[UpstreamCredential]:
+def list_stored(project: Project, user: User | None) -> QuerySet[UpstreamCredential]:
     """Returns the credentials of a person for a project, or those of the project itself."""
     return UpstreamCredential.objects.filter(project=project, user=user)
 
@@ -127,7 +127,7 @@ def store(
         raise InvalidSecret(_("Enter a secret of visible ASCII characters."))
     if scheme.kind == "basic" and not _is_user_name(username):
         raise InvalidSecret(_("Enter a user name without a colon."))
-    held(project, user).filter(scheme=scheme.name).delete()
+    list_stored(project, user).filter(scheme=scheme.name).delete()
     # A new row each time: the seal holds the row's id, and an old copy opens in no other row.
     row = UpstreamCredential(id=uuid7(), project=project, user=user, scheme=scheme.name)
     # `origin` is read by earlier versions of this server.
@@ -149,10 +149,12 @@ def is_readable(row: UpstreamCredential) -> bool:
 
 def forget(project: Project, user: User | None, scheme: str) -> bool:
     """Deletes a credential; returns whether there was one."""
-    return bool(held(project, user).filter(scheme=scheme).delete()[0])
+    return bool(list_stored(project, user).filter(scheme=scheme).delete()[0])
 
 
-def recorded(change: str, project: Project, owner: User | None, by: User, address: str) -> None:
+def record_change(
+    change: str, project: Project, owner: User | None, by: User, address: str
+) -> None:
     """Records that a credential was stored or removed."""
     whose = "of a person" if owner else "of the project"
     record.security_event(
@@ -165,21 +167,21 @@ def recorded(change: str, project: Project, owner: User | None, by: User, addres
     )
 
 
-def applied(
-    project_id: str, user_id: UUID, operation: Operation, base_url: str, authentication: str
-) -> Applied:
+def select_authentication(
+    project_id: str, user_id: UUID, operation: OpenApiOperation, base_url: str, authentication: str
+) -> CallAuthentication:
     """Returns what one call to a URL is authenticated with: the first alternative that is complete.
 
     Raises MissingCredential if there is none.
     """
     if authentication == Authentication.NONE:
-        return Applied()
-    by_scheme = _held(project_id, user_id, authentication)
+        return CallAuthentication()
+    by_scheme = _load_by_scheme(project_id, user_id, authentication)
     alternatives = operation.security or ((BEARER,), ())
     for alternative in alternatives:
-        opened = _opened(alternative, by_scheme, base_url)
+        opened = _open_alternative(alternative, by_scheme, base_url)
         if opened is not None:
-            made = Applied()
+            made = CallAuthentication()
             for scheme, one, content in opened:
                 _apply(made, scheme, content)
                 made.used.append(one)
@@ -187,7 +189,7 @@ def applied(
     raise MissingCredential([scheme.name for scheme in alternatives[0]])
 
 
-def refused(one: Held, organization_id: UUID) -> None:
+def mark_refused(one: StoredCredential, organization_id: UUID) -> None:
     """Notes that the API did not accept a credential."""
     rows = UpstreamCredential.objects.filter(pk=one.id)
     if rows.exclude(state=UpstreamCredential.State.REFUSED).update(
@@ -201,26 +203,28 @@ def refused(one: Held, organization_id: UUID) -> None:
         )
 
 
-def works(one: Held) -> None:
+def works(one: StoredCredential) -> None:
     """Notes that the API accepted a credential; costs nothing if that is known."""
     if one.state != UpstreamCredential.State.WORKS:
         UpstreamCredential.objects.filter(pk=one.id).update(state=UpstreamCredential.State.WORKS)
 
 
-def _held(project_id: str, user_id: UUID, authentication: str) -> dict[str, Held]:
+def _load_by_scheme(
+    project_id: str, user_id: UUID, authentication: str
+) -> dict[str, StoredCredential]:
     if authentication == Authentication.PERSON:
         rows = OF_CALLER.rows(project_id, user_id)
     else:
         rows = OF_PROJECT.rows(project_id)
     return {
-        scheme: Held(ids.from_row(key), scheme, state, bytes(sealed))
+        scheme: StoredCredential(ids.from_row(key), scheme, state, bytes(sealed))
         for key, scheme, sealed, state in rows
     }
 
 
-def _opened(
-    alternative: Sequence[Scheme], by_scheme: Mapping[str, Held], base_url: str
-) -> list[tuple[Scheme, Held, Mapping[str, Any]]] | None:
+def _open_alternative(
+    alternative: Sequence[Scheme], by_scheme: Mapping[str, StoredCredential], base_url: str
+) -> list[tuple[Scheme, StoredCredential, Mapping[str, Any]]] | None:
     """The secrets of an alternative, or None if one of them is missing."""
     found = []
     for scheme in alternative:
@@ -232,7 +236,7 @@ def _opened(
     return found
 
 
-def _content(one: Held, base_url: str) -> Mapping[str, Any] | None:
+def _content(one: StoredCredential, base_url: str) -> Mapping[str, Any] | None:
     """The opened credential; None if it was entered for another host or cannot be opened."""
     try:
         opened = sealing.unseal(one.sealed, context=_context(one.id))
@@ -243,7 +247,7 @@ def _content(one: Held, base_url: str) -> Mapping[str, Any] | None:
     return content if origin(base_url) in accepted else None
 
 
-def _apply(made: Applied, scheme: Scheme, content: Mapping[str, Any]) -> None:
+def _apply(made: CallAuthentication, scheme: Scheme, content: Mapping[str, Any]) -> None:
     secret = content["secret"]
     made.secrets.append(secret)
     if scheme.kind == "basic":
@@ -276,7 +280,7 @@ def _context(key: UUID) -> bytes:
     return f"{CONTEXT}:{key}".encode()
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="credentials for APIs of projects",
     rows=lambda: UpstreamCredential.objects.only("sealed"),
     read=lambda row: bytes(row.sealed),

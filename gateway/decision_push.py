@@ -2,16 +2,16 @@
 
 from typing import Any, Final
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from gateway.requests import statuses
 from tools_registry.endpoint.websocket import pushing
 
 METHOD: Final = "notifications/tool-execution-result"
-ENDED: Final = frozenset({Status.DONE, *statuses.WITH_REASON})
+ENDED: Final = frozenset({ApprovalStatus.DONE, *statuses.WITH_REASON})
 
 
 def deliver(request: ApprovalRequest) -> None:
-    """Pushes the end of a request (`approvals.delivery.Delivery`)."""
+    """Pushes the end of a request (`approvals.delivery.ApprovalDelivery`)."""
     if request.status in ENDED:
         pushing.push(request.authorization_id, notification(request))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final, TypeAlias
 
-from gateway.openapi.shapes import Operation
+from gateway.openapi.shapes import OpenApiOperation
 
 # A sentence, or a text that changed: `what` it is, and its `words` as pairs of a mark and a text.
 Note: TypeAlias = str | Mapping[str, Any]
@@ -21,13 +21,13 @@ NOT_NAMED: Final = (
 )
 
 
-def notes(before: Operation, after: Operation) -> list[Note]:
+def notes(before: OpenApiOperation, after: OpenApiOperation) -> list[Note]:
     """Returns what an admin has to review of a change; at least one sentence."""
     found: list[Note] = [*_sentences(before, after), *_texts(before, after)]
     return found or [NOT_NAMED]
 
 
-def _sentences(before: Operation, after: Operation) -> list[str]:
+def _sentences(before: OpenApiOperation, after: OpenApiOperation) -> list[str]:
     found = []
     if before.method.upper() != after.method.upper() or before.path != after.path:
         old, new = (f"{one.method.upper()} {one.path}" for one in (before, after))
@@ -59,11 +59,11 @@ def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     return found
 
 
-def _body(operation: Operation) -> str:
+def _body(operation: OpenApiOperation) -> str:
     return operation.body.media_type if operation.body else "no body"
 
 
-def _texts(before: Operation, after: Operation) -> Iterator[Note]:
+def _texts(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[Note]:
     """The texts that models read and that differ, word by word."""
     old, new = _read_by_models(before), _read_by_models(after)
     for what in dict.fromkeys([*old, *new]):
@@ -72,28 +72,28 @@ def _texts(before: Operation, after: Operation) -> Iterator[Note]:
             yield {"what": what, "words": _words(first.split(), second.split())}
 
 
-def _read_by_models(operation: Operation) -> dict[str, str]:
+def _read_by_models(operation: OpenApiOperation) -> dict[str, str]:
     """Each text of a tool in a list, by what it is."""
     texts = {"The title": operation.title, "The description": operation.description}
     properties = operation.listed_schema.get("properties", {})
     for name, schema in properties.items():
-        texts |= _in_schema(schema, name)
+        texts |= _schema_texts(schema, name)
     members = (operation.output_schema or {}).get("properties", {})
     return texts | {"The members of the result": " ".join(sorted(members))}
 
 
-def _in_schema(schema: Any, place: str) -> dict[str, str]:
+def _schema_texts(schema: Any, place: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     if isinstance(schema, Mapping):
         for key, what in TEXTS.items():
             if key in schema and not isinstance(schema[key], Mapping | list):
                 texts[f"The {what} of {place}"] = str(schema[key])
         for name, inner in schema.get("properties", {}).items():
-            texts |= _in_schema(inner, f"{place}.{name}")
-        texts |= _in_schema(schema.get("items"), f"{place}[]")
-        texts |= _in_schema(schema.get("additionalProperties"), f"{place}.*")
+            texts |= _schema_texts(inner, f"{place}.{name}")
+        texts |= _schema_texts(schema.get("items"), f"{place}[]")
+        texts |= _schema_texts(schema.get("additionalProperties"), f"{place}.*")
         for number, inner in enumerate(schema.get("anyOf", ()), 1):
-            texts |= _in_schema(inner, f"{place} (alternative {number})")
+            texts |= _schema_texts(inner, f"{place} (alternative {number})")
     return texts
 
 

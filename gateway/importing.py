@@ -17,8 +17,8 @@ from foundation.concurrency.concurrency_limit import ConcurrencyLimit, Concurren
 from foundation.outbound import OutboundError
 from gateway import outbound_policy
 from gateway.openapi import documents, process
-from gateway.openapi.shapes import Import, Operation
-from gateway.outbound_policy import InvalidTarget
+from gateway.openapi.shapes import Import, OpenApiOperation
+from gateway.outbound_policy import InvalidTargetUrl
 from mcp_protocol.json_writer import dumps
 from tools_registry.endpoint import paging
 
@@ -74,11 +74,11 @@ def hold_page(person: UUID, organizations: frozenset[UUID]) -> Iterator[None]:
         yield
 
 
-def limits() -> documents.Limits:
-    return documents.Limits(max_bytes=settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES)
+def limits() -> documents.DocumentLimits:
+    return documents.DocumentLimits(max_bytes=settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES)
 
 
-def decoded(content: bytes) -> str:
+def decode_document(content: bytes) -> str:
     """Returns the text of an uploaded document. Raises UnusableDocument."""
     if len(content) > settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES:
         limit = settings.HALO_GATEWAY_MAX_DOCUMENT_BYTES
@@ -89,16 +89,16 @@ def decoded(content: bytes) -> str:
         raise UnusableDocument("The document is not UTF-8 text.") from None
 
 
-def fetched(url: str) -> str:
+def fetch_document(url: str) -> str:
     """Returns the text of the document at a URL. Raises UnusableDocument."""
     try:
         reply = outbound.fetch("GET", url, policy=outbound_policy.for_documents(url))
-    except (OutboundError, InvalidTarget) as error:
+    except (OutboundError, InvalidTargetUrl) as error:
         raise UnusableDocument(f"The document could not be fetched. {error}") from None
     if reply.status != HTTPStatus.OK:
         message = f"The document could not be fetched: the server answered {reply.status}."
         raise UnusableDocument(message)
-    return decoded(reply.body)
+    return decode_document(reply.body)
 
 
 def tokens(imported: Import) -> int:
@@ -116,5 +116,5 @@ def tools_on_first_page(imported: Import) -> int:
     return sum(1 for size in sizes if size <= paging.PAGE_BYTES)
 
 
-def _listed_bytes(operation: Operation) -> int:
+def _listed_bytes(operation: OpenApiOperation) -> int:
     return len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES

@@ -139,9 +139,9 @@ class ImportDraft(models.Model):
 class ProjectTool(models.Model):
     """One operation of a project's document as a tool.
 
-    `operation` is a `gateway.openapi.shapes.Operation` as JSON. A tool whose operation left the
-    document is kept, absent; its policy applies again when the operation returns. A tool whose
-    meaning changed waits for a review, and calls of it are refused until then.
+    `operation` is a `gateway.openapi.shapes.OpenApiOperation` as JSON. A tool whose operation
+    left the document is kept, absent; its policy applies again when the operation returns. A tool
+    whose meaning changed waits for a review, and calls of it are refused until then.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)

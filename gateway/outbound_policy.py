@@ -13,7 +13,7 @@ DOCUMENT_REDIRECTS: Final = 3
 READ_REDIRECTS: Final = 3
 
 
-class InvalidTarget(Exception):
+class InvalidTargetUrl(Exception):
     """A URL is none that calls may go to; the message is for the person who entered it."""
 
 
@@ -54,13 +54,13 @@ def base_url(url: str) -> str:
     """Returns a target URL as it is stored, without a final slash. Raises InvalidTarget."""
     url = url.strip().rstrip("/")
     if "?" in url:
-        raise InvalidTarget("Enter a URL without a query.")
+        raise InvalidTargetUrl("Enter a URL without a query.")
     if {".", ".."} & set(_split(url).path.split("/")):
-        raise InvalidTarget("Enter a URL without dot segments.")
+        raise InvalidTargetUrl("Enter a URL without dot segments.")
     try:
         vet(url, policy=for_calls(url))
     except OutboundError as refused:
-        raise InvalidTarget(f"Calls cannot go to this URL: {refused.reason}.") from None
+        raise InvalidTargetUrl(f"Calls cannot go to this URL: {refused.reason}.") from None
     return url
 
 
@@ -76,5 +76,5 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise InvalidTarget("Enter a valid URL.") from None
+        raise InvalidTargetUrl("Enter a valid URL.") from None
     return parts

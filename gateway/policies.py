@@ -19,7 +19,7 @@ from foundation import ids
 from foundation.db.statements import Statement
 from gateway.models import ApproverGroup, Effect, PolicyRule, Project
 from gateway.rules import conditions
-from gateway.rules.conditions import Condition
+from gateway.rules.conditions import ArgumentCondition
 from workspace.administration.access import ADMINS
 from workspace.models import Membership, User
 
@@ -52,18 +52,18 @@ class PolicyDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CompiledRule:
     """One line of a policy, ready to be compared with calls."""
 
     id: UUID | None
     pattern: str
-    conditions: Sequence[Condition]
+    conditions: Sequence[ArgumentCondition]
     effect: Effect
 
     @property
     def text(self) -> str:
         """What the rule says of calls, on lines."""
-        written = conditions.written([one.as_json() for one in self.conditions])
+        written = conditions.to_text([one.as_json() for one in self.conditions])
         return "\n".join([self.pattern, *written.splitlines()])
 
     def names(self, tool: str) -> bool:
@@ -74,12 +74,12 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ProjectPolicy:
     """The policy of one project at one moment, with what an approval is bound to."""
 
     reads: Effect
     writes: Effect
-    rules: Sequence[Rule] = ()
+    rules: Sequence[CompiledRule] = ()
     version: int = 0
     approval_minutes: int = 0
 
@@ -101,17 +101,17 @@ class Policy:
         return (self.reads if is_read else self.writes) == Effect.DENY
 
 
-DENIED: Final = Policy(Effect.DENY, Effect.DENY)
+DENIED: Final = ProjectPolicy(Effect.DENY, Effect.DENY)
 
 
-def read(project_id: str) -> Policy:
+def read(project_id: str) -> ProjectPolicy:
     """Returns the policy of a project, in one statement; an unknown project denies everything."""
     rows = READ.rows(project_id)
     if not rows:
         return DENIED
     reads, writes, version, minutes = rows[0][:4]
     rules = [_rule(*row[4:]) for row in rows if row[4] is not None]
-    return Policy(Effect(reads), Effect(writes), rules, version, minutes)
+    return ProjectPolicy(Effect(reads), Effect(writes), rules, version, minutes)
 
 
 def decide(
@@ -178,7 +178,7 @@ class Approvers:
         return project is not None and _allows_own(project, request)
 
 
-def kept_rule(project_id: str, policy: Policy, decision: PolicyDecision) -> dict[str, Any]:
+def kept_rule(project_id: str, policy: ProjectPolicy, decision: PolicyDecision) -> dict[str, Any]:
     """Returns what a request keeps of the rule that demands it, as JSON.
 
     So no later edit of the policy changes who may decide an open request. Members of a role and of
@@ -306,12 +306,12 @@ def _allows_own(project: Project, request: ApprovalRequest) -> bool:
     return project.self_approval and bool(request.rule and request.rule["self_approval"])
 
 
-def _rule(key: Any, pattern: str, stored: Any, effect: str) -> Rule:
+def _rule(key: Any, pattern: str, stored: Any, effect: str) -> CompiledRule:
     load: Callable[[Any], Any] = json.loads
     wanted = load(stored) if isinstance(stored, str | bytes) else stored
     try:
-        parsed = [conditions.checked(one) for one in wanted]
+        parsed = [conditions.from_json(one) for one in wanted]
     except conditions.InvalidCondition:
         # What the rule was meant to allow is unknown.
-        return Rule(ids.from_row(key), pattern, (), Effect.DENY)
-    return Rule(ids.from_row(key), pattern, parsed, Effect(effect))
+        return CompiledRule(ids.from_row(key), pattern, (), Effect.DENY)
+    return CompiledRule(ids.from_row(key), pattern, parsed, Effect(effect))

@@ -25,7 +25,7 @@ from gateway.differences import Note
 from gateway.importing import UnusableDocument
 from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
 from gateway.openapi import mapping
-from gateway.openapi.shapes import Import, Operation, as_json, from_json
+from gateway.openapi.shapes import Import, OpenApiOperation, as_json, from_json
 from oauth import mcp_tokens
 from workspace.models import Organization, User
 
@@ -44,7 +44,7 @@ class InvalidProject(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class CreatedProject:
     """A new project, and what its document came to."""
 
     project: Project
@@ -82,7 +82,7 @@ class _Plan:
     mapped, as this one maps them: only what the document changes is a change.
     """
 
-    before: Mapping[str, Operation]
+    before: Mapping[str, OpenApiOperation]
     present: dict[str, ProjectTool] = field(default_factory=dict)
     absent: list[ProjectTool] = field(default_factory=list)
     changes: list[ToolChange] = field(default_factory=list)
@@ -101,7 +101,7 @@ def create(
     authentication: str = "",
     confirmed_servers: Sequence[str] = (),
     address: str = UNKNOWN,
-) -> Created:
+) -> CreatedProject:
     """Makes a project of a document, with all its tools.
 
     `reads` are patterns of tools that only read whatever their method is. Without `authentication`
@@ -112,7 +112,7 @@ def create(
     imported = importing.read(document_text).imported
     project = Project(
         organization=organization,
-        name=_named(name),
+        name=_clean_name(name),
         owner=owner,
         target_url=outbound_policy.base_url(target_url),
         servers={one: one for one in map(outbound_policy.base_url, confirmed_servers)},
@@ -127,14 +127,14 @@ def create(
             ProjectTool.objects.bulk_create(_new_rows(project, imported.operations, reads))
     except IntegrityError:
         raise InvalidProject(_("The organization has a project of this name.")) from None
-    recorded("project_created", project, owner, address, project.name)
-    return Created(project, imported)
+    record_change("project_created", project, owner, address, project.name)
+    return CreatedProject(project, imported)
 
 
 def difference(project: Project, text: str) -> Difference:
     """Returns what importing a document would change. Raises UnusableDocument."""
     imported = importing.read(text).imported
-    plan = _planned(project, imported.operations, _mapped_again(project))
+    plan = _plan_changes(project, imported.operations, _remap_operations(project))
     unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
     return Difference(imported, tuple(plan.changes), unchanged)
 
@@ -154,11 +154,11 @@ def reimport(
     Raises UnusableDocument.
     """
     imported = importing.read(text).imported
-    before = _mapped_again(project)
+    before = _remap_operations(project)
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         require(locked)
-        plan = _planned(locked, imported.operations, before)
+        plan = _plan_changes(locked, imported.operations, before)
         locked.version += 1
         locked.save(update_fields=["version", "updated_at"])
         _keep_document(locked, text, by)
@@ -167,7 +167,7 @@ def reimport(
         for row in plan.present.values():
             row.save()
     project.version = locked.version
-    recorded("project_imported", project, by, address, f"version {locked.version}")
+    record_change("project_imported", project, by, address, f"version {locked.version}")
     unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
     return Difference(imported, tuple(plan.changes), unchanged)
 
@@ -203,7 +203,7 @@ def set_tools(
                 changed.append(f"{row.name}: {words}")
         if changed:
             detail = f"tools: {'; '.join(sorted(changed))}"
-            recorded("project_changed", project, by, address, detail)
+            record_change("project_changed", project, by, address, detail)
     return len(changed)
 
 
@@ -225,7 +225,7 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
             for declared, url in servers.read(fields["servers"]).items()
         }
     if "name" in fields:
-        fields["name"] = _named(str(fields["name"]))
+        fields["name"] = _clean_name(str(fields["name"]))
     try:
         with transaction.atomic():
             locked = Project.objects.select_for_update().get(pk=project.pk)
@@ -238,7 +238,7 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
             for name, value in changed.items():
                 setattr(locked, name, value)
             locked.save(update_fields=[*changed, "version", "updated_at"])
-            recorded("project_changed", locked, by, address, differing(before, changed))
+            record_change("project_changed", locked, by, address, differing(before, changed))
     except IntegrityError:
         raise InvalidProject(_("The organization has a project of this name.")) from None
     except Project.DoesNotExist:
@@ -249,7 +249,7 @@ def delete(project: Project, by: User | None, *, address: str = UNKNOWN) -> None
     """Deletes a project with its tools, rules and credentials, and revokes the tokens for it."""
     with transaction.atomic():
         mcp_tokens.revoke_all(f"/{project.pk}", by, address=address)
-        recorded("project_deleted", project, by, address, project.name)
+        record_change("project_deleted", project, by, address, project.name)
         project.delete()
 
 
@@ -264,13 +264,13 @@ def suggested_authentication(imported: Import) -> str:
     return Authentication.PERSON if is_needed else Authentication.NONE
 
 
-def is_read(operation: Operation, patterns: Sequence[str] = ()) -> bool:
+def is_read(operation: OpenApiOperation, patterns: Sequence[str] = ()) -> bool:
     """Returns whether a tool only reads: by its method, or because a pattern names it."""
     named = any(fnmatchcase(operation.name, pattern) for pattern in patterns)
     return named or operation.method.upper() in READS
 
 
-def _named(name: str) -> str:
+def _clean_name(name: str) -> str:
     name = name.strip()
     if not name or "\x00" in name:
         raise InvalidProject(_("Enter a name."))
@@ -278,26 +278,26 @@ def _named(name: str) -> str:
 
 
 def _new_rows(
-    project: Project, operations: Iterable[Operation], reads: Sequence[str] = ()
+    project: Project, operations: Iterable[OpenApiOperation], reads: Sequence[str] = ()
 ) -> list[ProjectTool]:
     return [_row(project, operation, operation.name, reads) for operation in operations]
 
 
 def _row(
-    project: Project, operation: Operation, name: str, reads: Sequence[str] = ()
+    project: Project, operation: OpenApiOperation, name: str, reads: Sequence[str] = ()
 ) -> ProjectTool:
     return ProjectTool(
         project=project,
         name=name,
         key=_key(operation),
-        operation=_stored(operation),
+        operation=_serialize_operation(operation),
         fingerprint=operation.fingerprint,
         is_enabled=not operation.is_deprecated,
         is_read=is_read(operation, reads),
     )
 
 
-def _mapped_again(project: Project) -> Mapping[str, Operation]:
+def _remap_operations(project: Project) -> Mapping[str, OpenApiOperation]:
     """The operations of the document in use by their keys, if older mappings made some of them."""
     rows = project.tools.filter(is_present=True).values_list("operation", flat=True)
     document = project.documents.first()
@@ -314,14 +314,14 @@ def _is_older(stored: Mapping[str, Any]) -> bool:
     return bool(stored.get("mapping") != mapping.VERSION)
 
 
-def _planned(
-    project: Project, operations: Sequence[Operation], before: Mapping[str, Operation]
+def _plan_changes(
+    project: Project, operations: Sequence[OpenApiOperation], before: Mapping[str, OpenApiOperation]
 ) -> _Plan:
     """Matches operations with the tools that there are: by method and path, else by operationId."""
     plan, rows = _Plan(before), list(project.tools.all())
     by_key = {row.key: row for row in rows}
     keys = {_key(operation) for operation in operations}
-    moved = _by_operation_id(row for row in rows if row.key not in keys and row.is_present)
+    moved = _index_by_operation_id(row for row in rows if row.key not in keys and row.is_present)
     names = {row.name for row in rows}
     for operation in operations:
         row = by_key.get(_key(operation)) or moved.pop(operation.operation_id, None)
@@ -342,7 +342,7 @@ def _planned(
     return plan
 
 
-def _update(row: ProjectTool, operation: Operation, plan: _Plan) -> None:
+def _update(row: ProjectTool, operation: OpenApiOperation, plan: _Plan) -> None:
     """Gives a row its operation in the new document."""
     stored = from_json(row.operation)
     before = plan.before.get(row.key, stored) if _is_older(row.operation) else stored
@@ -360,11 +360,11 @@ def _update(row: ProjectTool, operation: Operation, plan: _Plan) -> None:
     if stored.method.upper() != operation.method.upper():
         row.is_read = is_read(operation)
     row.needs_review = row.needs_review or has_changed
-    row.key, row.operation = _key(operation), _stored(operation)
+    row.key, row.operation = _key(operation), _serialize_operation(operation)
     row.fingerprint, row.is_present = operation.fingerprint, True
 
 
-def _key(operation: Operation) -> str:
+def _key(operation: OpenApiOperation) -> str:
     """Method and path, shortened to what the column holds."""
     key = str(escape_unstorable(operation.key))
     if len(key) <= MAX_KEY_LENGTH:
@@ -373,11 +373,11 @@ def _key(operation: Operation) -> str:
     return f"{key[: MAX_KEY_LENGTH - len(digest) - 1]} {digest}"
 
 
-def _stored(operation: Operation) -> Any:
+def _serialize_operation(operation: OpenApiOperation) -> Any:
     return escape_unstorable(as_json(operation))
 
 
-def _by_operation_id(rows: Iterable[ProjectTool]) -> dict[str, ProjectTool]:
+def _index_by_operation_id(rows: Iterable[ProjectTool]) -> dict[str, ProjectTool]:
     found: dict[str, ProjectTool] = {}
     for row in rows:
         stored: Mapping[str, str] = row.operation
@@ -437,7 +437,7 @@ def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}: {before[name]} -> {after[name]}" for name in changed)
 
 
-def recorded(kind: str, project: Project, by: User | None, address: str, detail: str) -> None:
+def record_change(kind: str, project: Project, by: User | None, address: str, detail: str) -> None:
     """Records a change of a project as a security event, and in full in its history."""
     if by is not None and kind != "project_deleted":
         LogEntry.objects.log_actions(

@@ -33,14 +33,14 @@ RETURNING calls, warned_at
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class QuotaUsage:
     """The calls of this month; `limit` is None without one."""
 
     used: int
     limit: int | None
 
     @property
-    def left(self) -> int | None:
+    def remaining(self) -> int | None:
         return None if self.limit is None else max(self.limit - self.used, 0)
 
     @property
@@ -64,10 +64,10 @@ def take(organization_id: UUID) -> bool:
     return True
 
 
-def usage(organization_id: UUID) -> Usage:
+def usage(organization_id: UUID) -> QuotaUsage:
     """Returns the calls of this month (UTC) and the limit."""
     rows = MonthlyUsage.objects.filter(organization=organization_id, month=this_month())
-    return Usage(rows.values_list("calls", flat=True).first() or 0, limit_of(organization_id))
+    return QuotaUsage(rows.values_list("calls", flat=True).first() or 0, limit_of(organization_id))
 
 
 def limit_of(organization_id: UUID) -> int | None:

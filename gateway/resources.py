@@ -5,19 +5,19 @@ from collections.abc import Iterable
 from gateway import surface
 from gateway.models import Project
 from oauth import ports
-from oauth.ports import ProjectTool
+from oauth.ports import GrantableTool
 from tools_registry.api import Tool
 
 
 class GatewayProjects:
     """Reads names from the rows, and tools from the catalogue that lists and calls read."""
 
-    def find(self, project_id: str) -> ports.Project | None:
+    def find(self, project_id: str) -> ports.GrantableProject | None:
         row = Project.objects.filter(pk=project_id).only("name", "organization").first()
         if row is None:
             return None
-        tools = surface.of(row.pk).catalogue.tools(row.organization_id)
-        return ports.Project(
+        tools = surface.get_for_project(row.pk).catalogue.tools(row.organization_id)
+        return ports.GrantableProject(
             row.pk, row.name, row.organization_id, [_as_shown(tool) for tool in tools]
         )
 
@@ -26,5 +26,5 @@ class GatewayProjects:
         return dict(rows.values_list("pk", "name"))
 
 
-def _as_shown(tool: Tool) -> ProjectTool:
-    return ProjectTool(tool.name, tool.title, tool.description, is_read=not tool.mutates)
+def _as_shown(tool: Tool) -> GrantableTool:
+    return GrantableTool(tool.name, tool.title, tool.description, is_read=not tool.mutates)

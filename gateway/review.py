@@ -15,18 +15,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from approvals import outcomes, requests
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from foundation import queueing
 from gateway import policies, quota
 from gateway.models import Effect
-from gateway.policies import Policy, PolicyDecision
+from gateway.policies import PolicyDecision, ProjectPolicy
 from gateway.requests import approver_mail, statuses
 from tools_registry.api import Blocks
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
     Invocation,
-    Refused,
+    RefusedCall,
     Settled,
 )
 
@@ -63,27 +63,31 @@ def review(invocation: Invocation) -> Settled | None:
     """Returns how a call ends without being run, or None to run it (`Surface.review`)."""
     is_first = invocation.approval is None and not invocation.is_charged
     if is_first and not quota.take(invocation.principal.organization_id):
-        return Refused(EXHAUSTED)
+        return RefusedCall(EXHAUSTED)
     for _ in range(ATTEMPTS):
         with suppress(policies.RuleGone):
-            return _reviewed(invocation)
-    return Refused(DENIED)
+            return _apply_policy(invocation)
+    return RefusedCall(DENIED)
 
 
-def _reviewed(invocation: Invocation) -> Settled | None:
+def _apply_policy(invocation: Invocation) -> Settled | None:
     """What the policy says of the call now. Raises RuleGone."""
     subject = invocation.subject
     policy = policies.read(policies.project_of(invocation.surface.name))
     decision = policy.decide(subject.name, invocation.validated, is_read=not subject.mutates)
     if decision.effect == Effect.DENY:
-        return Refused(DENIED)
+        return RefusedCall(DENIED)
     if invocation.approval is not None:
         is_current = requests.version_of(invocation.approval) == policy.version
-        return None if is_current else Refused(CHANGED)
-    return None if decision.effect == Effect.ALLOW else _requested(invocation, policy, decision)
+        return None if is_current else RefusedCall(CHANGED)
+    return (
+        None if decision.effect == Effect.ALLOW else _request_approval(invocation, policy, decision)
+    )
 
 
-def _requested(invocation: Invocation, policy: Policy, decision: PolicyDecision) -> Settled:
+def _request_approval(
+    invocation: Invocation, policy: ProjectPolicy, decision: PolicyDecision
+) -> Settled:
     """The state of the request for this call, which is filed unless an identical one answers it.
 
     Raises RuleGone.
@@ -101,14 +105,14 @@ def _requested(invocation: Invocation, policy: Policy, decision: PolicyDecision)
         transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.organization_id)))
     invocation.note = statuses.audit_detail(row)
     url = f" See {statuses.url(row)}"
-    return outcomes.settled(row, invocation, url) or ApprovalPending(_pending(row))
+    return outcomes.find_outcome(row, invocation, url) or ApprovalPending(_pending(row))
 
 
 def _pending(row: ApprovalRequest) -> Blocks:
     """The pending result (Airlock document, tools/call): one line of JSON with these keys."""
     url = statuses.url(row)
     body: dict[str, Any] = {
-        "status": statuses.of(row),
+        "status": statuses.get_name(row),
         "requestId": str(row.pk),
         "statusUrl": url,
         "approvalUrl": url,
@@ -119,7 +123,7 @@ def _pending(row: ApprovalRequest) -> Blocks:
 
 
 def _get_message(row: ApprovalRequest) -> str:
-    if row.status == Status.RUNNING:
+    if row.status == ApprovalStatus.RUNNING:
         return f"{APPROVED} {REPEAT}"
     approvers = policies.describe_approvers(row)
     if not approvers:

@@ -13,8 +13,8 @@ from urllib.parse import urljoin
 
 from gateway import outbound_policy
 from gateway.models import Project
-from gateway.openapi.shapes import Operation, from_json
-from gateway.outbound_policy import InvalidTarget, origin
+from gateway.openapi.shapes import OpenApiOperation, from_json
+from gateway.outbound_policy import InvalidTargetUrl, origin
 
 
 class UnconfirmedServer(Exception):
@@ -34,19 +34,19 @@ class DeclaredServer:
     tools: list[str] = field(default_factory=list)
 
 
-def base_url(operation: Operation, target_url: str, confirmed: Mapping[str, str]) -> str:
+def base_url(operation: OpenApiOperation, target_url: str, confirmed: Mapping[str, str]) -> str:
     """Returns the URL that the path of an operation is added to. Raises UnconfirmedServer."""
     if not operation.server:
         return target_url
     if operation.server in confirmed:
         return confirmed[operation.server]
-    found = _at_same_origin(operation.server, target_url)
+    found = _same_origin_url(operation.server, target_url)
     if found is None:
         raise UnconfirmedServer
     return found
 
 
-def is_usable(operation: Operation, target_url: str, confirmed: Mapping[str, str]) -> bool:
+def is_usable(operation: OpenApiOperation, target_url: str, confirmed: Mapping[str, str]) -> bool:
     """Returns whether it is known where calls of an operation go."""
     try:
         base_url(operation, target_url, confirmed)
@@ -69,7 +69,9 @@ def list_of_project(project: Project) -> list[DeclaredServer]:
 
 
 def list_of(
-    operations: Iterable[tuple[str, Operation]], target_url: str, confirmed: Mapping[str, str]
+    operations: Iterable[tuple[str, OpenApiOperation]],
+    target_url: str,
+    confirmed: Mapping[str, str],
 ) -> list[DeclaredServer]:
     """Returns the servers of operations, by the names of their tools, that an admin confirms."""
     found: dict[str, DeclaredServer] = {}
@@ -89,7 +91,7 @@ def origins(project: Project) -> list[str]:
     return list(dict.fromkeys(map(origin, urls)))
 
 
-def _at_same_origin(declared: str, target_url: str) -> str | None:
+def _same_origin_url(declared: str, target_url: str) -> str | None:
     """The server as a URL if it is at the origin of the target URL; relative ones are."""
     if "{" in declared:
         return None
@@ -97,5 +99,5 @@ def _at_same_origin(declared: str, target_url: str) -> str | None:
         target = origin(target_url)
         joined = outbound_policy.base_url(urljoin(f"{target}/", declared))
         return joined if origin(joined) == target else None
-    except (InvalidTarget, ValueError):
+    except (InvalidTargetUrl, ValueError):
         return None

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from foundation.db.statements import Statement
 from gateway import policies, servers
-from gateway.calling import SERVER_NOT_CONFIRMED, Unavailable, UpstreamCall
+from gateway.calling import SERVER_NOT_CONFIRMED, Unavailability, UpstreamCall
 from gateway.models import ProjectTool
-from gateway.openapi.shapes import Operation, from_json
+from gateway.openapi.shapes import OpenApiOperation, from_json
 from oauth.scopes import ScopeSet
 from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Tool
 from tools_registry.pipeline.gate import Decision, Switches
@@ -22,7 +22,7 @@ SELECT version, CAST(updated_at AS text) FROM gateway_project WHERE id = %s AND 
 """)
 MAX_LOADED: Final = 1_024  # projects whose tools this process keeps
 LAYER: Final = "tool"
-NEEDS_REVIEW: Final = Unavailable(
+NEEDS_REVIEW: Final = Unavailability(
     "tool_changed",
     "The API's description of this tool has changed. An admin has to review it before it can be "
     "called again.",
@@ -30,7 +30,7 @@ NEEDS_REVIEW: Final = Unavailable(
 
 
 @dataclass(slots=True)
-class _Loaded:
+class _LoadedTools:
     """The tools of a project at one moment; `rows` has the time of each tool's row."""
 
     stamp: object
@@ -39,17 +39,17 @@ class _Loaded:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _ProjectCache:
     """What this process has loaded of one project; `made` has each tool with its row's time."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    loaded: _Loaded = field(default_factory=lambda: _Loaded(None))
+    loaded: _LoadedTools = field(default_factory=lambda: _LoadedTools(None))
     made: Mapping[UUID, tuple[object, Tool]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=MAX_LOADED)
-def _kept(_project_id: str) -> _Kept:
-    return _Kept()
+def _get_cache(_project_id: str) -> _ProjectCache:
+    return _ProjectCache()
 
 
 class ProjectSource:
@@ -84,23 +84,25 @@ class ProjectSource:
     def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
         return ()
 
-    def _current(self, organization_id: UUID) -> _Loaded | None:
+    def _current(self, organization_id: UUID) -> _LoadedTools | None:
         """The tools of now; None if the project is not this organization's."""
         stamp = STAMP.row(self.project_id, organization_id)
         if stamp is None:
             return None
-        kept = _kept(self.project_id)
+        kept = _get_cache(self.project_id)
         if kept.loaded.stamp != stamp:
             with kept.lock:
                 if kept.loaded.stamp != stamp:
                     kept.loaded = self._load(stamp, kept, organization_id)
         return kept.loaded
 
-    def _load(self, stamp: Sequence[object], kept: _Kept, organization_id: UUID) -> _Loaded:
+    def _load(
+        self, stamp: Sequence[object], kept: _ProjectCache, organization_id: UUID
+    ) -> _LoadedTools:
         rows = ProjectTool.objects.filter(project=self.project_id, is_present=True, is_enabled=True)
         rows = rows.select_related("project")
         owner = str(organization_id)
-        kept.made = {row.pk: _made(row, stamp, owner, kept.made.get(row.pk)) for row in rows}
+        kept.made = {row.pk: _tool_entry(row, stamp, owner, kept.made.get(row.pk)) for row in rows}
         tools = {tool.name: tool for _key, tool in kept.made.values()}
         policy = policies.read(self.project_id)
         listed = [
@@ -109,10 +111,10 @@ class ProjectSource:
             if not refusal(tool)
             and not policy.is_always_denied(tool.name, is_read=not tool.mutates)
         ]
-        return _Loaded(stamp, tools, tuple(listed))
+        return _LoadedTools(stamp, tools, tuple(listed))
 
 
-def _made(
+def _tool_entry(
     row: ProjectTool, stamp: Sequence[object], owner: str, before: tuple[object, Tool] | None
 ) -> tuple[object, Tool]:
     """A row as a tool, which is the one made before if nothing changed."""
@@ -153,7 +155,7 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
     )
 
 
-def _refusal(row: ProjectTool, operation: Operation) -> Unavailable | None:
+def _refusal(row: ProjectTool, operation: OpenApiOperation) -> Unavailability | None:
     if row.needs_review:
         return NEEDS_REVIEW
     project = row.project
@@ -161,7 +163,7 @@ def _refusal(row: ProjectTool, operation: Operation) -> Unavailable | None:
     return None if is_usable else SERVER_NOT_CONFIRMED
 
 
-def _argument_schema(operation: Operation) -> Schema:
+def _argument_schema(operation: OpenApiOperation) -> Schema:
     """The schema that validates arguments: an optional parameter is not empty unless it may be.
 
     Then empty text counts as absent, as null does. Source: OpenAPI 3.1.1, "Parameter Object",
@@ -194,7 +196,7 @@ def call_of(tool: object) -> UpstreamCall | None:
     return run if isinstance(run, UpstreamCall) else None
 
 
-def refusal(tool: object) -> Unavailable | None:
+def refusal(tool: object) -> Unavailability | None:
     """Returns why a tool cannot be called at all; None if it can."""
     call = call_of(tool)
     return None if call is None else call.refusal

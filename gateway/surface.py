@@ -15,7 +15,7 @@ from gateway.policies import SURFACE_PREFIX
 from gateway.review import review
 from gateway.source import ProjectSource
 from mcp_protocol import errors
-from mcp_protocol.capabilities import ONLY_TOOLS, Server, capabilities
+from mcp_protocol.capabilities import ONLY_TOOLS, ServerInfo, capabilities
 from mcp_protocol.revisions import Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth import addresses, credentials, mcp_tokens, principal, scopes
@@ -30,7 +30,7 @@ NAME: Final = re.compile(rf"{SURFACE_PREFIX}({scopes.PROJECT_ID})")
 # Ids are taken from paths of strangers too, and a surface takes about two kilobytes.
 MAX_CACHED: Final = 1_024
 
-SERVER: Final = Server(
+SERVER: Final = ServerInfo(
     name="airlock",
     title="Airlock",
     description="The operations of one API as tools, within the policy of its organization.",
@@ -43,23 +43,23 @@ def name_of(project_id: str) -> str:
     return f"{SURFACE_PREFIX}{project_id}"
 
 
-def named(name: str) -> Surface | None:
+def find_by_name(name: str) -> Surface | None:
     """Returns the surface of this name; None for a name that no project can have."""
     match = NAME.fullmatch(name)
-    return of(match[1]) if match else None
+    return get_for_project(match[1]) if match else None
 
 
-def at(path: str) -> McpSurface | None:
+def find_by_path(path: str) -> McpSurface | None:
     """Returns the surface at a path: a project's own, or its alias under /api/mcp."""
     match = addresses.PROJECT_PATH.fullmatch(path)
     if match is None:
         return None
     project_id = match[1][1:]
-    return of(project_id) if path == match[1] else at_alias(project_id)
+    return get_for_project(project_id) if path == match[1] else get_for_alias(project_id)
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def of(project_id: str) -> McpSurface:
+def get_for_project(project_id: str) -> McpSurface:
     """Returns the surface of a project; the same object each time."""
     path = f"/{project_id}"
     sources = (ProjectSource(project_id),)
@@ -89,19 +89,19 @@ def of(project_id: str) -> McpSurface:
         descriptor=None,
         bare_initialize=_bare_initialize,
         review=review,
-        recorded=masked_arguments.recorded,
+        recorded=masked_arguments.mask_for_audit,
     )
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def at_alias(project_id: str) -> McpSurface:
+def get_for_alias(project_id: str) -> McpSurface:
     """Returns the same surface with the challenges of the alias.
 
     Clients compare the resource in the metadata with the URL they were given (RFC 9728 section
     3.3). Tokens are those of the project's own address.
     """
     path = f"{addresses.MCP_PATH}/{project_id}"
-    return replace(of(project_id), challenges=_challenges(project_id, path))
+    return replace(get_for_project(project_id), challenges=_challenges(project_id, path))
 
 
 def _challenges(project_id: str, path: str) -> ResourceChallenges:

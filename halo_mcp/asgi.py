@@ -54,7 +54,7 @@ class Application:
         self, mcp: McpApplication, mounts: Mounts = SURFACES, body_seconds: float = BODY_SECONDS
     ) -> None:
         self._mcp = mcp
-        self._sockets = OpenSockets(mcp, surfaces.of_socket)
+        self._sockets = OpenSockets(mcp, surfaces.find_for_socket)
         self._mounts = mounts
         self._agents = AgentApplication()
         self._ended_at: float | None = None
@@ -81,7 +81,7 @@ class Application:
                 surface = surfaces.find(self._mounts, host, scope["path"])
                 if surface is not None:
                     await self._mcp(scope, receive, send, surface)
-                elif (below := surfaces.below_agents(host, scope["path"])) is not None:
+                elif (below := surfaces.agents_subpath(host, scope["path"])) is not None:
                     await self._agents(scope, receive, send, below)
                 else:
                     await self._django(scope, receive, send)

@@ -9,7 +9,7 @@ from approvals import retention as approvals_retention
 from approvals.privacy import ApprovalRequests
 from approvals.requests import Requests
 from audit import record
-from audit.privacy import Calls, Recorder, SecurityEvents
+from audit.privacy import Calls, PrivacyEventRecorder, SecurityEvents
 from console.ask import calling
 from customers.privacy import ports as privacy
 from customers.privacy import retention
@@ -40,7 +40,7 @@ def bind() -> None:
     journal.bind(sessions.TURN_END, sessions.write_turn_end)
     privacy.bind(
         (AgentSessions(), ApprovalRequests(), OutgoingMails(), Calls(), SecurityEvents()),
-        Recorder(),
+        PrivacyEventRecorder(),
         mentions=privacy_columns.REDACTED,
         settings=privacy_columns.LEFT_AS_THEY_ARE,
     )
@@ -58,4 +58,4 @@ def bind() -> None:
     surface.mount(calling.SURFACE)
     surface.mount(people.SURFACE)
     surface.mount(agents.SURFACE)
-    surface.mount_family(FAMILY, gateway.named)
+    surface.mount_family(FAMILY, gateway.find_by_name)

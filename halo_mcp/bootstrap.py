@@ -120,7 +120,7 @@ def found_demo() -> FirstAdmin | None:
     given = settings.HALO_ADMIN_PASSWORD
     password = given or secrets.token_urlsafe(12)
     admin = User.objects.create_superuser(settings.HALO_ADMIN_EMAIL, password, name="Demo Admin")
-    organization = organizations.found(DEMO_ORGANIZATION, owner=admin)
+    organization = organizations.create(DEMO_ORGANIZATION, owner=admin)
     organization.time_zone, organization.currency = DEMO_TIME_ZONE, DEMO_CURRENCY
     organization.save(update_fields=["time_zone", "currency"])
     if settings.HALO_DEMO_DATA != "off":
@@ -132,7 +132,7 @@ def found_demo() -> FirstAdmin | None:
 def _add_demo_data() -> None:
     # Planned with the demo organization, and continued if the first start was interrupted.
     if settings.HALO_DEMO_DATA != "off":
-        for seed in seeding.unfinished(settings.HALO_DEMO_DATA):
+        for seed in seeding.list_unfinished(settings.HALO_DEMO_DATA):
             progress.show(seed)
 
 

@@ -168,7 +168,7 @@ def workspace_host(name: str, *, is_local: bool) -> str:
     return value.removeprefix("{workspace}")
 
 
-def bracketed(host: str) -> str:
+def bracket_host(host: str) -> str:
     """Returns a host as addresses spell it: IPv6 in brackets (RFC 3986 section 3.2.2)."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 

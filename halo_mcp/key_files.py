@@ -102,7 +102,7 @@ def _read(path: Path) -> str | None:
 
 def _create(path: Path) -> str:
     secret = base64.b64encode(secrets.token_bytes(32)).decode()
-    with _written(path, f"{secret}\n") as scratch:
+    with _scratch_file(path, f"{secret}\n") as scratch:
         try:
             # Linked: two processes that start together must use the same key.
             os.link(scratch, path)
@@ -116,12 +116,12 @@ def replace(path: Path, secrets_of_file: list[str]) -> None:
 
     The first key seals, all of them open.
     """
-    with _written(path, "".join(f"{secret}\n" for secret in secrets_of_file)) as scratch:
+    with _scratch_file(path, "".join(f"{secret}\n" for secret in secrets_of_file)) as scratch:
         scratch.replace(path)
 
 
 @contextmanager
-def _written(path: Path, text: str) -> Iterator[Path]:
+def _scratch_file(path: Path, text: str) -> Iterator[Path]:
     """Yields a file next to `path` with this text, which only its owner can read."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:

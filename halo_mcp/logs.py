@@ -39,10 +39,10 @@ class StruckFormatter(structlog.stdlib.ProcessorFormatter):
         except (TypeError, ValueError, KeyError):
             # For records with wrong arguments, logging would print the arguments unchanged.
             line = f"level=error event=unformattable_record place={record.name}:{record.lineno}"
-        return CONTROL.sub(_escaped, strike(line))
+        return CONTROL.sub(_escape_match, strike(line))
 
 
-class Unreadable(logging.Filter):
+class UnreadableRequestFilter(logging.Filter):
     """Reduces the record of a request that Django could not parse to one line.
 
     Anybody can send such requests in large numbers; a traceback has no useful information.
@@ -77,7 +77,7 @@ def configuration(*, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": StruckFormatter, **_rendering(shared)}},
-        "filters": {"unreadable": {"()": Unreadable, "level": level}},
+        "filters": {"unreadable": {"()": UnreadableRequestFilter, "level": level}},
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",
@@ -131,5 +131,5 @@ def _rendering(shared: list[Any]) -> dict[str, Any]:
     }
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")

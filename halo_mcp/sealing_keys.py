@@ -5,7 +5,7 @@ from django.db import connection
 
 from foundation import sealing, sealing_proofs
 from foundation.models import SealingProof
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from foundation.sealing import SealBroken
 from halo_mcp import env
 
@@ -37,7 +37,7 @@ def _opens_a_stored_value() -> bool:
     return not stored or any(_opens(column, row) for column, row in stored)
 
 
-def _opens(column: Column, row: object) -> bool:
+def _opens(column: SealedColumn, row: object) -> bool:
     try:
         sealing.unseal(column.read(row), context=column.context(row))
     except SealBroken:

@@ -42,6 +42,6 @@ def adopt(arguments: Sequence[str], default_folder: Path) -> None:
         with (Path(named or default_folder) / FILE).open(encoding="ascii") as file:
             url = file.read(MAX_CHARACTERS).strip()
         parts = urlsplit(url)
-        host = env.bracketed(parts.hostname or "")
+        host = env.bracket_host(parts.hostname or "")
         if parts.scheme == "http" and host and parts.port and env.is_loopback(host):
             os.environ["HALO_PUBLIC_URL"] = f"http://{host}:{parts.port}"

@@ -42,24 +42,24 @@ def find(mounts: Mounts, host: str, path: str) -> McpSurface | None:
     projects of the gateway and the workspaces of the HR endpoint come last.
     """
     if path.endswith("/"):
-        path = addresses.without_slash(path)
+        path = addresses.strip_slash(path)
     if WORKSPACE_HOST and WORKSPACE_HOST in host.lower() and hosts.is_for_workspaces(host):
-        return people.at_host(host, path)
+        return people.find_by_host(host, path)
     for (pattern, where), surface in mounts.items():
         if where == path and pattern and fnmatchcase(split_domain_port(host)[0], pattern):
             return surface
     everywhere = mounts.get(("", path))
-    return everywhere or gateway.at(path) or people.at(path)
+    return everywhere or gateway.find_by_path(path) or people.find_by_path(path)
 
 
-def below_agents(host: str, path: str) -> str | None:
+def agents_subpath(host: str, path: str) -> str | None:
     """Returns what follows the base path of the agents, or None; workspace hosts have none."""
     if not path.startswith(AGENTS) or hosts.is_for_workspaces(host):
         return None
     return path.removeprefix(AGENTS)
 
 
-def of_socket(address: Address) -> McpSurface | None:
+def find_for_socket(address: Address) -> McpSurface | None:
     """Returns the surface of a project for the address of a WebSocket, or None."""
     name = gateway.name_of(address.project_id)
     if address.path not in SOCKET_PATHS or not gateway.NAME.fullmatch(name):

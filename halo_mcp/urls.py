@@ -32,7 +32,7 @@ from ingestion.contract import PREFIX as SDK
 from ingestion.routes import ROUTES
 from ingestion.views import openapi
 from oauth.endpoints import authorize, consent, metadata, registration, token_endpoint
-from oauth.endpoints.page_limits import limited
+from oauth.endpoints.page_limits import limit_requests
 from oauth.scopes import PROJECT_ID
 from people.api.routes import PATTERNS as HR_API
 from people.api.routes import WORKSPACE
@@ -62,7 +62,7 @@ SURFACE_PATHS = sorted({mounted_at for _host, mounted_at in surfaces.SURFACES})
 # The admin's own page would bypass the limits on failed sign-ins.
 admin.site.password_change = passwords.change_own  # type: ignore[assignment, method-assign]  # Django has no other place for it
 
-confirm, own = limited("confirm"), limited("security")
+confirm, own = limit_requests("confirm"), limit_requests("security")
 unkept = security_page.for_its_person
 
 urlpatterns = [
@@ -210,9 +210,9 @@ urlpatterns = [
     path(
         "projects-tokens/<uuid:token_id>/revoke", project_tokens.revoke, name="project_token_revoke"
     ),
-    path("signin", limited("signin")(pages.sign_in), name="account_login"),
-    path("signin/code", limited("second_step")(pages.second_step), name="mfa_authenticate"),
-    path("signin/passkey", limited("passkey")(pages.passkey), name="mfa_login_webauthn"),
+    path("signin", limit_requests("signin")(pages.sign_in), name="account_login"),
+    path("signin/code", limit_requests("second_step")(pages.second_step), name="mfa_authenticate"),
+    path("signin/passkey", limit_requests("passkey")(pages.passkey), name="mfa_login_webauthn"),
     path("signin/inactive", account.account_inactive, name="account_inactive"),
     path("signin/confirm", confirm(unkept(account.reauthenticate)), name="account_reauthenticate"),
     path("signin/confirm/code", confirm(unkept(pages.confirm_by_code)), name="mfa_reauthenticate"),
@@ -249,6 +249,6 @@ urlpatterns = [
 ]
 
 handler400 = errors.bad_request
-handler403 = errors.forbidden
+handler403 = errors.permission_denied
 handler404 = errors.not_found
 handler500 = errors.server_error

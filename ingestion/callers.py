@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from audit import record
 from foundation import ids, limits, peer
 from foundation.limits import Bucket, Limit
-from ingestion.errors import Forbidden, RateLimited, Unauthorized
+from ingestion.errors import SdkForbidden, SdkRateLimited, SdkUnauthorized
 from oauth import identity_tokens, server_keys
 from oauth.identity_tokens import Identity, InvalidToken
 from oauth.principal import KeyKind, Unauthenticated
@@ -47,7 +47,7 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class SdkCaller:
     """Whose data a request writes, and whom it may name.
 
     A server may name every customer. A page may name the customer of its `identity`, and others
@@ -71,7 +71,7 @@ class Caller:
         return self.identity.claims if self.identity else {}
 
 
-def presented(request: Request) -> Secrets:
+def read_secrets(request: Request) -> Secrets:
     """Returns the secrets in the headers of a request."""
     authorization = request.headers.get("Authorization", "")
     has_bearer = authorization.lower().startswith(BEARER)
@@ -81,58 +81,58 @@ def presented(request: Request) -> Secrets:
 
 def charge(request: Request, secrets: Secrets, per_key: Limit) -> None:
     """Charges a request to its address and its key. Raises RateLimited."""
-    buckets = [limits.of_address(_address(request))]
+    buckets = [limits.address_bucket(_address(request))]
     if secrets.key:
         buckets.append(Bucket(f"sdk:{ids.sha256_hex(secrets.key)}", per_key))
     verdict = limits.charge_or_share(buckets, record.limits_unavailable)
     if verdict is not None:
-        raise RateLimited(verdict)
+        raise SdkRateLimited(verdict)
 
 
-def of(request: Request, secrets: Secrets, scope: str) -> Caller:
+def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
     """Returns the caller of a request that writes. Raises Unauthorized and Forbidden."""
     if secrets.is_server:
         return _server(request, secrets, scope)
-    organization = _of_widget_key(request, secrets)
+    organization = _find_organization(request, secrets)
     identity = None
     if secrets.bearer:
         try:
             identity = identity_tokens.identity(organization, secrets.bearer)
         except InvalidToken as problem:
-            raise Forbidden("user_token", str(problem)) from None
+            raise SdkForbidden("user_token", str(problem)) from None
     is_verifying = organizations.flag(organization.pk, flags.IDENTITY_VERIFICATION)
-    return Caller(
+    return SdkCaller(
         organization, "widget", is_server=False, identity=identity, is_verifying=is_verifying
     )
 
 
-def of_update(request: Request, secrets: Secrets) -> Caller:
+def authenticate_update(request: Request, secrets: Secrets) -> SdkCaller:
     """Returns the caller of a bulk update: a server key, or a token with the scope users.update.
 
     Raises Unauthorized and Forbidden.
     """
     if secrets.is_server:
         return _server(request, secrets, server_keys.USERS_UPDATE)
-    organization = _of_widget_key(request, secrets)
+    organization = _find_organization(request, secrets)
     try:
         identity_tokens.check_update(organization, secrets.bearer)
     except InvalidToken as problem:
-        raise Forbidden("user_token", str(problem)) from None
-    return Caller(organization, "update-token", is_server=True)
+        raise SdkForbidden("user_token", str(problem)) from None
+    return SdkCaller(organization, "update-token", is_server=True)
 
 
-def _server(request: Request, secrets: Secrets, scope: str) -> Caller:
+def _server(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
     try:
         found = server_keys.authenticate(secrets.bearer)
     except Unauthenticated:
         raise _unknown(request, "server key") from None
     if scope not in found.scopes:
-        raise Forbidden("", f"The server key needs the scope {scope}.")
+        raise SdkForbidden("", f"The server key needs the scope {scope}.")
     organization = Organization.objects.get(pk=found.organization_id)
-    return Caller(organization, str(found.key_id), is_server=True)
+    return SdkCaller(organization, str(found.key_id), is_server=True)
 
 
-def _of_widget_key(request: Request, secrets: Secrets) -> Organization:
+def _find_organization(request: Request, secrets: Secrets) -> Organization:
     rows = Organization.objects.filter(suspended_at__isnull=True)
     key = secrets.widget_key
     found = rows.filter(widget_key=key).first() if WIDGET_KEY.fullmatch(key) else None
@@ -141,9 +141,9 @@ def _of_widget_key(request: Request, secrets: Secrets) -> Organization:
     return found
 
 
-def _unknown(request: Request, detail: str) -> Unauthorized:
+def _unknown(request: Request, detail: str) -> SdkUnauthorized:
     record.security_event("sdk_key_rejected", address=_address(request), detail=detail)
-    return Unauthorized(f"Send a valid widget key as {KEY_HEADER}, or a server key as bearer.")
+    return SdkUnauthorized(f"Send a valid widget key as {KEY_HEADER}, or a server key as bearer.")
 
 
 def _address(request: Request) -> str:

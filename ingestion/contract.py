@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 
 from ingestion import idempotency, openapi, serializers
 from ingestion.callers import KEY_HEADER
-from ingestion.fields import Body
+from ingestion.fields import StrictSerializer
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -66,7 +66,7 @@ def operation(
 ) -> Callable[[V], V]:
     """Declares an operation in the contract: its bodies, parameters and kinds of caller."""
     refusals = {
-        status: OpenApiResponse(serializers.Problem, HTTPStatus(status).phrase)
+        status: OpenApiResponse(serializers.ProblemSerializer, HTTPStatus(status).phrase)
         for status in REFUSALS
     }
     return extend_schema(
@@ -85,7 +85,7 @@ def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
     found = openapi.document(patterns)
     found["components"]["securitySchemes"] = SCHEMES
     for name, schema in found["components"]["schemas"].items():
-        if issubclass(getattr(serializers, name, object), Body):
+        if issubclass(getattr(serializers, name, object), StrictSerializer):
             schema["additionalProperties"] = False
             _accept_null(schema)
     for operations in found["paths"].values():

@@ -10,7 +10,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from customers.identification.field_values import InvalidField, shown
+from customers.identification.field_values import InvalidField, escape_name
 from customers.tickets import NoSuchTicket
 from foundation import store_failures
 from foundation.limits import Verdict
@@ -43,7 +43,7 @@ class FieldProblem(NamedTuple):
     reason: str
 
 
-class ApiError(Exception):
+class SdkApiError(Exception):
     """A refusal with its status; `field` is empty where no field is concerned."""
 
     status = HTTPStatus.BAD_REQUEST
@@ -58,7 +58,7 @@ class ApiError(Exception):
         return {"error": CODES[self.status], "reason": self.reason, **field}
 
 
-class Invalid(ApiError):
+class SdkInvalidRequest(SdkApiError):
     """Fields have wrong values, or the body is no JSON. `fields` are all that are wrong."""
 
     def __init__(self, field: str, reason: str, *others: FieldProblem) -> None:
@@ -70,7 +70,7 @@ class Invalid(ApiError):
         return {**super().body(), **({"fields": fields} if fields else {})}
 
 
-class Unauthorized(ApiError):
+class SdkUnauthorized(SdkApiError):
     """No valid key (RFC 9110 section 15.5.2)."""
 
     status = HTTPStatus.UNAUTHORIZED
@@ -79,31 +79,31 @@ class Unauthorized(ApiError):
         super().__init__("", reason, {"WWW-Authenticate": 'Bearer realm="halo-sdk"'})
 
 
-class Forbidden(ApiError):
+class SdkForbidden(SdkApiError):
     """The key is valid, and may not do this."""
 
     status = HTTPStatus.FORBIDDEN
 
 
-class NotFound(ApiError):
+class SdkNotFound(SdkApiError):
     """There is no such row, or it is another organization's."""
 
     status = HTTPStatus.NOT_FOUND
 
 
-class Conflict(ApiError):
+class SdkConflict(SdkApiError):
     """The request contradicts an earlier one."""
 
     status = HTTPStatus.CONFLICT
 
 
-class TooLarge(ApiError):
+class SdkTooLarge(SdkApiError):
     """The body is too large."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-class MethodNotAllowed(ApiError):
+class SdkMethodNotAllowed(SdkApiError):
     """The address has no such method; the framework adds the header Allow."""
 
     status = HTTPStatus.METHOD_NOT_ALLOWED
@@ -112,7 +112,7 @@ class MethodNotAllowed(ApiError):
         super().__init__("", "This address does not accept the method.")
 
 
-class UnsupportedMediaType(ApiError):
+class SdkUnsupportedMediaType(SdkApiError):
     """The body is no JSON."""
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
@@ -121,7 +121,7 @@ class UnsupportedMediaType(ApiError):
         super().__init__("", "Send application/json.")
 
 
-class Unavailable(ApiError):
+class SdkUnavailable(SdkApiError):
     """The request can be sent again."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
@@ -131,7 +131,7 @@ class Unavailable(ApiError):
         super().__init__("", store_failures.MESSAGE, retry)
 
 
-class RateLimited(ApiError):
+class SdkRateLimited(SdkApiError):
     """A rate limit refuses the request."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
@@ -154,37 +154,37 @@ def response(problem: Exception, _context: Mapping[str, Any]) -> Response | None
     return Response(found.body(), found.status, headers=dict(found.headers))
 
 
-def _refusal(problem: Exception) -> ApiError | None:
-    if isinstance(problem, ApiError):
+def _refusal(problem: Exception) -> SdkApiError | None:
+    if isinstance(problem, SdkApiError):
         return problem
     if isinstance(problem, exceptions.ValidationError):
         first, *others = list_problems(problem.detail)
-        return Invalid(first.field, first.reason, *others)
+        return SdkInvalidRequest(first.field, first.reason, *others)
     if is_store_failure(problem):
         log.error("sdk_request_failed", error=repr(problem))
-        return Unavailable()
+        return SdkUnavailable()
     translate = next((OTHERS[kind] for kind in OTHERS if isinstance(problem, kind)), None)
     return translate(problem) if translate else None
 
 
-def _of_conflict(problem: Exception) -> ApiError:
+def _translate_conflict(problem: Exception) -> SdkApiError:
     """Two requests changed the same rows."""
     log.error("sdk_request_failed", error=repr(problem))
-    return Unavailable()
+    return SdkUnavailable()
 
 
 # The errors of other modules, each with the refusal that is sent for it.
-OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
-    InvalidField: lambda problem: Invalid(
+OTHERS: Final[Mapping[type[Exception], Callable[[Any], SdkApiError]]] = {
+    InvalidField: lambda problem: SdkInvalidRequest(
         problem.field,
         problem.reason,
         *(FieldProblem(one.field, one.reason) for one in problem.each[1:]),
     ),
-    exceptions.ParseError: lambda problem: Invalid("", str(problem.detail)),
-    exceptions.UnsupportedMediaType: lambda _: UnsupportedMediaType(),
-    exceptions.MethodNotAllowed: lambda _: MethodNotAllowed(),
-    NoSuchTicket: lambda _: NotFound("ticket_id", "There is no such ticket."),
-    IntegrityError: _of_conflict,
+    exceptions.ParseError: lambda problem: SdkInvalidRequest("", str(problem.detail)),
+    exceptions.UnsupportedMediaType: lambda _: SdkUnsupportedMediaType(),
+    exceptions.MethodNotAllowed: lambda _: SdkMethodNotAllowed(),
+    NoSuchTicket: lambda _: SdkNotFound("ticket_id", "There is no such ticket."),
+    IntegrityError: _translate_conflict,
 }
 
 
@@ -210,4 +210,4 @@ def list_problems(detail: Any, place: str = "") -> list[FieldProblem]:
 def _place_of(name: str | int, place: str) -> str:
     if isinstance(name, int):
         return f"{place}[{name}]"
-    return place if name == GENERAL else ".".join(filter(None, (place, shown(name))))
+    return place if name == GENERAL else ".".join(filter(None, (place, escape_name(name))))

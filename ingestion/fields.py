@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from customers.identification import field_values
-from customers.identification.field_values import InvalidField, Refused
+from customers.identification.field_values import InvalidField, InvalidValue
 
 MAX_ID: Final = 200
 # Unknown members that are named.
@@ -36,7 +36,7 @@ class Typed(serializers.Field):
     def to_internal_value(self, data: Any) -> Any:
         try:
             return self.read(data)
-        except Refused as refused:
+        except InvalidValue as refused:
             raise serializers.ValidationError(str(refused)) from None
 
     def to_representation(self, value: Any) -> Any:
@@ -59,7 +59,7 @@ class Email(Typed):
 class Percentage(Typed):
     def read(self, value: Any) -> Any:
         if field_values.whole(value) > 100:  # noqa: PLR2004  per cent
-            raise Refused("Send a whole number from 0 to 100.")
+            raise InvalidValue("Send a whole number from 0 to 100.")
         return int(value)
 
 
@@ -73,7 +73,7 @@ class Whole(Typed):
 class Position(Typed):
     def read(self, value: Any) -> Any:
         if field_values.whole(value) == 0:
-            raise Refused("Messages are numbered from 1.")
+            raise InvalidValue("Messages are numbered from 1.")
         return int(value)
 
 
@@ -82,7 +82,7 @@ class Sentiment(Typed):
     def read(self, value: Any) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not -1 <= value <= 1:
-            raise Refused("Send a number from -1 to 1.")
+            raise InvalidValue("Send a number from -1 to 1.")
         return float(value)
 
 
@@ -117,20 +117,21 @@ class CheckedLater(Typed):
 
     def read(self, value: Any) -> Any:
         if not isinstance(value, dict):
-            raise Refused("Send an object.")
+            raise InvalidValue("Send an object.")
         return value
 
 
-class Body(serializers.Serializer):
+class StrictSerializer(serializers.Serializer):
     """An object with these members and no other; each wrong member is an error."""
 
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(data.keys() - self.fields.keys()) if isinstance(data, Mapping) else []
         problems: dict[str, Any] = {
-            field_values.shown(name): ["There is no such field."] for name in unknown[:MAX_UNKNOWN]
+            field_values.escape_name(name): ["There is no such field."]
+            for name in unknown[:MAX_UNKNOWN]
         }
         try:
-            typed = super().to_internal_value(self._without_nulls(data))
+            typed = super().to_internal_value(self._drop_nulls(data))
         except serializers.ValidationError as error:
             problems |= error.detail
         if problems:
@@ -147,13 +148,13 @@ class Body(serializers.Serializer):
             if isinstance(field, CheckedLater) and isinstance(value, dict):
                 found |= _errors_of(field.check, value)
             child = getattr(field, "child", None)
-            if isinstance(child, Body) and isinstance(value, list):
+            if isinstance(child, StrictSerializer) and isinstance(value, list):
                 each = enumerate(value[: field.max_length])
                 wrong = {place: child.errors_of_members(one) for place, one in each}
                 found[name] = {place: errors for place, errors in wrong.items() if errors}
         return {name: errors for name, errors in found.items() if errors}
 
-    def _without_nulls(self, data: Any) -> Any:
+    def _drop_nulls(self, data: Any) -> Any:
         """Null for an optional member that does not take null is the member left out."""
         if not isinstance(data, Mapping):
             return data

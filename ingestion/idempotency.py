@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from foundation import idempotency
-from ingestion.errors import Conflict
+from ingestion.errors import SdkConflict
 from ingestion.models import RepeatableRequest
 
 HEADER: Final = "Idempotency-Key"
@@ -50,7 +50,7 @@ def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Map
         defaults={"fingerprint": fingerprint},
     )
     if row.fingerprint != fingerprint:
-        raise Conflict(HEADER, "This key was used for another request.")
+        raise SdkConflict(HEADER, "This key was used for another request.")
     if is_new:
         row.response = dict(run())
         row.save(update_fields=["response"])
@@ -58,7 +58,7 @@ def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Map
     return stored
 
 
-def stored(key: CallerKey) -> Mapping[str, Any] | None:
+def find_response(key: CallerKey) -> Mapping[str, Any] | None:
     """Returns the stored response of a key, or None."""
     rows = RepeatableRequest.objects.filter(organization_id=key.organization_id, key=key.digest)
     found: Mapping[str, Any] | None = rows.values_list("response", flat=True).first()

@@ -11,29 +11,29 @@ from typing import Any, Final
 from customers.identification import profiles
 from customers.identification.field_values import InvalidField
 from customers.identification.profiles import Profile
-from ingestion.callers import Caller
-from ingestion.errors import Forbidden
+from ingestion.callers import SdkCaller
+from ingestion.errors import SdkForbidden
 
 # Claims of an identity token that are traits as well.
 TRAIT_CLAIMS: Final = ("email", "name", "role", "plan")
 MAX_ID: Final = 200
 
 
-def user_id(caller: Caller, named: str, place: str = "user_id") -> str:
+def user_id(caller: SdkCaller, named: str, place: str = "user_id") -> str:
     """Returns the external id of the customer that a request is about; empty for a visitor.
 
     Raises Forbidden if the caller may not name this customer.
     """
     if caller.identity is not None:
         if named and named != caller.identity.user_id:
-            raise Forbidden(place, "The identity token names another customer.")
+            raise SdkForbidden(place, "The identity token names another customer.")
         return caller.identity.user_id
     if named and not caller.is_server and caller.is_verifying:
-        raise Forbidden(place, "Send an identity token of this customer.")
+        raise SdkForbidden(place, "Send an identity token of this customer.")
     return named
 
 
-def company_id(caller: Caller, named: str | None) -> str | None:
+def company_id(caller: SdkCaller, named: str | None) -> str | None:
     """Returns the external id of the customer's company; None if nothing is said of it.
 
     Raises Forbidden if the caller may not name this company.
@@ -43,10 +43,10 @@ def company_id(caller: Caller, named: str | None) -> str | None:
         return claimed if named is None else named
     if named is None:
         return claimed
-    raise Forbidden("company_id", "The identity token does not name this company.")
+    raise SdkForbidden("company_id", "The identity token does not name this company.")
 
 
-def profile(caller: Caller, external_id: str, sent: Mapping[str, Any]) -> Profile:
+def profile(caller: SdkCaller, external_id: str, sent: Mapping[str, Any]) -> Profile:
     """Returns the profile of an identify; the token's claims take precedence over traits.
 
     Raises Forbidden and InvalidField.
@@ -55,18 +55,18 @@ def profile(caller: Caller, external_id: str, sent: Mapping[str, Any]) -> Profil
     claims = {name: caller.claims[name] for name in TRAIT_CLAIMS if caller.claims.get(name)}
     is_page = not caller.is_server and caller.is_verifying
     if is_page and "email" in traits and traits["email"] != claims.get("email"):
-        raise Forbidden("traits.email", "The identity token does not name this address.")
+        raise SdkForbidden("traits.email", "The identity token does not name this address.")
     named = company_id(caller, sent.get("company_id"))
     return profiles.parse(external_id, {**traits, **claims}, sent.get("context", {}), named)
 
 
-def email(caller: Caller, sent: str) -> str:
+def email(caller: SdkCaller, sent: str) -> str:
     """Returns the proven address of the customer: a server's, or the one in the token."""
     claimed = caller.claims.get("email", "")
     return sent if caller.is_server else claimed if isinstance(claimed, str) else ""
 
 
-def _claimed_company(caller: Caller) -> str | None:
+def _claimed_company(caller: SdkCaller) -> str | None:
     claimed = caller.claims.get("company_id")
     if isinstance(claimed, int) and not isinstance(claimed, bool):
         claimed = str(claimed)

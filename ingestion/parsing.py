@@ -9,7 +9,7 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 
 from foundation.db.storable import unstorable_place
-from ingestion.errors import Invalid, TooLarge
+from ingestion.errors import SdkInvalidRequest, SdkTooLarge
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 
@@ -35,7 +35,7 @@ class StrictJson(BaseParser):
         limit = settings.HALO_MAX_BODY_BYTES
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise TooLarge("", f"Send at most {limit} bytes.")
+            raise SdkTooLarge("", f"Send at most {limit} bytes.")
         try:
             found = strict_json.parse(body, MAX_VALUES)
         except ProtocolError as problem:
@@ -43,7 +43,7 @@ class StrictJson(BaseParser):
         # Here, because an error that repeats the text could not be encoded either.
         place = unstorable_place(found)
         if place is not None:
-            raise Invalid(place, "The text contains NUL or a lone surrogate.")
+            raise SdkInvalidRequest(place, "The text contains NUL or a lone surrogate.")
         return found
 
 

@@ -13,7 +13,7 @@ CALLERS: Final = {
 BOUNDS: Final = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum"))
 
 
-def replaced(page: str, document: Mapping[str, Any]) -> str:
+def replace_section(page: str, document: Mapping[str, Any]) -> str:
     """Returns the page with its last section generated again."""
     written, _, _ = page.partition(HEADING)
     return f"{written}{HEADING}\n\n{reference(document)}"
@@ -62,7 +62,7 @@ def _object(name: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]) ->
     yield ""
 
 
-def without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def remove_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a schema without the null that an optional member may be (`contract.py`)."""
     if "anyOf" in schema:
         (schema,) = (one for one in schema["anyOf"] if one != {"type": "null"})
@@ -73,7 +73,7 @@ def without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
-    schema = without_null(schema)
+    schema = remove_null(schema)
     found = schemas[_name(schema)] if _name(schema) else schema
     if "enum" in found:
         return ", ".join(f"`{one}`" for one in found["enum"])

@@ -7,7 +7,7 @@ from customers import companies, conversations, events, tickets
 from customers.identification import field_values, leads, profiles, traits
 from customers.identification.field_values import InvalidField
 from ingestion import identities
-from ingestion.callers import Caller
+from ingestion.callers import SdkCaller
 from workspace.models import AuthorKind, TicketPriority
 
 # The members of a request body, checked by its serializer.
@@ -17,7 +17,7 @@ DONE: Final = {"success": True}
 WIDGET: Final = "widget"
 
 
-def identify(caller: Caller, sent: Sent) -> Sent:
+def identify(caller: SdkCaller, sent: Sent) -> Sent:
     named = identities.user_id(caller, sent.get("user_id", ""))
     if not named:
         return _capture_lead(caller, sent)
@@ -26,7 +26,7 @@ def identify(caller: Caller, sent: Sent) -> Sent:
     return DONE | {"id": write(caller.organization.pk, profile).pk}
 
 
-def update_users(caller: Caller, sent: Sent) -> Sent:
+def update_users(caller: SdkCaller, sent: Sent) -> Sent:
     updated = profiles.update(
         caller.organization.pk,
         field_values.parse_each(_update, enumerate(sent["users"])),
@@ -34,15 +34,15 @@ def update_users(caller: Caller, sent: Sent) -> Sent:
     return DONE | {"updated": updated.changed, "created": updated.added}
 
 
-def upsert_company(caller: Caller, sent: Sent) -> Sent:
+def upsert_company(caller: SdkCaller, sent: Sent) -> Sent:
     named = sent["company_id"]
     if not caller.is_server and caller.is_verifying:
         identities.company_id(caller, named)
-    typed = traits.of_company(sent.get("traits", {}))
+    typed = traits.parse_company_traits(sent.get("traits", {}))
     return DONE | {"id": companies.upsert(caller.organization.pk, named, typed).pk}
 
 
-def create_ticket(caller: Caller, sent: Sent) -> Sent:
+def create_ticket(caller: SdkCaller, sent: Sent) -> Sent:
     named = identities.user_id(caller, sent.get("user_id", ""))
     address = sent.get("email", "")
     if not (named or address):
@@ -58,7 +58,7 @@ def create_ticket(caller: Caller, sent: Sent) -> Sent:
     contact = {} if customer or not address else {"email": address}
     new = tickets.NewTicket(
         subject=sent["subject"],
-        message=tickets.NewMessage(text, author_name=author) if text else None,
+        message=tickets.NewTicketMessage(text, author_name=author) if text else None,
         customer=customer,
         source=sent.get("source") or ("api" if caller.is_server else WIDGET),
         category=sent.get("category", ""),
@@ -68,8 +68,8 @@ def create_ticket(caller: Caller, sent: Sent) -> Sent:
     return DONE | {"ticket_id": tickets.create(caller.organization.pk, new).pk}
 
 
-def reply_to_ticket(caller: Caller, ticket_id: str, sent: Sent) -> Sent:
-    message = tickets.NewMessage(
+def reply_to_ticket(caller: SdkCaller, ticket_id: str, sent: Sent) -> Sent:
+    message = tickets.NewTicketMessage(
         text=sent["message"],
         author_kind=AuthorKind(sent.get("author", AuthorKind.CUSTOMER)),
         author_name=sent.get("author_name", ""),
@@ -79,13 +79,13 @@ def reply_to_ticket(caller: Caller, ticket_id: str, sent: Sent) -> Sent:
     return DONE | {"ticket_id": ticket_id, "position": written.position}
 
 
-def record_events(caller: Caller, sent: Sent) -> Sent:
+def record_events(caller: SdkCaller, sent: Sent) -> Sent:
     batch = [_event(caller, place, one) for place, one in enumerate(sent["events"])]
     events.record(caller.organization.pk, batch)
     return DONE
 
 
-def upsert_transcript(caller: Caller, sent: Sent) -> Sent:
+def upsert_transcript(caller: SdkCaller, sent: Sent) -> Sent:
     named = sent.get("user_id", "")
     organization_id = caller.organization.pk
     details = {name: sent[name] for name in conversations.DETAILS if name in sent}
@@ -104,8 +104,8 @@ def upsert_transcript(caller: Caller, sent: Sent) -> Sent:
     return DONE | {"transcript_id": stored.id, "messages": stored.messages}
 
 
-def _capture_lead(caller: Caller, sent: Sent) -> Sent:
-    typed = traits.of_customer(sent.get("traits", {}))
+def _capture_lead(caller: SdkCaller, sent: Sent) -> Sent:
+    typed = traits.parse_customer_traits(sent.get("traits", {}))
     address = typed.columns.get("email", "")
     if not address:
         raise InvalidField("user_id", "Send user_id, or the trait email for a lead.")
@@ -137,17 +137,17 @@ def _update(item: tuple[int, Sent]) -> profiles.Profile:
             sent["user_id"], sent.get("traits", {}), sent.get("context", {}), sent.get("company_id")
         )
     except InvalidField as problem:
-        raise problem.within(f"users[{place}]") from None
+        raise problem.with_prefix(f"users[{place}]") from None
 
 
-def _event(caller: Caller, place: int, sent: Sent) -> events.NewEvent:
+def _event(caller: SdkCaller, place: int, sent: Sent) -> events.NewEvent:
     others = {name: value for name, value in sent.items() if name not in {"user_id", "id"}}
     named = identities.user_id(caller, sent.get("user_id", ""), f"events[{place}].user_id")
     return events.NewEvent(user_id=named, key=sent.get("id", ""), **others)
 
 
-def _message(sent: Sent) -> conversations.NewMessage:
-    return conversations.NewMessage(
+def _message(sent: Sent) -> conversations.NewConversationMessage:
+    return conversations.NewConversationMessage(
         text=sent["text"],
         author_kind=AuthorKind(sent["author"]),
         author_name=sent.get("author_name", ""),

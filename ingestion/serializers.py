@@ -9,9 +9,12 @@ from rest_framework import serializers
 
 from customers import conversations, events, tickets
 from customers.identification import profiles
-from customers.identification.traits import context_entries, of_company, of_customer
+from customers.identification.traits import (
+    context_entries,
+    parse_company_traits,
+    parse_customer_traits,
+)
 from ingestion.fields import (
-    Body,
     CheckedLater,
     Email,
     Fields,
@@ -19,6 +22,7 @@ from ingestion.fields import (
     Percentage,
     Position,
     Sentiment,
+    StrictSerializer,
     Text,
     Time,
     Whole,
@@ -38,42 +42,42 @@ from workspace.models.support import MAX_SUBJECT
 MAX_NAME: Final = 200
 
 
-class Identify(Body):
+class Identify(StrictSerializer):
     """A customer who is using the app now; without `user_id` and token, a lead with an email."""
 
     user_id = identifier(required=False, help_text="The customer's id in your own system.")
     company_id = identifier(
         required=False, allow_blank=True, help_text="The company's id; empty for no company."
     )
-    traits = CheckedLater(of_customer, required=False, help_text="See Traits.")
+    traits = CheckedLater(parse_customer_traits, required=False, help_text="See Traits.")
     context = CheckedLater(
         context_entries, required=False, help_text="Entries {label, type, value} by key."
     )
 
 
-class UserUpdate(Body):
+class UserUpdate(StrictSerializer):
     """A customer to change or to add."""
 
     user_id = identifier(help_text="The customer's id in your own system.")
     company_id = identifier(required=False, allow_blank=True, help_text="As in identify.")
-    traits = CheckedLater(of_customer, required=False, help_text="See Traits.")
+    traits = CheckedLater(parse_customer_traits, required=False, help_text="See Traits.")
     context = CheckedLater(context_entries, required=False, help_text="As in identify.")
 
 
-class UsersUpdate(Body):
+class UsersUpdate(StrictSerializer):
     """Customers to change or to add; all or none are stored."""
 
     users = serializers.ListField(child=UserUpdate(), min_length=1, max_length=profiles.MAX_UPDATES)
 
 
-class CompanyUpsert(Body):
+class CompanyUpsert(StrictSerializer):
     """A company to change or to add."""
 
     company_id = identifier(help_text="The company's id in your own system.")
-    traits = CheckedLater(of_company, required=False, help_text="See Traits.")
+    traits = CheckedLater(parse_company_traits, required=False, help_text="See Traits.")
 
 
-class TicketCreate(Body):
+class TicketCreate(StrictSerializer):
     """A ticket, with the customer's first message."""
 
     user_id = identifier(required=False, help_text="The customer; or send email.")
@@ -86,7 +90,7 @@ class TicketCreate(Body):
     metadata = Fields(tickets.MAX_METADATA_BYTES, required=False, help_text="50,000 bytes.")
 
 
-class TicketReply(Body):
+class TicketReply(StrictSerializer):
     """A message in a ticket."""
 
     message = Text(max_length=tickets.MAX_MESSAGE)
@@ -95,7 +99,7 @@ class TicketReply(Body):
     internal = Flag(required=False, help_text="A note that the customer never sees.")
 
 
-class Event(Body):
+class EventSerializer(StrictSerializer):
     """Something that a person did."""
 
     event_type = Text(
@@ -112,17 +116,19 @@ class Event(Body):
     metadata = Fields(events.MAX_METADATA_BYTES, required=False, help_text="10,000 bytes.")
 
 
-class EventBatch(Body):
+class EventBatch(StrictSerializer):
     """Events; all or none are stored. The keys are for sendBeacon, which sends no headers."""
 
-    events = serializers.ListField(child=Event(), min_length=1, max_length=events.MAX_BATCH)
+    events = serializers.ListField(
+        child=EventSerializer(), min_length=1, max_length=events.MAX_BATCH
+    )
     api_key = identifier(required=False, help_text="The widget key, instead of X-Api-Key.")
     user_token = Text(
         required=False, max_length=8192, help_text="The identity token, instead of Authorization."
     )
 
 
-class TranscriptMessage(Body):
+class TranscriptMessage(StrictSerializer):
     """A message of a conversation."""
 
     author = serializers.ChoiceField(AuthorKind.choices)
@@ -132,7 +138,7 @@ class TranscriptMessage(Body):
     sentiment = Sentiment(required=False, help_text="From -1 (bad) to 1 (good).")
 
 
-class TranscriptRating(Body):
+class TranscriptRating(StrictSerializer):
     """A rating of one message."""
 
     position = Position(help_text="The number of the message, from 1.")
@@ -141,7 +147,7 @@ class TranscriptRating(Body):
     given_by = serializers.ChoiceField(GivenBy.choices, required=False)
 
 
-class TranscriptUpsert(Body):
+class TranscriptUpsert(StrictSerializer):
     """A conversation, or a part of it."""
 
     session_id = identifier(help_text="The conversation; sending it again changes it.")
@@ -210,17 +216,19 @@ class Config(serializers.Serializer):
     max_events = serializers.IntegerField(help_text="Events in a batch.")
 
 
-class FieldProblem(serializers.Serializer):
+class FieldProblemSerializer(serializers.Serializer):
     """What is wrong with one field."""
 
     field = serializers.CharField()
     reason = serializers.CharField()
 
 
-class Problem(serializers.Serializer):
+class ProblemSerializer(serializers.Serializer):
     """An error; `field` is the first that is wrong."""
 
     error = serializers.CharField(help_text="invalid_request, forbidden and so on, by status.")
     reason = serializers.CharField(help_text="One sentence.")
     field = serializers.CharField(required=False, help_text="Such as events[3].event_type.")
-    fields = FieldProblem(many=True, required=False, help_text="Every field that is wrong.")
+    fields = FieldProblemSerializer(
+        many=True, required=False, help_text="Every field that is wrong."
+    )

@@ -20,9 +20,9 @@ from rest_framework.views import APIView
 from customers.events import MAX_BATCH
 from customers.identification.field_values import InvalidField
 from ingestion import callers, contract, errors, idempotency, requests, serializers
-from ingestion.callers import Caller, Secrets
+from ingestion.callers import SdkCaller, Secrets
 from ingestion.contract import operation
-from ingestion.errors import Forbidden
+from ingestion.errors import SdkForbidden
 from ingestion.idempotency import CallerKey
 from ingestion.parsing import Beacon, JsonOnly, StrictJson
 from oauth import server_keys
@@ -49,17 +49,17 @@ class SdkView(APIView):
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.response
 
-    def caller(self, request: Request, scope: str = server_keys.SDK_WRITE) -> Caller:
+    def caller(self, request: Request, scope: str = server_keys.SDK_WRITE) -> SdkCaller:
         """Returns the caller by the headers. Raises RateLimited, Unauthorized and Forbidden."""
-        secrets = callers.presented(request)
+        secrets = callers.read_secrets(request)
         charge(request, secrets)
-        return callers.of(request, secrets, scope)
+        return callers.authenticate(request, secrets, scope)
 
-    def server(self, request: Request) -> Caller:
+    def server(self, request: Request) -> SdkCaller:
         """Returns the caller, who has a server key. Raises Forbidden for others."""
         caller = self.caller(request)
         if not caller.is_server:
-            raise Forbidden("", "This address takes a server key.")
+            raise SdkForbidden("", "This address takes a server key.")
         return caller
 
 
@@ -100,9 +100,9 @@ class UsersUpdateView(SdkView):
         auth=contract.UPDATES,
     )
     def post(self, request: Request) -> Response:
-        secrets = callers.presented(request)
+        secrets = callers.read_secrets(request)
         charge(request, secrets)
-        caller = callers.of_update(request, secrets)
+        caller = callers.authenticate_update(request, secrets)
         return Response(requests.update_users(caller, _read(serializers.UsersUpdate, request)))
 
 
@@ -154,11 +154,11 @@ class EventsView(SdkView):
         response=serializers.Done,
     )
     def post(self, request: Request) -> Response:
-        secrets = callers.presented(request)
+        secrets = callers.read_secrets(request)
         if not secrets.key:
-            secrets = _in_body(request.data)
+            secrets = _read_body_secrets(request.data)
         charge(request, secrets)
-        caller = callers.of(request, secrets, server_keys.SDK_WRITE)
+        caller = callers.authenticate(request, secrets, server_keys.SDK_WRITE)
         return Response(requests.record_events(caller, _read(serializers.EventBatch, request)))
 
 
@@ -204,14 +204,14 @@ def _read(body: type[Serializer], request: Request) -> Sent:
     return sent
 
 
-def _in_body(data: Any) -> Secrets:
+def _read_body_secrets(data: Any) -> Secrets:
     """Returns the secrets that sendBeacon puts into the body: it sends no headers."""
     given = data if isinstance(data, dict) else {}
     key, token = given.get("api_key", ""), given.get("user_token", "")
     return Secrets(key if isinstance(key, str) else "", token if isinstance(token, str) else "")
 
 
-def _once(request: Request, caller: Caller, body: Sent, run: Callable[[], Sent]) -> Response:
+def _once(request: Request, caller: SdkCaller, body: Sent, run: Callable[[], Sent]) -> Response:
     header = request.headers.get(idempotency.HEADER, "")
     if not header:
         return Response(run())
@@ -235,5 +235,5 @@ def _organization(named: str) -> Organization:
         raise InvalidField("org_id", "Send the id of your organization.") from None
     found = Organization.objects.filter(pk=organization_id, suspended_at__isnull=True).first()
     if found is None:
-        raise errors.NotFound("org_id", "There is no such organization.")
+        raise errors.SdkNotFound("org_id", "There is no such organization.")
     return found

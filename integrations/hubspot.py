@@ -13,13 +13,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tools_registry.api import (
-    Answer,
     Arguments,
-    Connection,
-    Customer,
+    BoundCustomer,
     Facts,
     IntegrationFailure,
-    Invalid,
     Json,
     NotFound,
     Setting,
@@ -27,8 +24,11 @@ from tools_registry.api import (
     ToolFailure,
     Toolset,
     Unauthorized,
+    ValidationFailure,
     Vendor,
-    by_status,
+    VendorConnection,
+    VendorResponse,
+    judge_status,
 )
 from tools_registry.api.readable import one_line
 
@@ -52,14 +52,14 @@ PROPERTY: Final = r"[a-z][a-z0-9_]{0,99}"
 MAX_TEXT: Final = 300
 
 
-def judged(answer: Answer) -> ToolFailure | None:
+def judge(answer: VendorResponse) -> ToolFailure | None:
     """The failure of an answer by its status, or None (HubSpot, Error handling)."""
     match answer.status:
         case HTTPStatus.BAD_REQUEST | HTTPStatus.CONFLICT | HTTPStatus.UNPROCESSABLE_ENTITY:
             message = _object(answer.value).get("message")
             words = one_line(message, MAX_TEXT, otherwise="") or "no reason is given"
             message = f"HubSpot refused the values: {words}"
-            return Invalid(message, field="arguments", reason=words)
+            return ValidationFailure(message, field="arguments", reason=words)
         case HTTPStatus.FORBIDDEN:
             return Unauthorized("HubSpot refused: the private app lacks a scope that this needs.")
         case HTTPStatus.NOT_FOUND:
@@ -67,10 +67,10 @@ def judged(answer: Answer) -> ToolFailure | None:
         case HTTPStatus.TOO_MANY_REQUESTS:
             message = "The HubSpot rate limit was reached. Try again later."
             return IntegrationFailure(message, upstream_status=answer.status)
-    return by_status(answer)
+    return judge_status(answer)
 
 
-def waits(answer: Answer) -> float | None:
+def waits(answer: VendorResponse) -> float | None:
     """Seconds after which a request that HubSpot has not begun may be sent again.
 
     429 names its limit in `policyName`, and the window of a rolling one in a header (HubSpot, Usage
@@ -99,7 +99,7 @@ def check(vendor: Vendor) -> str:
 TOOLSET = Toolset(
     integration="hubspot",
     title="HubSpot",
-    connection=Connection(
+    connection=VendorConnection(
         base_url="https://api.hubapi.com",
         credential="Private app token",
         credential_help="HubSpot: Settings, Integrations, Private Apps. It needs the scopes "
@@ -114,7 +114,7 @@ TOOLSET = Toolset(
                 pattern=rf"{PROPERTY}( *, *{PROPERTY})*",
             ),
         ),
-        judge=judged,
+        judge=judge,
         waits=waits,
     ),
 )
@@ -124,20 +124,20 @@ def _object(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _unreadable(answer: Answer) -> IntegrationFailure:
+def _unreadable(answer: VendorResponse) -> IntegrationFailure:
     return IntegrationFailure(
         "HubSpot's response could not be read.", upstream_status=answer.status
     )
 
 
-def _results(answer: Answer) -> Sequence[Json]:
+def _results(answer: VendorResponse) -> Sequence[Json]:
     results = _object(answer.value).get("results")
     if not isinstance(results, list):
         raise _unreadable(answer)
     return results
 
 
-def _id(answer: Answer, record: Json) -> str:
+def _id(answer: VendorResponse, record: Json) -> str:
     """A record's id. Raises IntegrationFailure for what HubSpot could not have called one."""
     found = _object(record).get("id")
     if not isinstance(found, str) or not DIGITS.fullmatch(found):
@@ -145,8 +145,8 @@ def _id(answer: Answer, record: Json) -> str:
     return found
 
 
-def _invalid(field: str, reason: str) -> Invalid:
-    return Invalid(f"{field} {reason}.", field=field, reason=reason)
+def _invalid(field: str, reason: str) -> ValidationFailure:
+    return ValidationFailure(f"{field} {reason}.", field=field, reason=reason)
 
 
 def _contact(context: ToolContext, arguments: Arguments) -> str:
@@ -160,7 +160,7 @@ def _contact(context: ToolContext, arguments: Arguments) -> str:
     return _contact_by_email(context.vendor, arguments["contact_email"])
 
 
-def _bound_contact(vendor: Vendor, customer: Customer, arguments: Arguments) -> str:
+def _bound_contact(vendor: Vendor, customer: BoundCustomer, arguments: Arguments) -> str:
     """The bound customer's contact: a call for one customer reaches no other."""
     email = arguments.get("contact_email", customer.email)
     # Letters of ASCII alone fold: as text, the sign for kelvin would become a k.
@@ -221,30 +221,32 @@ def _place(vendor: Vendor, arguments: Arguments) -> dict[str, str]:
     """The properties that name a deal's pipeline and stage; the first ones where none is named."""
     answer = vendor.send("GET", PIPELINES)
     try:
-        pipeline = _chosen(_results(answer), arguments, "pipeline")
-        stage = _chosen(pipeline["stages"], arguments, "stage")
+        pipeline = _choose_record(_results(answer), arguments, "pipeline")
+        stage = _choose_record(pipeline["stages"], arguments, "stage")
         return {"pipeline": str(pipeline["id"]), "dealstage": str(stage["id"])}
     except (KeyError, TypeError, AttributeError):
         raise _unreadable(answer) from None
 
 
-def _chosen(records: Sequence[Json], arguments: Arguments, field: str) -> Json:
+def _choose_record(records: Sequence[Json], arguments: Arguments, field: str) -> Json:
     """The record that an argument names by id or label, of those in use as HubSpot shows them."""
     used = [one for one in records if not one["archived"]]
     used.sort(key=lambda one: (one["displayOrder"], one["label"]))
-    wanted = _folded(arguments.get(field, ""))
-    fitting = [one for one in used if wanted in {"", _folded(one["id"]), _folded(one["label"])}]
+    wanted = _fold_case(arguments.get(field, ""))
+    fitting = [
+        one for one in used if wanted in {"", _fold_case(one["id"]), _fold_case(one["label"])}
+    ]
     if not fitting or (wanted and len(fitting) > 1):
         known = ", ".join(one["label"] for one in used)
         raise _invalid(field, one_line(f"must name one of: {known}", MAX_TEXT))
     return fitting[0]
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return text.strip().casefold()
 
 
-def _created(
+def _create_record(
     vendor: Vendor, path: str, properties: Mapping[str, str], subjects: Mapping[str, str]
 ) -> Facts:
     """Create a record that is about others."""
@@ -323,7 +325,9 @@ def create_deal(context: ToolContext, arguments: Arguments) -> Facts:
     placed = _place(context.vendor, arguments)
     owned = _owner(context.vendor, arguments)
     properties = {"dealname": arguments["name"], **placed, **dated, **owned}
-    return _created(context.vendor, DEALS, properties, {"contact": contact} if contact else {})
+    return _create_record(
+        context.vendor, DEALS, properties, {"contact": contact} if contact else {}
+    )
 
 
 @TOOLSET.tool(
@@ -384,7 +388,7 @@ def log_activity(context: ToolContext, arguments: Arguments) -> Facts:
     }
     subjects = _subjects(context, arguments)
     owned = _owner(context.vendor, arguments)
-    return _created(context.vendor, TASKS, {**properties, **owned}, subjects)
+    return _create_record(context.vendor, TASKS, {**properties, **owned}, subjects)
 
 
 @TOOLSET.tool(
@@ -397,4 +401,4 @@ def create_note(context: ToolContext, arguments: Arguments) -> Facts:
     now = f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
     properties = {"hs_note_body": _rich(arguments["text"]), "hs_timestamp": now}
     subjects = _subjects(context, arguments)
-    return _created(context.vendor, NOTES, properties, subjects)
+    return _create_record(context.vendor, NOTES, properties, subjects)

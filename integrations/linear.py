@@ -10,13 +10,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from tools_registry.api import (
-    Answer,
     Arguments,
-    Connection,
-    Customer,
+    BoundCustomer,
     Facts,
     IntegrationFailure,
-    Invalid,
     Json,
     NotFound,
     Setting,
@@ -24,8 +21,11 @@ from tools_registry.api import (
     ToolFailure,
     Toolset,
     Unauthorized,
+    ValidationFailure,
     Vendor,
-    by_endpoint_status,
+    VendorConnection,
+    VendorResponse,
+    judge_endpoint_status,
 )
 from tools_registry.api.readable import one_line
 
@@ -69,19 +69,19 @@ class _AlreadyThere(_Refused):
     """There is something with this id: an earlier request came through."""
 
 
-def judge(answer: Answer) -> ToolFailure | None:
+def judge(answer: VendorResponse) -> ToolFailure | None:
     """The failure of an answer, or None; GraphQL returns most of them with 200 or 400."""
     value = answer.value if isinstance(answer.value, dict) else {}
     if value.get("errors"):
         return _refusal(value["errors"], answer.status)
     if isinstance(value.get("data"), dict) and answer.is_success:
         return None
-    return by_endpoint_status(answer) or IntegrationFailure(
+    return judge_endpoint_status(answer) or IntegrationFailure(
         UNREADABLE, upstream_status=answer.status
     )
 
 
-def waits(answer: Answer) -> float | None:
+def waits(answer: VendorResponse) -> float | None:
     """Seconds until the budget that is used up is full again; Linear says it with 400, not 429."""
     if _code(answer.value) != "RATELIMITED":
         return None
@@ -94,7 +94,7 @@ def waits(answer: Answer) -> float | None:
 
 def check(vendor: Vendor) -> str:
     """Say which workspace the key belongs to, and whose it is."""
-    match _asked(vendor, VIEWER, {}):
+    match _run_query(vendor, VIEWER, {}):
         case {"viewer": {"name": str(name), "organization": {"name": str(workspace)}}}:
             return f"Linear workspace {one_line(workspace)} as {one_line(name)}"
     raise IntegrationFailure(UNREADABLE)
@@ -108,7 +108,7 @@ def authorization(key: str) -> Mapping[str, str]:
 TOOLSET: Final = Toolset(
     integration="linear",
     title="Linear",
-    connection=Connection(
+    connection=VendorConnection(
         base_url="https://api.linear.app",
         credential="Personal API key",
         credential_help="Linear: Settings, Security & access, Personal API keys; it begins with "
@@ -217,29 +217,29 @@ def _file(context: ToolContext, arguments: Arguments, label: str) -> Facts:
     if context.call_id:
         fields["id"] = _issue_id(context.call_id)
     context.check_cancelled()
-    return Facts(_created(vendor, fields))
+    return Facts(_create_issue(vendor, fields))
 
 
-def _created(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
+def _create_issue(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
     """The new issue. If the result is unknown, the same issue is sent once more."""
     try:
-        return _sent(vendor, fields)
+        return _send_issue(vendor, fields)
     except _Refused:
         raise
     except IntegrationFailure as failure:
         if "id" not in fields or _is_refusal(failure.upstream_status):
             raise
-    return _sent(vendor, fields)
+    return _send_issue(vendor, fields)
 
 
-def _sent(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
+def _send_issue(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
     try:
-        payload = _asked(vendor, CREATE, {"input": fields}).get("issueCreate")
+        payload = _run_query(vendor, CREATE, {"input": fields}).get("issueCreate")
     except _AlreadyThere:
         # The id is this call's own, so what has it is what an earlier try of this call made.
         found = _nodes(vendor, CREATED, {"id": fields["id"]}, "issues", ISSUE)
-        return _checked(found[0] if found else None, ISSUE)
-    return _checked(payload.get("issue") if isinstance(payload, dict) else None, ISSUE)
+        return _check_node(found[0] if found else None, ISSUE)
+    return _check_node(payload.get("issue") if isinstance(payload, dict) else None, ISSUE)
 
 
 def _is_refusal(status: int | None) -> bool:
@@ -251,7 +251,7 @@ def _issue_id(call_id: str) -> str:
     return str(UUID(bytes=sha256(f"linear:{call_id}".encode()).digest()[:16], version=4))
 
 
-def _on_behalf_of(customer: Customer | None) -> str:
+def _on_behalf_of(customer: BoundCustomer | None) -> str:
     """A last line that says who the customer is: a name and an id, and nothing to reach them by."""
     if customer is None:
         return ""
@@ -306,8 +306,8 @@ def _no_label(name: str, *, is_asked: bool) -> ToolFailure:
     return IntegrationFailure(message)
 
 
-def _invalid(field: str, reason: str) -> Invalid:
-    return Invalid(f"The argument {field} {reason}.", field=field, reason=reason)
+def _invalid(field: str, reason: str) -> ValidationFailure:
+    return ValidationFailure(f"The argument {field} {reason}.", field=field, reason=reason)
 
 
 def _nodes(
@@ -317,9 +317,9 @@ def _nodes(
     found: list[Mapping[str, str]] = []
     after = None
     for _ in range(MAX_PAGES):
-        page = _asked(vendor, document, {**variables, "after": after} if after else variables)
+        page = _run_query(vendor, document, {**variables, "after": after} if after else variables)
         nodes, after = _page(page.get(name))
-        found += [_checked(node, fields) for node in nodes]
+        found += [_check_node(node, fields) for node in nodes]
         if not after:
             return found
     raise IntegrationFailure("Linear's response did not end.")
@@ -335,14 +335,14 @@ def _page(value: Json) -> tuple[list[Json], str]:
     raise IntegrationFailure(UNREADABLE)
 
 
-def _asked(vendor: Vendor, document: str, variables: Mapping[str, Json]) -> Mapping[str, Json]:
+def _run_query(vendor: Vendor, document: str, variables: Mapping[str, Json]) -> Mapping[str, Json]:
     """What a document asks for. Raises what `judge` makes of the answer."""
     sent = {"query": document, "variables": variables}
     data: Mapping[str, Json] = vendor.send("POST", "/graphql", json=sent).value["data"]
     return data
 
 
-def _checked(node: Json, fields: Sequence[str]) -> Mapping[str, str]:
+def _check_node(node: Json, fields: Sequence[str]) -> Mapping[str, str]:
     given = node if isinstance(node, dict) else {}
     if not all(isinstance(given.get(field), str) for field in fields):
         raise IntegrationFailure(UNREADABLE)
@@ -371,7 +371,9 @@ def _refused_values(
     if str(error.get("message", "")).casefold().startswith("entity not found"):
         return NotFound("Linear has no such record.")
     if extensions.get("code") == "INPUT_ERROR":
-        return Invalid(f"Linear refused the values: {words}", field="arguments", reason=words)
+        return ValidationFailure(
+            f"Linear refused the values: {words}", field="arguments", reason=words
+        )
     if extensions.get("userError") is True:
         return _Refused(f"Linear refused: {words}", upstream_status=status)
     return IntegrationFailure("Linear could not do it.", upstream_status=status)
@@ -390,7 +392,7 @@ def _code(value: Json) -> Json:
     return _first(errors)[1].get("code") if errors else None
 
 
-def _number(answer: Answer, budget: str, what: str) -> int | None:
+def _number(answer: VendorResponse, budget: str, what: str) -> int | None:
     value = answer.headers.get(f"x-ratelimit-{budget}-{what}", "").strip()
     return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else None  # noqa: PLR2004
 

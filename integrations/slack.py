@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from typing import Final
 
 from tools_registry.api import (
-    Answer,
     Arguments,
-    Connection,
     Facts,
     IntegrationFailure,
-    Invalid,
     NotFound,
     Setting,
     ToolContext,
     ToolFailure,
     Toolset,
     Unauthorized,
+    ValidationFailure,
     Vendor,
-    by_endpoint_status,
+    VendorConnection,
+    VendorResponse,
+    judge_endpoint_status,
 )
 from tools_registry.api.readable import one_line
 
@@ -56,28 +56,32 @@ EXPLAINED: Final[Mapping[str, str]] = {
 }
 
 
-def judged(answer: Answer) -> ToolFailure | None:
+def judge(answer: VendorResponse) -> ToolFailure | None:
     """The failure of an answer, or None: Slack returns most of them with 200 and `ok: false`."""
     body = answer.value if isinstance(answer.value, dict) else {}
     if body.get("ok") is True and answer.is_success:
         return None
     if body.get("ok") is False:
-        return _refused(str(body.get("error", "")), answer.status)
+        return _make_failure(str(body.get("error", "")), answer.status)
     unreadable = IntegrationFailure(
         "Slack's response could not be read.", upstream_status=answer.status
     )
-    return by_endpoint_status(answer) or unreadable
+    return judge_endpoint_status(answer) or unreadable
 
 
-def _refused(error: str, status: int) -> ToolFailure:
+def _make_failure(error: str, status: int) -> ToolFailure:
     if error in TOKEN_REFUSED:
         return Unauthorized(f"Slack refused the organization's token ({error}).")
     if error == "channel_not_found":
         return NotFound("Slack has no such channel, or the bot cannot see it.")
     if error == "msg_too_long":
-        return Invalid("The text is too long for Slack.", field="text", reason="is too long")
+        return ValidationFailure(
+            "The text is too long for Slack.", field="text", reason="is too long"
+        )
     if error in REFUSED_VALUES:
-        return Invalid(f"Slack refused the values ({error}).", field="arguments", reason=error)
+        return ValidationFailure(
+            f"Slack refused the values ({error}).", field="arguments", reason=error
+        )
     code = error if ERROR_CODE.fullmatch(error) else "no reason is given"
     message = EXPLAINED.get(error, f"Slack refused: {code}.")
     return IntegrationFailure(message, upstream_status=status)
@@ -92,7 +96,7 @@ def check(vendor: Vendor) -> str:
 TOOLSET = Toolset(
     integration="slack",
     title="Slack",
-    connection=Connection(
+    connection=VendorConnection(
         base_url="https://slack.com/api",
         credential="Bot token",
         credential_help="Slack: your app, OAuth & Permissions; it begins with xoxb-. Scope: "
@@ -113,7 +117,7 @@ TOOLSET = Toolset(
                 pattern=rf"{CHANNEL}( *, *{CHANNEL})*",
             ),
         ),
-        judge=judged,
+        judge=judge,
     ),
 )
 
@@ -141,8 +145,8 @@ def _plain(channel: str) -> str:
     return channel.strip().removeprefix("#")
 
 
-def _invalid(reason: str) -> Invalid:
-    return Invalid(f"The channel {reason}.", field="channel", reason=reason)
+def _invalid(reason: str) -> ValidationFailure:
+    return ValidationFailure(f"The channel {reason}.", field="channel", reason=reason)
 
 
 def _quiet(text: str) -> str:
@@ -153,7 +157,7 @@ def _quiet(text: str) -> str:
     quiet = text.replace("<!", "&lt;!")
     if len(quiet) > MAX_TEXT_LENGTH:
         reason = f"must have at most {MAX_TEXT_LENGTH} characters, where <! counts as five"
-        raise Invalid(f"The text {reason}.", field="text", reason=reason)
+        raise ValidationFailure(f"The text {reason}.", field="text", reason=reason)
     return quiet
 
 

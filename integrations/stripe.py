@@ -12,12 +12,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tools_registry.api import (
-    Answer,
     Arguments,
-    Connection,
     Facts,
     IntegrationFailure,
-    Invalid,
     Json,
     NotFound,
     Run,
@@ -25,7 +22,10 @@ from tools_registry.api import (
     ToolFailure,
     Toolset,
     Unauthorized,
+    ValidationFailure,
     Vendor,
+    VendorConnection,
+    VendorResponse,
 )
 from tools_registry.api.readable import day, money, printable
 
@@ -41,7 +41,7 @@ LARGEST: Final = 99_999_999  # eight digits (API reference, Charges, amount)
 REFUSED_VALUES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
-def _judge(answer: Answer) -> ToolFailure | None:
+def _judge(answer: VendorResponse) -> ToolFailure | None:
     """Stripe's error object in words of ours (API reference, Errors)."""
     if answer.is_success and isinstance(answer.value, dict):
         return None
@@ -53,12 +53,12 @@ def _judge(answer: Answer) -> ToolFailure | None:
     reason = printable(error.get("message")) or "no reason given"
     if answer.status in REFUSED_VALUES and error.get("type") == "invalid_request_error":
         field = printable(error.get("param")) or "arguments"
-        return Invalid(f"Stripe refused the values: {reason}", field=field, reason=reason)
+        return ValidationFailure(f"Stripe refused the values: {reason}", field=field, reason=reason)
     message = f"Stripe answered {answer.status}: {reason}"
     return IntegrationFailure(message, upstream_status=answer.status)
 
 
-def _waits(answer: Answer) -> float | None:
+def _waits(answer: VendorResponse) -> float | None:
     """When to ask again, in seconds: Stripe says itself whether (docs, Advanced error handling)."""
     should_retry = answer.headers.get("stripe-should-retry")
     busy = answer.status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT}
@@ -76,7 +76,7 @@ def _check(vendor: Vendor) -> str:
 TOOLSET: Final = Toolset(
     integration="stripe",
     title="Stripe",
-    connection=Connection(
+    connection=VendorConnection(
         base_url="https://api.stripe.com",
         credential="Secret or restricted API key",
         credential_help=(
@@ -205,7 +205,7 @@ def request_cancellation(context: ToolContext, arguments: Arguments) -> Facts:
     **ASKS,
 )
 def request_credit(context: ToolContext, arguments: Arguments) -> Facts:
-    customer = _customer(context, _meant(context, arguments))
+    customer = _customer(context, _resolve_customer_id(context, arguments))
     used, currency = customer.get("currency"), arguments["currency"]
     if used and used != currency:  # a customer has one from their first invoice on
         raise _unfit("currency", f"The customer's currency is {used.upper()}.", f"must be {used}")
@@ -247,7 +247,7 @@ def refund(context: ToolContext, arguments: Arguments) -> Facts:
     form = {"charge": arguments["charge"], "amount": str(arguments["amount"])}
     if "reason" in arguments:
         form["reason"] = arguments["reason"]
-    return _done(_post(context, "/v1/refunds", form))
+    return _change_facts(_post(context, "/v1/refunds", form))
 
 
 @_tool(
@@ -259,12 +259,12 @@ def refund(context: ToolContext, arguments: Arguments) -> Facts:
 def cancel_subscription(context: ToolContext, arguments: Arguments) -> Facts:
     row = _subscription(context, arguments["subscription"])
     if row.get("status") == "canceled":
-        return _done(row)  # as after an attempt whose answer got lost
+        return _change_facts(row)  # as after an attempt whose answer got lost
     path = _path("subscriptions", row["id"])
     if arguments["at_period_end"]:
-        return _done(_post(context, path, {"cancel_at_period_end": "true"}))
+        return _change_facts(_post(context, path, {"cancel_at_period_end": "true"}))
     # A key has no effect on DELETE (API reference, Idempotent requests).
-    return _done(context.vendor.send("DELETE", path).value)
+    return _change_facts(context.vendor.send("DELETE", path).value)
 
 
 @_tool(
@@ -277,7 +277,9 @@ def credit_customer(context: ToolContext, arguments: Arguments) -> Facts:
     customer = _customer(context, arguments["customer"])
     # What is negative lowers what the customer owes (Customer balance transactions, amount).
     form = {"amount": str(-arguments["amount"]), "currency": arguments["currency"]}
-    return _done(_post(context, _path("customers", customer["id"], "/balance_transactions"), form))
+    return _change_facts(
+        _post(context, _path("customers", customer["id"], "/balance_transactions"), form)
+    )
 
 
 @_tool(
@@ -289,18 +291,18 @@ def credit_customer(context: ToolContext, arguments: Arguments) -> Facts:
 def set_trial_end(context: ToolContext, arguments: Arguments) -> Facts:
     row = _subscription(context, arguments["subscription"])
     form = {"trial_end": str(arguments["trial_end"]), "proration_behavior": "none"}
-    return _done(_post(context, _path("subscriptions", row["id"]), form))
+    return _change_facts(_post(context, _path("subscriptions", row["id"]), form))
 
 
 def _charge(context: ToolContext, payment: str) -> dict[str, Any]:
     """A charge, by its id or as the latest of a payment intent."""
     if not payment.startswith("pi_"):
-        return _owned(context, _get(context, _path("charges", payment), *PAID))
+        return _require_own(context, _get(context, _path("charges", payment), *PAID))
     intent = _get(context, _path("payment_intents", payment), "id", expand="latest_charge")
     charge = _part(intent, "latest_charge")
     if not _is_sound(charge, *PAID):
         raise _unfit("payment", "The payment intent has no payment.", "has no charge")
-    return _owned(context, charge)
+    return _require_own(context, charge)
 
 
 def _refundable(charge: Mapping[str, Any]) -> int:
@@ -315,31 +317,33 @@ def _refundable(charge: Mapping[str, Any]) -> int:
 
 
 def _subscription(context: ToolContext, subscription: str) -> dict[str, Any]:
-    return _owned(context, _get(context, _path("subscriptions", subscription), "id", "customer"))
+    return _require_own(
+        context, _get(context, _path("subscriptions", subscription), "id", "customer")
+    )
 
 
 def _customer(context: ToolContext, customer: str) -> dict[str, Any]:
     found = _get(context, _path("customers", customer), "id")
     if found.get("deleted"):
         raise _absent()
-    return _owned(context, found | {"customer": found["id"]})
+    return _require_own(context, found | {"customer": found["id"]})
 
 
-def _owned(context: ToolContext, row: dict[str, Any]) -> dict[str, Any]:
+def _require_own(context: ToolContext, row: dict[str, Any]) -> dict[str, Any]:
     """What belongs to the bound customer; another customer's is answered like a missing one."""
-    if context.customer is not None and row.get("customer") != _bound(context):
+    if context.customer is not None and row.get("customer") != _bound_customer_id(context):
         raise _absent()
     return row
 
 
-def _meant(context: ToolContext, arguments: Arguments) -> str:
+def _resolve_customer_id(context: ToolContext, arguments: Arguments) -> str:
     wanted = str(arguments.get("customer", ""))
-    if wanted and context.customer is not None and wanted != _bound(context):
+    if wanted and context.customer is not None and wanted != _bound_customer_id(context):
         raise _unfit("customer", "This is not the bound customer.", "is not the bound customer's")
-    return wanted or _bound(context)
+    return wanted or _bound_customer_id(context)
 
 
-def _bound(context: ToolContext) -> str:
+def _bound_customer_id(context: ToolContext) -> str:
     found = context.customer.vendor_ids.get("stripe", "") if context.customer else ""
     if not found:
         raise _unfit("customer", "Name the Stripe customer.", "is required")
@@ -369,7 +373,7 @@ def _post(context: ToolContext, path: str, form: Mapping[str, str]) -> Any:
     return context.vendor.send("POST", path, form=form, idempotency_key=context.call_id).value
 
 
-def _done(changed: Mapping[str, Any]) -> Facts:
+def _change_facts(changed: Mapping[str, Any]) -> Facts:
     read = {name: printable(changed.get(name)) for name in ("id", "status")}
     return Facts(read | {"status": read["status"] or "done"})
 
@@ -396,5 +400,5 @@ def _absent() -> NotFound:
     return NotFound("Stripe has nothing under this id.")
 
 
-def _unfit(field: str, message: str, reason: str) -> Invalid:
-    return Invalid(message, field=field, reason=reason)
+def _unfit(field: str, message: str, reason: str) -> ValidationFailure:
+    return ValidationFailure(message, field=field, reason=reason)

@@ -5,11 +5,11 @@
 are used: they need numpy, which takes 60 ms and 20 MB.
 """
 
-from knowledge.hits import Hit
+from knowledge.hits import KnowledgeHit
 from knowledge.sources import UnusableSource, add, remove, request_index
 from workspace.access import Access
 
-__all__ = ["Hit", "UnusableSource", "add", "index", "remove", "request_index", "search"]
+__all__ = ["KnowledgeHit", "UnusableSource", "add", "index", "remove", "request_index", "search"]
 
 
 def index(source_id: str) -> None:
@@ -19,7 +19,7 @@ def index(source_id: str) -> None:
     indexing.index(source_id)
 
 
-def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> list[Hit]:
+def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> list[KnowledgeHit]:
     """Returns the passages that best answer a query, as `searching.search` describes."""
     from knowledge import searching  # noqa: PLC0415  numpy
 

@@ -59,7 +59,7 @@ class NewSourceForm(forms.ModelForm):  # type: ignore[type-arg]
         if not file and not url:
             raise forms.ValidationError(_("Choose a file or enter an address."))
         try:
-            given["kind"] = sources.kind_of(file.name) if file else _fetched(given)
+            given["kind"] = sources.kind_of(file.name) if file else _url_source_kind(given)
             given["original"] = file.read(sources.MAX_BYTES + 1) if file else None
             sources.check(given["kind"], url, given["original"])
         except UnusableSource as unusable:
@@ -120,7 +120,7 @@ class KnowledgeSourceAdmin(ScopedAdmin):
 
     @admin.action(description=_("Index again"), permissions=["change"])
     def index_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        chosen = list(self.limited(request, queryset, "change"))
+        chosen = list(self.limit_rows(request, queryset, "change"))
         for source in chosen:
             knowledge.request_index(source)
         messages.success(
@@ -128,5 +128,5 @@ class KnowledgeSourceAdmin(ScopedAdmin):
         )
 
 
-def _fetched(given: dict[str, Any]) -> SourceKind:
+def _url_source_kind(given: dict[str, Any]) -> SourceKind:
     return SourceKind.SITEMAP if given.get("is_sitemap") else SourceKind.URL

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from foundation import outbound
 from foundation.outbound import OutboundError, Policy
-from retrieval.documents.sections import Unreadable
+from retrieval.documents.sections import UnreadableDocument
 
 MAX_PAGE_BYTES: Final = 5 * 1_048_576
 PAGE_SECONDS: Final = 15.0
@@ -33,7 +33,7 @@ KINDS: Final = {
 PUBLIC: Final = Policy(max_bytes=MAX_PAGE_BYTES, deadline=PAGE_SECONDS, max_redirects=3)
 
 
-class PageGone(Unreadable):
+class PageGone(UnreadableDocument):
     """The page does not exist any more."""
 
 
@@ -64,14 +64,16 @@ def page(url: str) -> Fetched:
     try:
         reply = outbound.fetch("GET", url, policy=policy_for(url))
     except OutboundError as error:
-        raise Unreadable(f"The page could not be fetched. {error}.") from None
+        raise UnreadableDocument(f"The page could not be fetched. {error}.") from None
     if reply.status != OK:
-        refused = PageGone if reply.status in GONE else Unreadable
+        refused = PageGone if reply.status in GONE else UnreadableDocument
         raise refused(f"The page could not be fetched: the server answered {reply.status}.")
     media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     kind = KINDS.get(media_type)
     if kind is None:
-        raise Unreadable(f"The page is of a type that is not read: {media_type[:100] or 'none'}.")
+        raise UnreadableDocument(
+            f"The page is of a type that is not read: {media_type[:100] or 'none'}."
+        )
     return Fetched(url, kind, reply.body)
 
 
@@ -87,28 +89,30 @@ def list_pages(sitemap: str, check: Callable[[], None]) -> list[str]:
         if not waiting or len(pages) >= settings.HALO_SITEMAP_PAGES:
             break
         check()
-        inner, urls = _parsed(waiting.pop(0))
+        inner, urls = _read_sitemap(waiting.pop(0))
         waiting += [url for url in inner if _is_readable(url, host)]
         pages += [url for url in urls if _is_readable(url, host)]
     return list(dict.fromkeys(pages))[: settings.HALO_SITEMAP_PAGES]
 
 
-def _parsed(sitemap: str) -> tuple[list[str], list[str]]:
+def _read_sitemap(sitemap: str) -> tuple[list[str], list[str]]:
     """Returns the sitemaps and the pages that a sitemap names."""
     from lxml import etree  # noqa: PLC0415  slow to import, and needed for this kind only
 
     try:
         reply = outbound.fetch("GET", sitemap, policy=policy_for(sitemap))
     except OutboundError as error:
-        raise Unreadable(f"The sitemap could not be fetched. {error}.") from None
+        raise UnreadableDocument(f"The sitemap could not be fetched. {error}.") from None
     if reply.status != OK:
-        raise Unreadable(f"The sitemap could not be fetched: the server answered {reply.status}.")
+        raise UnreadableDocument(
+            f"The sitemap could not be fetched: the server answered {reply.status}."
+        )
     # No entities, no network: XML can expand without end otherwise.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     try:
         root = etree.fromstring(reply.body, parser)
     except etree.XMLSyntaxError:
-        raise Unreadable("The sitemap is not valid XML.") from None
+        raise UnreadableDocument("The sitemap is not valid XML.") from None
     listed = [(element.text or "").strip() for element in root.iter("{*}loc")]
     is_index = etree.QName(root).localname == "sitemapindex"
     return (listed, []) if is_index else ([], listed)

@@ -41,7 +41,7 @@ POSTGRESQL: Final = Statement(f"""
 """)  # noqa: S608  all constants
 
 
-def ranked(access: Access, query: str, source_id: str, limit: int) -> list[int]:
+def rank_passages(access: Access, query: str, source_id: str, limit: int) -> list[int]:
     """Returns the ids of passages that have any of the query's words, best first.
 
     `source_id` limits them to a source, unless it is empty.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class KnowledgeHit:
     """A passage that answers a query. `score` is comparable within one answer; more is better.
 
     `source_id` and `source` are the id and the title of its source, `position` its number in it.

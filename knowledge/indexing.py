@@ -19,11 +19,11 @@ from foundation.limits import charging
 from foundation.limits.window import Bucket, Limit, LimitStoreDown
 from knowledge import fetching, site_reading, sources
 from knowledge.fetching import Fetched
-from knowledge.parts import Part
+from knowledge.parts import DocumentPart
 from retrieval import configured
 from retrieval.documents import cutting, process
-from retrieval.documents.sections import Unreadable
-from retrieval.interfaces import Embedder, Passage, RetrievalUnavailable, stored
+from retrieval.documents.sections import UnreadableDocument
+from retrieval.interfaces import Embedder, Passage, RetrievalUnavailable, encode_vector
 from workspace import document_claims
 from workspace.models import KnowledgeChunk, KnowledgeSource, Organization
 from workspace.models.knowledge import SourceKind, SourceStatus
@@ -83,7 +83,7 @@ def _read_and_store(source: KnowledgeSource, lease: Lease) -> None:
         else:
             parts, note = _parts(source), ""
         _require_room(source, parts)
-    except Unreadable as unreadable:
+    except UnreadableDocument as unreadable:
         _fail(source, str(unreadable))
         return
     except WorkStopped:
@@ -92,7 +92,7 @@ def _read_and_store(source: KnowledgeSource, lease: Lease) -> None:
         log.exception("knowledge_index_failed", source=source.pk)
         _fail(source, UNEXPECTED)
         return
-    embedder, vectors = _embedded([part.passage for part in parts], lease)
+    embedder, vectors = _embed_passages([part.passage for part in parts], lease)
     _store(source, parts, note, embedder, vectors)
 
 
@@ -111,7 +111,7 @@ def embed_missing() -> int:
         log.warning("knowledge_embedder_unavailable", reason=str(unavailable))
         return 0
     for chunk, vector in zip(chunks, matrix, strict=True):
-        chunk.embedding, chunk.embedder = stored(vector), embedder.name
+        chunk.embedding, chunk.embedder = encode_vector(vector), embedder.name
     with transaction.atomic():
         KnowledgeChunk.objects.bulk_update(chunks, ["embedding", "embedder"], batch_size=100)
         for organization_id in {chunk.organization_id for chunk in chunks}:
@@ -119,22 +119,26 @@ def embed_missing() -> int:
     return len(chunks)
 
 
-def _parts(source: KnowledgeSource) -> list[Part]:
+def _parts(source: KnowledgeSource) -> list[DocumentPart]:
     """Reads the document of a source. Raises Unreadable."""
     document = _document(source)
     (found,) = _read(source, [document])
-    if isinstance(found, Unreadable):
+    if isinstance(found, UnreadableDocument):
         raise found
-    return [Part(document.url, passage) for passage in cutting.passages(found, source.title)]
+    return [
+        DocumentPart(document.url, passage) for passage in cutting.passages(found, source.title)
+    ]
 
 
-def _require_room(source: KnowledgeSource, parts: Sequence[Part]) -> None:
+def _require_room(source: KnowledgeSource, parts: Sequence[DocumentPart]) -> None:
     """Raises Unreadable if there are more passages than a source or a knowledge base may have."""
     if len(parts) > MAX_PASSAGES_OF_SOURCE:
-        raise Unreadable(f"The source has more than {MAX_PASSAGES_OF_SOURCE:,} passages.")
+        raise UnreadableDocument(f"The source has more than {MAX_PASSAGES_OF_SOURCE:,} passages.")
     others = KnowledgeChunk.objects.filter(organization=source.organization_id)
     if others.exclude(source=source).count() + len(parts) > MAX_PASSAGES:
-        raise Unreadable(f"The knowledge base would have more than {MAX_PASSAGES:,} passages.")
+        raise UnreadableDocument(
+            f"The knowledge base would have more than {MAX_PASSAGES:,} passages."
+        )
 
 
 def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process.Read]:
@@ -143,7 +147,7 @@ def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process
     longest = math.ceil(process.SECONDS * TENTHS)
     budget = Bucket(f"reading:{source.organization_id}", limit, longest)
     if charging.charge_or_share([budget], on_outage=lambda: None) is not None:
-        raise Unreadable(SPENT)
+        raise UnreadableDocument(SPENT)
     started = time.monotonic()
     try:
         return process.read_all([(each.kind, each.content) for each in documents])
@@ -160,7 +164,7 @@ def _document(source: KnowledgeSource) -> Fetched:
     return Fetched(source.url, source.kind, bytes(source.original or b""))
 
 
-def _embedded(
+def _embed_passages(
     passages: Sequence[Passage], lease: Lease
 ) -> tuple[Embedder | None, list[bytes | None]]:
     """Returns the embedder and a vector for each passage; None if it does not answer."""
@@ -170,7 +174,7 @@ def _embedded(
         for start in range(0, len(passages), EMBEDDED_AT_ONCE):
             lease.check()
             part = passages[start : start + EMBEDDED_AT_ONCE]
-            vectors += [stored(vector) for vector in embedder.passages(part)]
+            vectors += [encode_vector(vector) for vector in embedder.passages(part)]
     except RetrievalUnavailable as unavailable:
         log.warning("knowledge_embedder_unavailable", reason=str(unavailable))
         return None, [None] * len(passages)
@@ -179,7 +183,7 @@ def _embedded(
 
 def _store(
     source: KnowledgeSource,
-    parts: Sequence[Part],
+    parts: Sequence[DocumentPart],
     note: str,
     embedder: Embedder | None,
     vectors: Sequence[bytes | None],
@@ -225,7 +229,7 @@ def _fail(source: KnowledgeSource, reason: str) -> None:
         site_reading.forget(source)
 
 
-def _digest(parts: Sequence[Part]) -> str:
+def _digest(parts: Sequence[DocumentPart]) -> str:
     digest = sha256()
     for part in parts:
         digest.update(f"{part.url}\n{part.passage.whole}\n".encode())

@@ -6,7 +6,7 @@ from retrieval.interfaces import Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """A passage and the address of the document that it is of."""
 
     url: str

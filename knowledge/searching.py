@@ -11,9 +11,9 @@ from django.conf import settings
 from foundation import links
 from foundation.db.statements import Statement
 from knowledge import full_text
-from knowledge.hits import Hit
+from knowledge.hits import KnowledgeHit
 from retrieval import configured
-from retrieval.fusion import fused
+from retrieval.fusion import fuse_rankings
 from retrieval.interfaces import Passage, RetrievalUnavailable, Vector
 from retrieval.vectors import IndexCache, VectorIndex
 from workspace import access as gatekeeper
@@ -34,7 +34,7 @@ VERSION: Final = Statement(
 )
 
 
-def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> list[Hit]:
+def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> list[KnowledgeHit]:
     """Returns the passages that best answer a query, best first.
 
     `source` is the id or the title of a source, or empty for all. An unknown one finds nothing.
@@ -51,10 +51,10 @@ def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> l
         if not known:
             return []
         source_id = known[0].pk
-    by_words = full_text.ranked(access, query, source_id, FOUND)
+    by_words = full_text.rank_passages(access, query, source_id, FOUND)
     by_vectors = nearest(access, query, source_id)
-    merged = fused([(by_words, WORDS_WEIGHT), (by_vectors, VECTORS_WEIGHT)])
-    return _reranked(query, read(access, merged[:RERANKED]))[:limit]
+    merged = fuse_rankings([(by_words, WORDS_WEIGHT), (by_vectors, VECTORS_WEIGHT)])
+    return _rerank_hits(query, read(access, merged[:RERANKED]))[:limit]
 
 
 def nearest(access: Access, query: str, source_id: str = "") -> list[int]:
@@ -65,7 +65,7 @@ def nearest(access: Access, query: str, source_id: str = "") -> list[int]:
         return []
     version = VERSION.row(access.organization_id)
     owner = (access.organization_id, embedder.name)
-    index = _cache().at(owner, version, lambda: _load(access, embedder.name))
+    index = _cache().get_or_load(owner, version, lambda: _load(access, embedder.name))
     among = None
     if source_id:
         chunks = gatekeeper.knowledge_chunks(access).filter(source=source_id)
@@ -84,7 +84,9 @@ def _vector(query: str) -> Vector | None:
 def _load(access: Access, embedder: str) -> VectorIndex:
     chunks = gatekeeper.knowledge_chunks(access).filter(embedder=embedder, embedding__isnull=False)
     rows = chunks.order_by("pk").values_list("pk", "embedding")
-    return VectorIndex.of((number, bytes(vector or b"")) for number, vector in rows.iterator(2_000))
+    return VectorIndex.from_rows(
+        (number, bytes(vector or b"")) for number, vector in rows.iterator(2_000)
+    )
 
 
 @cache
@@ -92,7 +94,7 @@ def _cache() -> IndexCache:
     return IndexCache(settings.HALO_VECTOR_MEMORY * 1_048_576)
 
 
-def read(access: Access, merged: Sequence[tuple[int, float]]) -> list[Hit]:
+def read(access: Access, merged: Sequence[tuple[int, float]]) -> list[KnowledgeHit]:
     """Returns the passages in the order given; some may have been removed since."""
     ids = [number for number, _ in merged]
     chunks = gatekeeper.knowledge_chunks(access).filter(pk__in=ids).select_related("source")
@@ -100,8 +102,8 @@ def read(access: Access, merged: Sequence[tuple[int, float]]) -> list[Hit]:
     return [_hit(found[number], score) for number, score in merged if number in found]
 
 
-def _hit(chunk: KnowledgeChunk, score: float) -> Hit:
-    return Hit(
+def _hit(chunk: KnowledgeChunk, score: float) -> KnowledgeHit:
+    return KnowledgeHit(
         id=chunk.pk,
         title=chunk.title,
         heading=chunk.heading,
@@ -115,7 +117,7 @@ def _hit(chunk: KnowledgeChunk, score: float) -> Hit:
     )
 
 
-def _reranked(query: str, hits: Sequence[Hit]) -> list[Hit]:
+def _rerank_hits(query: str, hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
     reranker = configured.reranker()
     if reranker is None or not hits:
         return list(hits)

@@ -14,9 +14,9 @@ from django.db.models import Sum
 from foundation.leases import Lease
 from knowledge import fetching
 from knowledge.fetching import Fetched, PageGone
-from knowledge.parts import Part
+from knowledge.parts import DocumentPart
 from retrieval.documents import cutting, process
-from retrieval.documents.sections import Unreadable
+from retrieval.documents.sections import UnreadableDocument
 from retrieval.interfaces import Passage
 from workspace.models import KnowledgeChunk, KnowledgePage, KnowledgeSource, PageState
 
@@ -50,7 +50,7 @@ def read_some(source: KnowledgeSource, lease: Lease, read: Reader) -> bool:
     return not waiting.exists()
 
 
-def collect(source: KnowledgeSource) -> tuple[list[Part], str]:
+def collect(source: KnowledgeSource) -> tuple[list[DocumentPart], str]:
     """Returns the passages of a site that was read, and what could not be read of it, or nothing.
 
     Raises Unreadable if no page could be read: then the site stays as it was.
@@ -58,10 +58,10 @@ def collect(source: KnowledgeSource) -> tuple[list[Part], str]:
     pages = [*KnowledgePage.objects.filter(source=source).order_by("position")]
     failed = [page for page in pages if page.state in {PageState.FAILED, PageState.GONE}]
     if len(failed) == len(pages):
-        raise Unreadable(failed[0].error)
+        raise UnreadableDocument(failed[0].error)
     kept = _find_known([page.url for page in failed if page.state == PageState.FAILED], source)
     parts = [
-        Part(page.url, passage)
+        DocumentPart(page.url, passage)
         for page in pages
         for passage in (
             [Passage(*each) for each in page.passages]
@@ -87,7 +87,7 @@ def forget(source: KnowledgeSource) -> None:
 def _list_pages(source: KnowledgeSource, lease: Lease) -> None:
     listed = fetching.list_pages(source.url, lease.check)
     if not listed:
-        raise Unreadable("The sitemap lists no pages of its own host.")
+        raise UnreadableDocument("The sitemap lists no pages of its own host.")
     KnowledgePage.objects.bulk_create(
         [
             KnowledgePage(
@@ -106,7 +106,7 @@ def _fetch(pages: Sequence[KnowledgePage], lease: Lease) -> Iterator[tuple[Knowl
         lease.check()
         try:
             yield page, fetching.page(page.url)
-        except Unreadable as error:
+        except UnreadableDocument as error:
             is_gone = isinstance(error, PageGone)
             _write(page, PageState.GONE if is_gone else PageState.FAILED, error=str(error))
         if time.monotonic() > until:
@@ -114,7 +114,7 @@ def _fetch(pages: Sequence[KnowledgePage], lease: Lease) -> Iterator[tuple[Knowl
 
 
 def _note_reading(page: KnowledgePage, document: Fetched, result: process.Read) -> None:
-    if isinstance(result, Unreadable):
+    if isinstance(result, UnreadableDocument):
         _write(page, PageState.FAILED, size=len(document.content), error=str(result))
         return
     # A site's pages keep their own titles.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from mcp_protocol.description import Description, unless_empty
-from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
+from mcp_protocol.description import RevisionSerializer, unless_empty
+from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, revisions_since
 from mcp_protocol.strict_json import JsonObject
 
 SERVER_NAME: Final = "halo-agents"
@@ -33,27 +33,27 @@ def _tools(revision: Revision) -> JsonObject:
     return {"listChanged": _TOOLS_CHANGE[revision]}
 
 
-_CAPABILITIES: Final = Description(
+_CAPABILITIES: Final = RevisionSerializer(
     ("tools", REVISIONS, _tools),
     # Subscriptions are accepted but not advertised: no resource changes.
     ("resources", HANDSHAKE, _unchanging),
     ("prompts", HANDSHAKE, _unchanging),
-    ("resources", since(Revision.V2026_07_28), _there),
-    ("prompts", since(Revision.V2026_07_28), _there),
-    ("completions", since(Revision.V2025_03_26), _there),
+    ("resources", revisions_since(Revision.V2026_07_28), _there),
+    ("prompts", revisions_since(Revision.V2026_07_28), _there),
+    ("completions", revisions_since(Revision.V2025_03_26), _there),
     ("logging", REVISIONS, _there),
 )
 
 
 # A server of nothing but tools.
-ONLY_TOOLS: Final = Description(
+ONLY_TOOLS: Final = RevisionSerializer(
     ("tools", (Revision.V2024_11_05,), _there),
-    ("tools", since(Revision.V2025_03_26), _tools),
+    ("tools", revisions_since(Revision.V2025_03_26), _tools),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerInfo:
     """What a client may show of this server: its page, and icons in the form of MCP.
 
     `offers` are its capabilities.
@@ -65,22 +65,22 @@ class Server:
     version: str = SERVER_VERSION
     title: str = "Halo Agents"
     description: str = "The tools, documentation and prompts of one organization."
-    offers: Description = _CAPABILITIES
+    offers: RevisionSerializer = _CAPABILITIES
 
 
-_IMPLEMENTATION: Final = Description(
+_IMPLEMENTATION: Final = RevisionSerializer(
     ("name", REVISIONS, attrgetter("name")),
-    ("title", since(Revision.V2025_06_18), attrgetter("title")),
+    ("title", revisions_since(Revision.V2025_06_18), attrgetter("title")),
     ("version", REVISIONS, attrgetter("version")),
-    ("description", since(Revision.V2025_11_25), attrgetter("description")),
-    ("websiteUrl", since(Revision.V2025_11_25), unless_empty("website_url")),
-    ("icons", since(Revision.V2025_11_25), unless_empty("icons")),
+    ("description", revisions_since(Revision.V2025_11_25), attrgetter("description")),
+    ("websiteUrl", revisions_since(Revision.V2025_11_25), unless_empty("website_url")),
+    ("icons", revisions_since(Revision.V2025_11_25), unless_empty("icons")),
 )
 
 
-def capabilities(server: Server, revision: Revision) -> JsonObject:
+def capabilities(server: ServerInfo, revision: Revision) -> JsonObject:
     """Returns the server's capabilities at a revision."""
-    return server.offers.of(revision, revision)
+    return server.offers.serialize(revision, revision)
 
 
 def bare_capabilities() -> JsonObject:
@@ -88,9 +88,9 @@ def bare_capabilities() -> JsonObject:
     return {"tools": {"listChanged": False}}
 
 
-def implementation(server: Server, revision: Revision) -> JsonObject:
+def implementation(server: ServerInfo, revision: Revision) -> JsonObject:
     """Returns the server's Implementation with all members."""
-    return _IMPLEMENTATION.of(server, revision)
+    return _IMPLEMENTATION.serialize(server, revision)
 
 
 def bare_implementation() -> JsonObject:

@@ -16,7 +16,7 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def known(declared: Mapping[str, object]) -> JsonObject:
+def select_known(declared: Mapping[str, object]) -> JsonObject:
     """Returns the known part of the declared capabilities, which is small.
 
     An elicitation capability without any mode means form mode, which is added explicitly; one with
@@ -36,11 +36,11 @@ def known(declared: Mapping[str, object]) -> JsonObject:
 
 def covers(declared: Mapping[str, object], required: Mapping[str, Mapping[str, object]]) -> bool:
     """Returns whether all required capabilities (as ClientCapabilities) were declared."""
-    has = known(declared)
+    has = select_known(declared)
     return all(name in has and set(inner) <= set(has[name]) for name, inner in required.items())
 
 
-def merged(several: list[JsonObject]) -> JsonObject:
+def merge(several: list[JsonObject]) -> JsonObject:
     """Returns the combination of several requirements."""
     whole: JsonObject = {}
     for one in several:

@@ -13,7 +13,7 @@ Encoder: TypeAlias = Callable[[Any], object]
 Row: TypeAlias = tuple[str, tuple[Revision, ...], Encoder]
 
 
-class Description:
+class RevisionSerializer:
     """The members of one kind of object at every revision, such as a tool or a resource."""
 
     def __init__(self, *rows: Row) -> None:
@@ -22,14 +22,14 @@ class Description:
             for revision in REVISIONS
         }
 
-    def of(self, thing: object, revision: Revision) -> JsonObject:
+    def serialize(self, thing: object, revision: Revision) -> JsonObject:
         """Returns the members of the revision, in order, without those that are None."""
         members = ((key, encode(thing)) for key, encode in self._at[revision])
         return {key: value for key, value in members if value is not None}
 
-    def of_each(self, things: Iterable[object], revision: Revision) -> list[JsonObject]:
+    def serialize_each(self, things: Iterable[object], revision: Revision) -> list[JsonObject]:
         """Returns the members of each object, in the given order."""
-        return [self.of(thing, revision) for thing in things]
+        return [self.serialize(thing, revision) for thing in things]
 
 
 def unless_empty(attribute: str) -> Encoder:

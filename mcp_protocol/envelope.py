@@ -24,7 +24,7 @@ _ID_RANGE: Final = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class JsonRpcRequest:
     """A call that expects a response; absent params become an empty object."""
 
     id: RequestId
@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
+class JsonRpcNotification:
     """A message without a response."""
 
     method: str
@@ -41,7 +41,7 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class JsonRpcResponse:
     """A client's response to a request of this server, with either a result or an error."""
 
     id: RequestId | None
@@ -57,17 +57,17 @@ class Malformed:
     error: ProtocolError
 
 
-Message: TypeAlias = Request | Notification | Response | Malformed
+Message: TypeAlias = JsonRpcRequest | JsonRpcNotification | JsonRpcResponse | Malformed
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class JsonRpcBatch:
     """Several messages in one body (MCP 2025-03-26 only), each processed separately."""
 
     members: tuple[Message, ...]
 
 
-def read(value: object, *, batch_limit: int) -> Message | Batch:
+def read(value: object, *, batch_limit: int) -> Message | JsonRpcBatch:
     """Converts a parsed body to a message; an invalid one becomes Malformed, so this never raises.
 
     `batch_limit` is the maximum number of messages of an array, 0 if batches do not exist (see
@@ -76,34 +76,34 @@ def read(value: object, *, batch_limit: int) -> Message | Batch:
     return _read_batch(value, batch_limit) if isinstance(value, list) else _read_one(value)
 
 
-def _read_batch(values: list[object], limit: int) -> Malformed | Batch:
+def _read_batch(values: list[object], limit: int) -> Malformed | JsonRpcBatch:
     if not limit:
-        return _malformed("Batches exist at revision 2025-03-26 only.")
+        return _make_malformed("Batches exist at revision 2025-03-26 only.")
     if not values:
-        return _malformed("A batch must hold at least one message.")
+        return _make_malformed("A batch must hold at least one message.")
     if len(values) > limit:
-        return _malformed(f"A batch may hold at most {limit} messages.")
-    return Batch(tuple(_read_member(value) for value in values))
+        return _make_malformed(f"A batch may hold at most {limit} messages.")
+    return JsonRpcBatch(tuple(_read_member(value) for value in values))
 
 
 def _read_member(value: object) -> Message:
     message = _read_one(value)
     # MCP 2025-03-26, basic/lifecycle: the handshake must not be in a batch.
-    if isinstance(message, Request | Notification) and message.method == "initialize":
-        return _malformed("A batch must not hold `initialize`.", getattr(message, "id", None))
+    if isinstance(message, JsonRpcRequest | JsonRpcNotification) and message.method == "initialize":
+        return _make_malformed("A batch must not hold `initialize`.", getattr(message, "id", None))
     return message
 
 
 def _read_one(value: object) -> Message:
     if not isinstance(value, dict):
-        return _malformed("A message must be a JSON object.")
+        return _make_malformed("A message must be a JSON object.")
     try:
-        return _typed(value)
+        return _parse_message(value)
     except ProtocolError as error:
         return Malformed(as_id(value.get("id")), error)
 
 
-def _typed(value: JsonObject) -> Request | Notification | Response:
+def _parse_message(value: JsonObject) -> JsonRpcRequest | JsonRpcNotification | JsonRpcResponse:
     if value.get("jsonrpc") != "2.0":
         raise invalid_request('The member `jsonrpc` must be the string "2.0".')
     method = value.get("method")
@@ -112,11 +112,11 @@ def _typed(value: JsonObject) -> Request | Notification | Response:
     if not isinstance(method, str):
         raise invalid_request("The member `method` must be a string.")
     if "id" not in value:
-        return Notification(method, _params(value, INVALID_REQUEST))
-    return Request(_required_id(value), method, _params(value, INVALID_PARAMS))
+        return JsonRpcNotification(method, _params(value, INVALID_REQUEST))
+    return JsonRpcRequest(_required_id(value), method, _params(value, INVALID_PARAMS))
 
 
-def _response(value: JsonObject) -> Response:
+def _response(value: JsonObject) -> JsonRpcResponse:
     if "result" in value and "error" in value:  # one of them null, which older libraries send
         value = _present(value) | {"id": value.get("id")}
     if ("result" in value) == ("error" in value):
@@ -124,7 +124,7 @@ def _response(value: JsonObject) -> Response:
     # An error may lack an id: the client could not read the one of the request (JSON-RPC 2.0, 5).
     answers_nothing = "error" in value and value.get("id") is None
     identifier = None if answers_nothing else _required_id(value)
-    return Response(identifier, value.get("result"), value.get("error"))
+    return JsonRpcResponse(identifier, value.get("result"), value.get("error"))
 
 
 def _params(value: JsonObject, code: int) -> JsonObject:
@@ -185,7 +185,7 @@ def as_id(value: object) -> RequestId | None:
     return None
 
 
-def _malformed(why: str, identifier: RequestId | None = None) -> Malformed:
+def _make_malformed(why: str, identifier: RequestId | None = None) -> Malformed:
     return Malformed(identifier, invalid_request(why))
 
 

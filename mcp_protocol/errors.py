@@ -129,7 +129,7 @@ class ProtocolError(Exception):
         return self.http_status or http_status(self.code, revision)
 
 
-def shown(text: str) -> str:
+def quote_text(text: str) -> str:
     """Returns a client's text in quotes for a message: ASCII, at most 100 characters of it.
 
     Text of a client is never repeated unescaped: control characters and bidirectional marks would
@@ -146,7 +146,7 @@ def invalid_request(message: str) -> ProtocolError:
 
 def method_not_found(method: str) -> ProtocolError:
     """Returns the error for a method that does not exist at the revision in use."""
-    return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shown(method)}.")
+    return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote_text(method)}.")
 
 
 def header_mismatch(message: str) -> ProtocolError:

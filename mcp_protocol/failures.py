@@ -13,10 +13,10 @@ from mcp_protocol.errors import (
     METHOD_NOT_FOUND,
     ErrorCodes,
     ProtocolError,
-    shown,
+    quote_text,
 )
-from mcp_protocol.json_writer import indented
-from mcp_protocol.revisions import Revision, since
+from mcp_protocol.json_writer import dumps_indented
+from mcp_protocol.revisions import Revision, revisions_since
 from mcp_protocol.shapes import call_result, text_block
 from mcp_protocol.strict_json import JsonObject
 
@@ -28,7 +28,7 @@ _KIND_CODES: Final[Mapping[str, int]] = {
 
 # From this revision on a failure is a result, so that the model reads it and can correct itself
 # (MCP 2025-11-25, changelog, SEP-1303).
-_SENT_AS_RESULT: Final = since(Revision.V2025_11_25)
+_SENT_AS_RESULT: Final = revisions_since(Revision.V2025_11_25)
 
 
 def refusal(
@@ -63,20 +63,24 @@ def unknown_tool(
 
     `nearest` is the tool that the caller may have meant, or empty.
     """
-    perhaps = f", perhaps {shown(nearest)}" if nearest else ""
-    return ProtocolError(codes.unknown_tool[revision], f"Unknown tool: {shown(name)}{perhaps}.")
+    perhaps = f", perhaps {quote_text(nearest)}" if nearest else ""
+    return ProtocolError(
+        codes.unknown_tool[revision], f"Unknown tool: {quote_text(name)}{perhaps}."
+    )
 
 
 def unknown_resource(uri: str, revision: Revision, codes: ErrorCodes) -> ProtocolError:
     """Returns the error for a resource that does not exist for the caller; always HTTP 200."""
     return ProtocolError(
-        codes.unknown_resource[revision], f"Unknown resource: {shown(uri)}.", data={"uri": uri}
+        codes.unknown_resource[revision], f"Unknown resource: {quote_text(uri)}.", data={"uri": uri}
     )
 
 
 def unknown_prompt(name: str) -> ProtocolError:
     """Returns the error for a prompt that does not exist for the caller; always HTTP 200."""
-    return ProtocolError(INVALID_PARAMS, f"Unknown prompt: {shown(name)}.", data={"field": "name"})
+    return ProtocolError(
+        INVALID_PARAMS, f"Unknown prompt: {quote_text(name)}.", data={"field": "name"}
+    )
 
 
 def invalid_field(field: str, message: str, reason: str = "") -> ProtocolError:
@@ -107,13 +111,13 @@ def failed_call(
     error = ProtocolError(code, message, data=_details(field, reason) or None)
     if revision not in _SENT_AS_RESULT:
         return error
-    text = indented({"code": error.code, "message": message, **_details(field, reason)})
+    text = dumps_indented({"code": error.code, "message": message, **_details(field, reason)})
     return call_result([text_block(text)], revision, is_error=True)
 
 
 def refused_call(reason: str, message: str, revision: Revision) -> JsonObject:
     """Returns a refusal as the result of a tool, for what the caller can correct."""
-    text = indented({"message": message, "reason": reason})
+    text = dumps_indented({"message": message, "reason": reason})
     return call_result([text_block(text)], revision, is_error=True)
 
 

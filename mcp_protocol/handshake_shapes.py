@@ -9,7 +9,7 @@ from mcp_protocol import meta_keys
 from mcp_protocol.capabilities import (
     SERVER_NAME,
     SERVER_VERSION,
-    Server,
+    ServerInfo,
     bare_capabilities,
     bare_implementation,
     capabilities,
@@ -35,7 +35,7 @@ def bare_initialize_result() -> JsonObject:
     }
 
 
-def initialize_result(revision: Revision, server: Server, instructions: str = "") -> JsonObject:
+def initialize_result(revision: Revision, server: ServerInfo, instructions: str = "") -> JsonObject:
     """Returns the response to `initialize` with params, for the negotiated revision."""
     return {
         "protocolVersion": revision.value,
@@ -45,7 +45,7 @@ def initialize_result(revision: Revision, server: Server, instructions: str = ""
     }
 
 
-def discover_result(server: Server, instructions: str = "") -> JsonObject:
+def discover_result(server: ServerInfo, instructions: str = "") -> JsonObject:
     """Returns the response to server/discover, newest version first.
 
     The response is cached publicly, so instructions must not depend on the client. Only this result

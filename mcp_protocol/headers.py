@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
-from mcp_protocol.envelope import Request
+from mcp_protocol.envelope import JsonRpcRequest
 from mcp_protocol.errors import ProtocolError, header_mismatch
 
 HeaderLookup: TypeAlias = Callable[[str], str | None]
@@ -63,35 +63,35 @@ def decode_header_value(value: str) -> str:
     plain = value.strip(" \t")
     encoded = _SENTINEL.fullmatch(plain)
     if encoded:
-        return _decoded(encoded[1])
+        return _decode_base64(encoded[1])
     if not _PLAIN.fullmatch(plain):
         raise header_mismatch("a value contains characters that must be encoded.")
     return plain
 
 
-def _decoded(encoded: str) -> str:
+def _decode_base64(encoded: str) -> str:
     try:
         return base64.b64decode(encoded, validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
         raise header_mismatch("a value is not base64 of UTF-8 text.") from None
 
 
-def check_mirror(headers: HeaderLookup, request: Request) -> None:
+def check_mirror(headers: HeaderLookup, request: JsonRpcRequest) -> None:
     """Checks that method and name are the same in the headers and the body.
 
     For requests at 2026-07-28, whose version `negotiation.negotiate` has compared; the caller looks
     header names up case-insensitively. Raises ProtocolError HEADER_MISMATCH (400). Source: Server
     Validation.
     """
-    if _required(headers, METHOD_HEADER) != request.method:
+    if _require_header(headers, METHOD_HEADER) != request.method:
         raise _differs(METHOD_HEADER)
     name = request.params.get(_NAME_SOURCE.get(request.method, ""))
     # The method refuses a name that is no string: there is nothing to compare.
-    if isinstance(name, str) and decode_header_value(_required(headers, NAME_HEADER)) != name:
+    if isinstance(name, str) and decode_header_value(_require_header(headers, NAME_HEADER)) != name:
         raise _differs(NAME_HEADER)
 
 
-def _required(headers: HeaderLookup, header: str) -> str:
+def _require_header(headers: HeaderLookup, header: str) -> str:
     value = headers(header)
     if value is None:
         raise header_mismatch(f"the {header} header is missing.")
@@ -107,7 +107,7 @@ class ParamHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class HeaderAnnotation:
     """A property of a schema with a header annotation: its path of keys, and its own schema."""
 
     path: tuple[str, ...]
@@ -123,13 +123,13 @@ class Annotated:
         return isinstance(self.name, str) and _TOKEN.fullmatch(self.name) is not None
 
 
-def annotated(input_schema: Mapping[str, Any]) -> Iterator[Annotated]:
+def find_annotations(input_schema: Mapping[str, Any]) -> Iterator[HeaderAnnotation]:
     """Yields the `x-mcp-header` annotations that are reached through `properties` keys only."""
     waiting: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), input_schema)]
     while waiting:
         path, schema = waiting.pop()
         if path and ANNOTATION in schema:
-            yield Annotated(path, schema)
+            yield HeaderAnnotation(path, schema)
         waiting.extend(((*path, key), inner) for key, inner in _subschemas(schema))
 
 
@@ -139,7 +139,7 @@ def param_headers(input_schema: Mapping[str, Any]) -> Iterator[ParamHeader]:
     Annotations elsewhere, or with a value that is no header token, are invalid and ignored. Source:
     MCP 2026-07-28, server/tools, x-mcp-header.
     """
-    for one in annotated(input_schema):
+    for one in find_annotations(input_schema):
         if one.is_token:
             yield ParamHeader(f"{PARAM_HEADER_PREFIX}{one.name}", one.path)
 

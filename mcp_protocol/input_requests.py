@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from mcp_protocol import client_capabilities
-from mcp_protocol.revisions import MODERN, REVISIONS, Revision, since
+from mcp_protocol.revisions import MODERN, REVISIONS, Revision, revisions_since
 from mcp_protocol.strict_json import JsonObject
 
 ELICIT: Final = "elicitation/create"
@@ -58,11 +58,11 @@ def _plain_field(field: Mapping[str, Any]) -> JsonObject:
     return {key: value for key, value in field.items() if key in (*_IN_EVERY_FIELD, *kept)}
 
 
-def _with_an_id(params: Params) -> JsonObject:
+def _add_id(params: Params) -> JsonObject:
     return {"elicitationId": secrets.token_urlsafe(16), **params}
 
 
-def _without_an_id(params: Params) -> JsonObject:
+def _remove_id(params: Params) -> JsonObject:
     return {key: value for key, value in params.items() if key != "elicitationId"}
 
 
@@ -77,24 +77,27 @@ class _Kind:
     encoders: _Encoders
 
 
-def _unchanged(revisions: tuple[Revision, ...]) -> _Encoders:
+def _identity_encoders(revisions: tuple[Revision, ...]) -> _Encoders:
     return dict.fromkeys(revisions, _as_it_is)
 
 
 _KINDS: Final[Mapping[str, _Kind]] = {
     "form": _Kind(
         {"elicitation": {"form": {}}},
-        {**_unchanged(since(Revision.V2025_11_25)), Revision.V2025_06_18: _plain_form},
+        {
+            **_identity_encoders(revisions_since(Revision.V2025_11_25)),
+            Revision.V2025_06_18: _plain_form,
+        },
     ),
     "url": _Kind(
         {"elicitation": {"url": {}}},
-        {Revision.V2025_11_25: _with_an_id, **dict.fromkeys(MODERN, _without_an_id)},
+        {Revision.V2025_11_25: _add_id, **dict.fromkeys(MODERN, _remove_id)},
     ),
-    "sampling": _Kind({"sampling": {}}, _unchanged(REVISIONS)),
+    "sampling": _Kind({"sampling": {}}, _identity_encoders(REVISIONS)),
     "sampling with tools": _Kind(
-        {"sampling": {"tools": {}}}, _unchanged(since(Revision.V2025_11_25))
+        {"sampling": {"tools": {}}}, _identity_encoders(revisions_since(Revision.V2025_11_25))
     ),
-    "roots": _Kind({"roots": {}}, _unchanged(REVISIONS)),
+    "roots": _Kind({"roots": {}}, _identity_encoders(REVISIONS)),
 }
 
 
@@ -111,20 +114,20 @@ def _kind(request: InputRequest) -> _Kind:
             raise ValueError(f"No client can be asked {other}.")
 
 
-def needed(requests: Mapping[str, InputRequest]) -> JsonObject:
+def required_capabilities(requests: Mapping[str, InputRequest]) -> JsonObject:
     """Returns the capabilities that requests need, in the form of ClientCapabilities.
 
     Raises ValueError for a method that is no request to a client.
     """
-    return client_capabilities.merged([_kind(request).needs for request in requests.values()])
+    return client_capabilities.merge([_kind(request).needs for request in requests.values()])
 
 
-def serialized(requests: Mapping[str, InputRequest], revision: Revision) -> dict[str, JsonObject]:
+def serialize(requests: Mapping[str, InputRequest], revision: Revision) -> dict[str, JsonObject]:
     """Returns requests in the form of a revision. Raises UnsupportedAtRevision."""
-    return {key: _serialized(request, revision) for key, request in requests.items()}
+    return {key: _serialize_request(request, revision) for key, request in requests.items()}
 
 
-def _serialized(request: InputRequest, revision: Revision) -> JsonObject:
+def _serialize_request(request: InputRequest, revision: Revision) -> JsonObject:
     encode = _kind(request).encoders.get(revision)
     if encode is None:
         raise UnsupportedAtRevision(f"{request['method']} at {revision}")

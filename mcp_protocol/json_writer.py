@@ -5,10 +5,10 @@ import math
 
 import orjson
 
-from foundation.db.storable import LONE_SURROGATE, leaves, spelled_out
+from foundation.db.storable import LONE_SURROGATE, escape_characters, leaves
 
 
-class Written:
+class SerializedJson:
     """A JSON value that is serialized already; `dumps` inserts it into a larger one unchanged."""
 
     __slots__ = ("fragment", "json")
@@ -18,14 +18,14 @@ class Written:
         self.fragment = orjson.Fragment(self.json)
 
 
-def _inserted(value: object) -> orjson.Fragment:
-    if isinstance(value, Written):
+def _to_fragment(value: object) -> orjson.Fragment:
+    if isinstance(value, SerializedJson):
         return value.fragment
     raise TypeError(f"{type(value).__name__} is not JSON.")
 
 
 def _read_back(value: object) -> object:
-    if isinstance(value, Written):
+    if isinstance(value, SerializedJson):
         return json.loads(value.json)
     raise TypeError(f"{type(value).__name__} is not JSON.")
 
@@ -36,13 +36,13 @@ def dumps(value: object) -> bytes:
     NaN and Infinity become null. Raises TypeError for other types.
     """
     try:
-        return orjson.dumps(value, default=_inserted)
+        return orjson.dumps(value, default=_to_fragment)
     except TypeError:
         # orjson refuses integers beyond 64 bits and lone surrogates.
-        return _dumped(value, indent=None).encode()
+        return _dumps_with_json(value, indent=None).encode()
 
 
-def indented(value: object) -> str:
+def dumps_indented(value: object) -> str:
     """Returns a JSON value with an indent of two spaces, as text for a model to read.
 
     Raises ValueError for NaN and Infinity, TypeError for other types. Source: transport document,
@@ -51,7 +51,7 @@ def indented(value: object) -> str:
     try:
         text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except TypeError:
-        return _dumped(value, indent=2)
+        return _dumps_with_json(value, indent=2)
     # orjson silently converts NaN to null.
     if "null" in text and any(_is_not_finite(leaf) for leaf in leaves(value)):
         raise ValueError("NaN and Infinity are not JSON.")
@@ -62,9 +62,9 @@ def _is_not_finite(leaf: object) -> bool:
     return isinstance(leaf, float) and not math.isfinite(leaf)
 
 
-def _dumped(value: object, indent: int | None) -> str:
+def _dumps_with_json(value: object, indent: int | None) -> str:
     return json.dumps(
-        spelled_out(value, LONE_SURROGATE),
+        escape_characters(value, LONE_SURROGATE),
         ensure_ascii=False,
         allow_nan=False,
         default=_read_back,

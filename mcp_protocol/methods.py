@@ -67,6 +67,6 @@ RATE_BUCKETS: Final[Mapping[str, RateBucket]] = {
 OTHER: Final[RateBucket] = "other"
 
 
-def known(method: str, revision: Revision) -> bool:
+def is_known(method: str, revision: Revision) -> bool:
     """Returns whether a request of this method exists at a revision."""
     return METHODS.get((method, revision)) is MethodKind.REQUEST

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_protocol import meta_keys
-from mcp_protocol.envelope import Notification, Request, RequestId, as_id
+from mcp_protocol.envelope import JsonRpcNotification, JsonRpcRequest, RequestId, as_id
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError, header_mismatch, unsupported_version
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import BY_TEXT, MODERN, UNDECLARED, Revision, answer_to_initialize, find
@@ -61,7 +61,9 @@ def accepts_forms(client_capabilities: Mapping[str, object]) -> bool:
 
 
 def negotiate(
-    header: str | None, message: Request | Notification, undeclared: Revision = UNDECLARED
+    header: str | None,
+    message: JsonRpcRequest | JsonRpcNotification,
+    undeclared: Revision = UNDECLARED,
 ) -> Terms:
     """Returns the terms of one message from its MCP-Protocol-Version header and its body.
 
@@ -79,11 +81,11 @@ def negotiate(
         return _modern_terms(message, meta, declared)
     if message.method == "initialize":
         return _handshake_terms(message.params, meta)
-    revision = undeclared if header is None else _known(header)
+    revision = undeclared if header is None else _parse_revision(header)
     return Terms(revision, progress_token=_progress_token(meta))
 
 
-def _meta(header: str | None, message: Request | Notification) -> JsonObject:
+def _meta(header: str | None, message: JsonRpcRequest | JsonRpcNotification) -> JsonObject:
     meta = message.params.get(meta_keys.META, {})
     if not isinstance(meta, dict):
         status = 400 if header in MODERN else None
@@ -98,25 +100,29 @@ def _declared_version(meta: JsonObject) -> str | None:
     raise _bad_field(meta_keys.PROTOCOL_VERSION, "must be a string")
 
 
-def _check_agreement(header: str | None, declared: str, message: Request | Notification) -> None:
+def _check_agreement(
+    header: str | None, declared: str, message: JsonRpcRequest | JsonRpcNotification
+) -> None:
     if header is not None and header != declared:
         raise header_mismatch(f"{VERSION_HEADER} differs from `_meta`.")
-    _known(declared)
+    _parse_revision(declared)
     # The specification does not define the metadata of a notification (streamable-http, Sending
     # Messages, note).
-    if header is None and isinstance(message, Request):
+    if header is None and isinstance(message, JsonRpcRequest):
         raise header_mismatch(f"the {VERSION_HEADER} header is missing.")
 
 
-def _known(text: str) -> Revision:
+def _parse_revision(text: str) -> Revision:
     revision = BY_TEXT.get(text)
     if revision is None:
         raise unsupported_version(text)
     return revision
 
 
-def _modern_terms(message: Request | Notification, meta: JsonObject, declared: str | None) -> Terms:
-    if isinstance(message, Request):
+def _modern_terms(
+    message: JsonRpcRequest | JsonRpcNotification, meta: JsonObject, declared: str | None
+) -> Terms:
+    if isinstance(message, JsonRpcRequest):
         if declared is None:
             raise _bad_field(meta_keys.PROTOCOL_VERSION, "is required")
         if meta_keys.CLIENT_CAPABILITIES not in meta:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
-from mcp_protocol.description import Description, unless_empty
+from mcp_protocol.description import RevisionSerializer, unless_empty
 from mcp_protocol.resource_shapes import OfferFacts
-from mcp_protocol.revisions import REVISIONS, Revision, since
-from mcp_protocol.shapes import DECORATION, carried, complete, page_result
+from mcp_protocol.revisions import REVISIONS, Revision, revisions_since
+from mcp_protocol.shapes import DECORATION, complete, page_result, to_supported_block
 from mcp_protocol.strict_json import JsonObject
 
 # The maximum number of values in one response (MCP, server/utilities/completion, Completion
@@ -47,15 +47,15 @@ class MessageFacts(Protocol):
     def content(self) -> Mapping[str, Any]: ...
 
 
-_ARGUMENT: Final = Description(
+_ARGUMENT: Final = RevisionSerializer(
     ("name", REVISIONS, attrgetter("name")),
-    ("title", since(Revision.V2025_06_18), unless_empty("title")),
+    ("title", revisions_since(Revision.V2025_06_18), unless_empty("title")),
     ("description", REVISIONS, unless_empty("description")),
     ("required", REVISIONS, attrgetter("required")),
 )
-_PROMPT: Final = Description(
+_PROMPT: Final = RevisionSerializer(
     ("name", REVISIONS, attrgetter("name")),
-    ("title", since(Revision.V2025_06_18), unless_empty("title")),
+    ("title", revisions_since(Revision.V2025_06_18), unless_empty("title")),
     ("description", REVISIONS, unless_empty("description")),
     *DECORATION,
 )
@@ -63,8 +63,8 @@ _PROMPT: Final = Description(
 
 def prompt_descriptor(prompt: PromptFacts, revision: Revision) -> JsonObject:
     """Returns a prompt as prompts/list describes it."""
-    arguments = _ARGUMENT.of_each(prompt.arguments, revision)
-    return _PROMPT.of(prompt, revision) | ({"arguments": arguments} if arguments else {})
+    arguments = _ARGUMENT.serialize_each(prompt.arguments, revision)
+    return _PROMPT.serialize(prompt, revision) | ({"arguments": arguments} if arguments else {})
 
 
 def prompts_list_result(
@@ -80,7 +80,7 @@ def prompt_result(
 ) -> JsonObject:
     """Returns the messages of a prompt; blocks that the revision does not support become text."""
     serialized = [
-        {"role": message.role, "content": carried(message.content, revision)}
+        {"role": message.role, "content": to_supported_block(message.content, revision)}
         for message in messages
     ]
     return complete({"description": description, "messages": serialized}, revision)

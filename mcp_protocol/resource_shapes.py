@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
-from mcp_protocol.description import Description, Row, unless_empty
-from mcp_protocol.revisions import REVISIONS, Revision, since
-from mcp_protocol.shapes import DECORATION, page_result, uncached
+from mcp_protocol.description import RevisionSerializer, Row, unless_empty
+from mcp_protocol.revisions import REVISIONS, Revision, revisions_since
+from mcp_protocol.shapes import DECORATION, page_result, uncached_result
 from mcp_protocol.strict_json import JsonObject
 
 # The annotations that each revision supports; others are left out.
 _ANNOTATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {
     "audience": REVISIONS,
     "priority": REVISIONS,
-    "lastModified": since(Revision.V2025_06_18),
+    "lastModified": revisions_since(Revision.V2025_06_18),
 }
 
 
@@ -90,26 +90,26 @@ def _annotations_of(revision: Revision) -> Row:
 
 _NAMES: Final[tuple[Row, ...]] = (
     ("name", REVISIONS, attrgetter("name")),
-    ("title", since(Revision.V2025_06_18), unless_empty("title")),
+    ("title", revisions_since(Revision.V2025_06_18), unless_empty("title")),
     ("description", REVISIONS, unless_empty("description")),
     ("mimeType", REVISIONS, unless_empty("mime_type")),
 )
 _REST: Final = (*map(_annotations_of, REVISIONS), *DECORATION)
-_RESOURCE: Final = Description(
+_RESOURCE: Final = RevisionSerializer(
     ("uri", REVISIONS, attrgetter("uri")),
     *_NAMES,
     ("size", REVISIONS, attrgetter("size")),
     *_REST,
 )
-_TEMPLATE: Final = Description(
+_TEMPLATE: Final = RevisionSerializer(
     ("uriTemplate", REVISIONS, attrgetter("uri_template")), *_NAMES, *_REST
 )
-_CONTENTS: Final = Description(
+_CONTENTS: Final = RevisionSerializer(
     ("uri", REVISIONS, attrgetter("uri")),
     ("mimeType", REVISIONS, unless_empty("mime_type")),
     ("text", REVISIONS, _text),
     ("blob", REVISIONS, _blob),
-    ("_meta", since(Revision.V2025_06_18), unless_empty("meta")),
+    ("_meta", revisions_since(Revision.V2025_06_18), unless_empty("meta")),
 )
 
 
@@ -117,17 +117,19 @@ def resources_list_result(
     resources: Iterable[ResourceFacts], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
     """Returns one page of resources in the given order."""
-    return page_result("resources", _RESOURCE.of_each(resources, revision), revision, next_cursor)
+    return page_result(
+        "resources", _RESOURCE.serialize_each(resources, revision), revision, next_cursor
+    )
 
 
 def templates_list_result(
     templates: Iterable[TemplateFacts], revision: Revision, next_cursor: str | None = None
 ) -> JsonObject:
     """Returns one page of resource templates in the given order."""
-    serialized = _TEMPLATE.of_each(templates, revision)
+    serialized = _TEMPLATE.serialize_each(templates, revision)
     return page_result("resourceTemplates", serialized, revision, next_cursor)
 
 
 def read_result(contents: Contents, revision: Revision) -> JsonObject:
     """Returns the contents of a resource; bytes become base64."""
-    return uncached({"contents": [_CONTENTS.of(contents, revision)]}, revision)
+    return uncached_result({"contents": [_CONTENTS.serialize(contents, revision)]}, revision)

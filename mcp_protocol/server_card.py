@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from mcp_protocol.capabilities import Server
+from mcp_protocol.capabilities import ServerInfo
 from mcp_protocol.revisions import REVISIONS
 from mcp_protocol.strict_json import JsonObject
 
@@ -25,7 +25,7 @@ _NO_LABEL: Final = re.compile(r"[^a-zA-Z0-9.-]")
 
 
 def card(
-    server: Server, host: str, url: str, *, part: str = "", headers: Sequence[JsonObject] = ()
+    server: ServerInfo, host: str, url: str, *, part: str = "", headers: Sequence[JsonObject] = ()
 ) -> JsonObject:
     """Returns the card of the endpoint at `url`, with the values of server/discover.
 
@@ -56,7 +56,7 @@ def catalog(host: str, cards: Mapping[str, str]) -> JsonObject:
 
 
 def registry_entry(
-    server: Server, name: str, url: str, icons: Sequence[Mapping[str, Any]] = ()
+    server: ServerInfo, name: str, url: str, icons: Sequence[Mapping[str, Any]] = ()
 ) -> JsonObject:
     """Returns the server.json of the endpoint at `url`, published under `name`."""
     return {
@@ -76,7 +76,7 @@ def namespace(host: str) -> str:
     return _NO_LABEL.sub("-", host.strip("[]"))
 
 
-def _identity(server: Server, name: str) -> JsonObject:
+def _identity(server: ServerInfo, name: str) -> JsonObject:
     return {
         "name": name,
         "title": server.title,
@@ -86,5 +86,5 @@ def _identity(server: Server, name: str) -> JsonObject:
     }
 
 
-def _name(server: Server, host: str, part: str) -> str:
+def _name(server: ServerInfo, host: str, part: str) -> str:
     return f"{namespace(host)}/{server.name}" + (f".{part}" if part else "")

@@ -9,8 +9,8 @@ from typing import Any, Final
 from mcp_protocol import meta_keys
 from mcp_protocol.capabilities import bare_implementation
 from mcp_protocol.description import Row, unless_empty
-from mcp_protocol.json_writer import Written
-from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, since
+from mcp_protocol.json_writer import SerializedJson
+from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, revisions_since
 from mcp_protocol.strict_json import JsonObject
 
 # Contents of resources depend on the client, and must reflect a change at once (MCP 2026-07-28,
@@ -36,8 +36,8 @@ _BLOCK_TYPES: Final[Mapping[str, tuple[Revision, ...]]] = {
     "text": REVISIONS,
     "image": REVISIONS,
     "resource": REVISIONS,
-    "audio": since(Revision.V2025_03_26),
-    "resource_link": since(Revision.V2025_06_18),
+    "audio": revisions_since(Revision.V2025_03_26),
+    "resource_link": revisions_since(Revision.V2025_06_18),
 }
 
 # What every result at 2026-07-28 says of the server.
@@ -45,8 +45,8 @@ _SERVER: Final = bare_implementation()
 
 # The last members of every listed object.
 DECORATION: Final[tuple[Row, ...]] = (
-    ("icons", since(Revision.V2025_11_25), unless_empty("icons")),
-    ("_meta", since(Revision.V2025_06_18), unless_empty("meta")),
+    ("icons", revisions_since(Revision.V2025_11_25), unless_empty("icons")),
+    ("_meta", revisions_since(Revision.V2025_06_18), unless_empty("meta")),
 )
 
 
@@ -73,13 +73,16 @@ def complete(result: JsonObject, revision: Revision) -> JsonObject:
     return {"resultType": "complete", **result, meta_keys.META: meta}
 
 
-def uncached(result: JsonObject, revision: Revision) -> JsonObject:
+def uncached_result(result: JsonObject, revision: Revision) -> JsonObject:
     """Returns a complete result that must not be cached, for the methods that have to say so."""
     return complete(result | _UNCACHED.get(revision, {}), revision)
 
 
 def page_result(
-    member: str, things: Sequence[JsonObject | Written], revision: Revision, next_cursor: str | None
+    member: str,
+    things: Sequence[JsonObject | SerializedJson],
+    revision: Revision,
+    next_cursor: str | None,
 ) -> JsonObject:
     """Returns one page of a list; a cursor means that more follow."""
     more = {} if next_cursor is None else {"nextCursor": next_cursor}
@@ -113,14 +116,14 @@ def call_result(
 
     Blocks that the revision does not support become text; None means no structured content.
     """
-    result: JsonObject = {"content": [carried(block, revision) for block in content]}
+    result: JsonObject = {"content": [to_supported_block(block, revision) for block in content]}
     structured_type = _STRUCTURED_TYPE.get(revision)
     if structured is not None and structured_type and isinstance(structured, structured_type):
         result["structuredContent"] = structured
     return complete(result | {"isError": is_error}, revision)
 
 
-def carried(block: Mapping[str, Any], revision: Revision) -> JsonObject:
+def to_supported_block(block: Mapping[str, Any], revision: Revision) -> JsonObject:
     """Returns a content block if the revision supports it, else the block as text."""
     kind = str(block.get("type"))
     if revision in _BLOCK_TYPES.get(kind, ()):

@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import accumulate
 from typing import Any, Final, NoReturn, TypeAlias
 
-from mcp_protocol.errors import PARSE_ERROR, ProtocolError, shown
+from mcp_protocol.errors import PARSE_ERROR, ProtocolError, quote_text
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -37,15 +37,15 @@ def parse(body: bytes, max_values: int = MAX_VALUES) -> object:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _refused(f"the body is not UTF-8 (byte {error.start}).") from None
+        raise _parse_error(f"the body is not UTF-8 (byte {error.start}).") from None
     if not text or text.isspace():
-        raise _refused("the body is empty.")
+        raise _parse_error("the body is empty.")
     if text.startswith("\ufeff"):
-        raise _refused("the body begins with a byte order mark.")
+        raise _parse_error("the body begins with a byte order mark.")
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise _refused(f"{error.msg} (line {error.lineno}, column {error.colno}).") from None
+        raise _parse_error(f"{error.msg} (line {error.lineno}, column {error.colno}).") from None
 
 
 def _check_size(body: bytes, max_values: int) -> None:
@@ -61,36 +61,36 @@ def _check_size(body: bytes, max_values: int) -> None:
     bare = b"" if has_too_many else b"".join(body.split(b'"')[::2])  # without strings
     # Each value but the first comes after one of these.
     if has_too_many or sum(map(bare.count, (b",", b"[", b"{"))) >= max_values:
-        raise _refused(f"the body contains more than {max_values} values.")
+        raise _parse_error(f"the body contains more than {max_values} values.")
     brackets = bare.translate(None, _NOT_BRACKETS)
     if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > MAX_DEPTH:
-        raise _refused(f"the body is nested more than {MAX_DEPTH} levels deep.")
+        raise _parse_error(f"the body is nested more than {MAX_DEPTH} levels deep.")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
     if len(members := dict(pairs)) != len(pairs):
         key = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise _refused(f"an object contains a duplicate key {shown(key)}.")
+        raise _parse_error(f"an object contains a duplicate key {quote_text(key)}.")
     return members
 
 
 def _integer(digits: str) -> int:
     if len(digits.lstrip("-")) > MAX_INTEGER_DIGITS:
-        raise _refused(f"an integer has more than {MAX_INTEGER_DIGITS} digits.")
+        raise _parse_error(f"an integer has more than {MAX_INTEGER_DIGITS} digits.")
     return int(digits)
 
 
 def _finite(digits: str) -> float:
     if math.isinf(number := float(digits)):
-        raise _refused("a number is too large to represent.")
+        raise _parse_error("a number is too large to represent.")
     return number
 
 
 def _literal(name: str) -> NoReturn:
-    raise _refused(f"{name} is not JSON.")
+    raise _parse_error(f"{name} is not JSON.")
 
 
-def _refused(why: str) -> ProtocolError:
+def _parse_error(why: str) -> ProtocolError:
     return ProtocolError(PARSE_ERROR, f"Parse error: {why}")
 
 

@@ -25,7 +25,7 @@ _FILTER: Final[Mapping[str, str]] = {
 _HONOURED: Final = (TOOLS,)
 
 
-def honoured(params: Mapping[str, Any]) -> JsonObject:
+def parse_filter(params: Mapping[str, Any]) -> JsonObject:
     """Returns the supported part of a request's filter. Raises ProtocolError."""
     asked = params.get("notifications")
     if not isinstance(asked, dict):
@@ -36,7 +36,7 @@ def honoured(params: Mapping[str, Any]) -> JsonObject:
     return {name: True for name in _HONOURED if asked.get(name)}
 
 
-def acknowledged(identifier: RequestId, notifications: JsonObject) -> JsonObject:
+def acknowledgement(identifier: RequestId, notifications: JsonObject) -> JsonObject:
     """Returns the first message of a stream, with the accepted filter."""
     return _notification(
         "notifications/subscriptions/acknowledged", identifier, notifications=notifications
@@ -48,7 +48,7 @@ def tools_changed(identifier: RequestId) -> JsonObject:
     return _notification("notifications/tools/list_changed", identifier)
 
 
-def ended(identifier: RequestId) -> JsonObject:
+def final_response(identifier: RequestId) -> JsonObject:
     """Returns the last message of a stream that the server ends: the response to the request."""
     result = shapes.empty_result(MODERN[-1])
     result[META] = {SUBSCRIPTION_ID: identifier, **result[META]}

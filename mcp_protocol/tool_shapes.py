@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
-from mcp_protocol.description import Description
-from mcp_protocol.json_writer import Written
-from mcp_protocol.revisions import MODERN, REVISIONS, Revision, since
+from mcp_protocol.description import RevisionSerializer
+from mcp_protocol.json_writer import SerializedJson
+from mcp_protocol.revisions import MODERN, REVISIONS, Revision, revisions_since
 from mcp_protocol.shapes import DECORATION, page_result
 from mcp_protocol.strict_json import JsonObject
 
@@ -51,14 +51,14 @@ def _object_output(tool: ToolFacts) -> Mapping[str, Any] | None:
     return schema if schema and schema.get("type") == "object" else None
 
 
-_TOOL: Final = Description(
+_TOOL: Final = RevisionSerializer(
     ("name", REVISIONS, attrgetter("name")),
-    ("title", since(Revision.V2025_06_18), attrgetter("title")),
+    ("title", revisions_since(Revision.V2025_06_18), attrgetter("title")),
     ("description", REVISIONS, attrgetter("description")),
     ("inputSchema", REVISIONS, attrgetter("input_schema")),
     ("outputSchema", (Revision.V2025_06_18, Revision.V2025_11_25), _object_output),
     ("outputSchema", MODERN, attrgetter("output_schema")),
-    ("annotations", since(Revision.V2025_03_26), _annotations),
+    ("annotations", revisions_since(Revision.V2025_03_26), _annotations),
     *DECORATION,
 )
 
@@ -69,11 +69,13 @@ def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
     `destructiveHint` marks tools that change state (transport document, tools/list), which is not
     the registry's `destructive`: those tools are never listed.
     """
-    return _TOOL.of(tool, revision)
+    return _TOOL.serialize(tool, revision)
 
 
 def tools_list_result(
-    descriptors: Sequence[JsonObject | Written], revision: Revision, next_cursor: str | None = None
+    descriptors: Sequence[JsonObject | SerializedJson],
+    revision: Revision,
+    next_cursor: str | None = None,
 ) -> JsonObject:
     """Returns one page of tools in the given order; a cursor means that more follow."""
     return page_result("tools", descriptors, revision, next_cursor)

@@ -27,7 +27,7 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-def without_slash(path: str) -> str:
+def strip_slash(path: str) -> str:
     """Returns the path of a client's address without a trailing slash; every other path as it is.
 
     Both forms of the address are valid (MCP 2025-06-18, canonical server URI), and a redirect would

@@ -56,7 +56,7 @@ class AuthorizationAdmin(ReadOnlyAdmin):
         permissions=["revoke"],
     )
     def revoke(self, request: HttpRequest, rows: QuerySet[Authorization]) -> None:
-        own = self.limited(request, rows, "change")
+        own = self.limit_rows(request, rows, "change")
         ended = [row for row in own if authorizations.revoke(row.pk, reason="revoked_by_admin")]
         for row in ended:
             authorizations.report("revoked_by_admin", row, address=replies.address_of(request))

@@ -77,14 +77,14 @@ def access_tokens(path: str) -> Verifier:
     Tokens for another resource are refused (RFC 8707).
     """
     return Verifier(
-        partial(_found, AUTHENTICATE, path),
-        partial(_found, STILL, path),
-        partial(_of_authorization, path),
+        partial(_find_principal, AUTHENTICATE, path),
+        partial(_find_principal, STILL, path),
+        partial(_find_by_authorization, path),
         partial(_active, path),
     )
 
 
-def _found(statement: Statement, path: str, token: str | UUID) -> Principal:
+def _find_principal(statement: Statement, path: str, token: str | UUID) -> Principal:
     """The principal of an access token, by its SHA-256 or its id, as the statement asks."""
     row = statement.row(flags.MCP_SERVER, datetime.now(UTC), token)
     if row is None or row[4] != f"{settings.HALO_PUBLIC_URL}{path}":
@@ -118,16 +118,16 @@ def _active(path: str, token_ids: Collection[UUID]) -> set[UUID]:
     return set(valid.values_list("pk", flat=True))
 
 
-def _of_authorization(path: str, authorization_id: UUID) -> Principal:
+def _find_by_authorization(path: str, authorization_id: UUID) -> Principal:
     """The principal of an active authorization, whose id is in place of a token's."""
     rows = Authorization.objects.select_related("user", "client", "organization")
     row = rows.filter(grant_conditions.active(), pk=authorization_id).first()
     if row is None or row.resource != f"{settings.HALO_PUBLIC_URL}{path}":
         raise Unauthenticated("invalid_token")
-    return of_row(row, ACCESS_TOKEN, scopes.parse(row.scope), row.client)
+    return build_principal(row, ACCESS_TOKEN, scopes.parse(row.scope), row.client)
 
 
-def of_row(
+def build_principal(
     row: Authorization | Membership,
     credential: str,
     scope: ScopeSet,
@@ -186,7 +186,7 @@ def recheck(kind: str, credential_id: UUID, accepted: Verifiers) -> Principal:
     return accepted[kind].recheck(credential_id)
 
 
-def ended(kind: str, credential_ids: Collection[UUID], accepted: Verifiers) -> set[UUID]:
+def find_ended(kind: str, credential_ids: Collection[UUID], accepted: Verifiers) -> set[UUID]:
     """Returns those of many credentials of one kind that are no longer valid."""
     if kind not in accepted:
         return set(credential_ids)

@@ -146,7 +146,7 @@ class InvalidRedirectUri(OAuthError):
         self.why = why
 
 
-class MethodNotAllowed(InvalidRequest):
+class UnsupportedMethod(InvalidRequest):
     """The endpoint does not support this method (RFC 9110 section 15.5.6)."""
 
     status = 405

@@ -21,7 +21,7 @@ USE_SECONDS: Final = 600
 ENDING: Final = 4
 
 
-class Created(Protocol):
+class ExpiringCredential(Protocol):
     """What a key and a token have in common."""
 
     @property
@@ -30,12 +30,12 @@ class Created(Protocol):
     def expires_at(self) -> datetime | None: ...
 
 
-def after(days: int) -> datetime | None:
+def days_from_now(days: int) -> datetime | None:
     """Returns when something that is created now expires; None for 0 days, which is for ever."""
     return timezone.now() + timedelta(days=days) if days else None
 
 
-def status(row: Created) -> str:
+def status(row: ExpiringCredential) -> str:
     """Returns whether a key or token is active, expired or revoked."""
     if row.revoked_at is not None:
         return "revoked"

@@ -40,7 +40,7 @@ class Identity:
 
 def identity(organization: Organization, token: str) -> Identity:
     """Returns whom an identity token names. Raises InvalidToken."""
-    claims = _verified(organization, token)
+    claims = _verified_claims(organization, token)
     named = claims.get("user_id", claims.get("sub"))
     if isinstance(named, int) and not isinstance(named, bool):
         named = str(named)
@@ -51,7 +51,7 @@ def identity(organization: Organization, token: str) -> Identity:
 
 def check_update(organization: Organization, token: str) -> None:
     """Raises InvalidToken unless the token permits bulk updates."""
-    claims = _verified(organization, token)
+    claims = _verified_claims(organization, token)
     scope = claims.get("scope")
     if not isinstance(scope, str) or UPDATE_SCOPE not in scope.split():
         raise InvalidToken(f"The token needs the scope {UPDATE_SCOPE}.")
@@ -63,7 +63,7 @@ def check_update(organization: Organization, token: str) -> None:
         raise InvalidToken("The token is valid for more than an hour.")
 
 
-def _verified(organization: Organization, token: str) -> Mapping[str, Any]:
+def _verified_claims(organization: Organization, token: str) -> Mapping[str, Any]:
     secret = organizations.identity_secret(organization)
     if secret is None or len(token) > MAX_TOKEN:
         raise InvalidToken("The token is not valid.")

@@ -49,7 +49,7 @@ class McpTokenAdmin(ScopedAdmin):
     )
     def revoke(self, request: HttpRequest, rows: QuerySet[McpToken]) -> None:
         user, address = cast("User", request.user), replies.address_of(request)
-        own = self.limited(request, rows, "change")
+        own = self.limit_rows(request, rows, "change")
         ended = [row for row in own if mcp_tokens.revoke(row, user=user, address=address)]
         for row in ended:
             self.log_change(request, row, "Revoked.")

@@ -73,7 +73,7 @@ class NewToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedToken:
     """A token in a list, and its status: active, expired or revoked."""
 
     row: McpToken
@@ -90,8 +90,8 @@ class Listed:
 
 def verifier(path: str) -> Verifier:
     """The verifier of the tokens for one resource, by its path."""
-    recheck = partial(_found, STILL, path)
-    return Verifier(partial(_found, AUTHENTICATE, path), recheck, recheck)
+    recheck = partial(_find_principal, STILL, path)
+    return Verifier(partial(_find_principal, AUTHENTICATE, path), recheck, recheck)
 
 
 def issue_personal(
@@ -146,7 +146,7 @@ def issue(
         name=name,
         checksum=ids.sha256_hex(secret),
         ending=secret[-expiry.ENDING :],
-        expires_at=expiry.after(days),
+        expires_at=expiry.days_from_now(days),
     )
     _record("mcp_token_created", row, user, address)
     return NewToken(row, secret)
@@ -171,24 +171,24 @@ def revoke_all(resource_path: str, by: User | None, *, address: str) -> None:
 
 def personal(user: User) -> QuerySet[McpToken]:
     """Returns the tokens of a user for the workspace, the newest first."""
-    return _of_user(user).filter(resource_path=MCP_PATH)
+    return _tokens_of_user(user).filter(resource_path=MCP_PATH)
 
 
-def of_user(user: User) -> QuerySet[McpToken]:
+def list_project_tokens(user: User) -> QuerySet[McpToken]:
     """Returns the tokens of a user for projects, the newest first."""
-    return _of_user(user).exclude(resource_path=MCP_PATH)
+    return _tokens_of_user(user).exclude(resource_path=MCP_PATH)
 
 
-def _of_user(user: User) -> QuerySet[McpToken]:
+def _tokens_of_user(user: User) -> QuerySet[McpToken]:
     rows = McpToken.objects.filter(user=user)
     return rows.select_related("organization").order_by("-pk")
 
 
-def listed(rows: Iterable[McpToken]) -> list[Listed]:
-    return [Listed(row, _status(row)) for row in rows]
+def list_with_status(rows: Iterable[McpToken]) -> list[ListedToken]:
+    return [ListedToken(row, _status(row)) for row in rows]
 
 
-def _found(statement: Statement, path: str, token: str | UUID) -> Principal:
+def _find_principal(statement: Statement, path: str, token: str | UUID) -> Principal:
     """The principal of a token, by its SHA-256 or its id, as the statement asks."""
     now = datetime.now(UTC)
     row = statement.row(

@@ -25,24 +25,26 @@ def principal(user_id: UUID, organization_id: UUID) -> Principal:
 
     Raises Unauthenticated, the same for an organization that does not exist.
     """
-    return _found(user=user_id, organization=organization_id)
+    return _find_principal(user=user_id, organization=organization_id)
 
 
-def _of_membership(membership_id: UUID) -> Principal:
-    return _found(pk=membership_id)
+def _recheck_membership(membership_id: UUID) -> Principal:
+    return _find_principal(pk=membership_id)
 
 
-def _found(**named: UUID) -> Principal:
+def _find_principal(**named: UUID) -> Principal:
     rows = Membership.objects.select_related("user", "organization")
     active = rows.filter(user__is_active=True, organization__suspended_at__isnull=True)
     row = active.filter(**named).first()
     if row is None:
         raise Unauthenticated("invalid_token")
-    return credentials.of_row(row, MEMBERSHIP, SCOPE)
+    return credentials.build_principal(row, MEMBERSHIP, SCOPE)
 
 
 def _refuse(_secret: str) -> Principal:
     raise Unauthenticated("invalid_token")
 
 
-VERIFIER: Final = Verifier(verify=_refuse, recheck=_of_membership, recheck_grant=_of_membership)
+VERIFIER: Final = Verifier(
+    verify=_refuse, recheck=_recheck_membership, recheck_grant=_recheck_membership
+)

@@ -40,7 +40,7 @@ class ScopeExplainer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectTool:
+class GrantableTool:
     """A tool of a project as users see it."""
 
     name: str
@@ -50,19 +50,19 @@ class ProjectTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class GrantableProject:
     """A project of the gateway, and its tools that a token could call now."""
 
     id: str
     name: str
     organization_id: UUID
-    tools: Sequence[ProjectTool]
+    tools: Sequence[GrantableTool]
 
 
 class Projects(Protocol):
     """Describes the projects of the gateway, each of which is a resource of its own."""
 
-    def find(self, project_id: str) -> Project | None:
+    def find(self, project_id: str) -> GrantableProject | None:
         """Returns a project of any organization."""
         ...
 

@@ -51,7 +51,7 @@ class Scope:
         """Whether it can permit changes; of a single tool of a project, only the project knows."""
         return self.parts[0] in {"actions", "projects"}
 
-    def granted_by(self) -> frozenset["Scope"]:
+    def granting_scopes(self) -> frozenset["Scope"]:
         """Return every scope that grants this one, including itself.
 
         `actions:<integration>:*` grants only that integration's actions. `actions:*` grants all
@@ -107,7 +107,7 @@ class ScopeSet:
         """Returns whether these scopes grant the required one; an unknown text is never granted."""
         if isinstance(required, str):
             return not self._lookup.isdisjoint(_granting(required))
-        return not self._lookup.isdisjoint(required.granted_by())
+        return not self._lookup.isdisjoint(required.granting_scopes())
 
     def intersect(self, other: "ScopeSet") -> "ScopeSet":
         """Returns the scopes that both sets grant.
@@ -149,15 +149,15 @@ def effective(token: str, consent: str) -> ScopeSet:
     """Returns what a token grants under a consent: the scopes that both texts grant."""
     # Texts of many scopes are rare, and would fill the cache.
     is_short = len(token) + len(consent) <= MAX_REMEMBERED_TEXT
-    return _remembered(token, consent) if is_short else _shared(token, consent)
+    return _remembered(token, consent) if is_short else _intersect_scopes(token, consent)
 
 
-def _shared(token: str, consent: str) -> ScopeSet:
+def _intersect_scopes(token: str, consent: str) -> ScopeSet:
     return parse(token).intersect(parse(consent))
 
 
 # The meaning of a text never changes; authorization is checked with every request.
-_remembered: Final = lru_cache(maxsize=1_024)(_shared)
+_remembered: Final = lru_cache(maxsize=1_024)(_intersect_scopes)
 
 
 def for_action(integration: str, action: str) -> Scope:
@@ -182,7 +182,7 @@ def for_project(project_id: str, tool: str = "*") -> Scope:
     return scope
 
 
-def of_key(names: Iterable[str]) -> ScopeSet:
+def from_names(names: Iterable[str]) -> ScopeSet:
     """Returns the scopes of an API key. OAuth does not know them: they are compared by text."""
     return ScopeSet(tuple(Scope(tuple(name.split(":"))) for name in names))
 
@@ -203,7 +203,7 @@ def scope_allows_destructive(_scopes: ScopeSet) -> bool:
 def _granting(required: str) -> frozenset[Scope]:
     """Returns every scope that grants the one of this text; none for an unknown text."""
     scope = _recognise(required)
-    return frozenset() if scope is None else scope.granted_by()
+    return frozenset() if scope is None else scope.granting_scopes()
 
 
 def _recognise(token: str) -> Scope | None:
@@ -238,7 +238,7 @@ SMALLEST_SETS: Final = (
 """The smallest scopes that a use case needs (the scopes document, last table)."""
 
 
-class Description(NamedTuple):
+class ScopeDescription(NamedTuple):
     """The text of the consent page for a scope; `kind` is "read" or "act"."""
 
     title: str
@@ -246,21 +246,21 @@ class Description(NamedTuple):
     kind: Literal["read", "act"]
 
 
-_FIXED_DESCRIPTIONS: Final[Mapping[str, Description]] = {
-    "docs:read": Description(
+_FIXED_DESCRIPTIONS: Final[Mapping[str, ScopeDescription]] = {
+    "docs:read": ScopeDescription(
         "Read the documentation", "Search and open the public product documentation.", "read"
     ),
-    "setup:read": Description(
+    "setup:read": ScopeDescription(
         "Read the setup guide",
         "See the install snippet and the sample for signing people in, to help set up the widget.",
         "read",
     ),
-    "data:read": Description(
+    "data:read": ScopeDescription(
         "Read workspace data",
         "Look up people, companies, tickets, conversations and product figures. Nothing changes.",
         "read",
     ),
-    "actions:*": Description(
+    "actions:*": ScopeDescription(
         "Act in every connected integration",
         "Run every enabled action that is not destructive, and read the documentation, the setup "
         "guide and the workspace data.",
@@ -269,33 +269,33 @@ _FIXED_DESCRIPTIONS: Final[Mapping[str, Description]] = {
 }
 
 
-def describe(scope: Scope, names: Mapping[str, str] | None = None) -> Description:
+def describe(scope: Scope, names: Mapping[str, str] | None = None) -> ScopeDescription:
     """Returns the description of a scope for the user who is asked to grant it.
 
     `names` maps integration and project ids to display names; without one the id of an integration
     is spelled out.
     """
     if scope.project is not None:
-        return _of_project(scope, (names or {}).get(scope.project) or scope.project)
+        return _describe_project_scope(scope, (names or {}).get(scope.project) or scope.project)
     if scope.integration is None:
         return _FIXED_DESCRIPTIONS[str(scope)]
-    name = (names or {}).get(scope.integration) or _spelled_out(scope.integration)
+    name = (names or {}).get(scope.integration) or _integration_title(scope.integration)
     action = scope.parts[2]
     if action == "*":
-        return Description(
+        return ScopeDescription(
             f"Act in {name}", f"Run every enabled action of {name} that is not destructive.", "act"
         )
     plain = action.replace("_", " ")
-    return Description(f"{name}: {plain}", f"Run the one action “{plain}” in {name}.", "act")
+    return ScopeDescription(f"{name}: {plain}", f"Run the one action “{plain}” in {name}.", "act")
 
 
-def _of_project(scope: Scope, name: str) -> Description:
+def _describe_project_scope(scope: Scope, name: str) -> ScopeDescription:
     tool = scope.parts[2]
     if tool == "*":
         sentence = f"Call every tool of {name}, as its policy allows."
-        return Description(f"Use all tools of {name}", sentence, "act")
-    return Description(f"{name}: {tool}", f"Call the one tool “{tool}” of {name}.", "act")
+        return ScopeDescription(f"Use all tools of {name}", sentence, "act")
+    return ScopeDescription(f"{name}: {tool}", f"Call the one tool “{tool}” of {name}.", "act")
 
 
-def _spelled_out(integration: str) -> str:
+def _integration_title(integration: str) -> str:
     return integration.removeprefix("mcp.").replace("_", " ").title()

@@ -86,7 +86,7 @@ class ServerKeyAdmin(ScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
         """Completes the row; `response_add` saves it, together with its secret."""
         given = form.cleaned_data
-        made = server_keys.unsaved(
+        made = server_keys.build_row(
             obj.organization, obj.name, given["scopes"], given["days"], obj.kind
         )
         obj.scope, obj.expires_at = made.scope, made.expires_at
@@ -110,7 +110,7 @@ class ServerKeyAdmin(ScopedAdmin):
     )
     def revoke(self, request: HttpRequest, rows: QuerySet[ServerKey]) -> None:
         user, address = cast("User", request.user), replies.address_of(request)
-        own = self.limited(request, rows, "change")
+        own = self.limit_rows(request, rows, "change")
         ended = [row for row in own if server_keys.revoke(row, user=user, address=address)]
         for row in ended:
             self.log_change(request, row, "Revoked.")

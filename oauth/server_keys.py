@@ -115,7 +115,7 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedKey:
     """A key in a list, and its status: active, expired or revoked."""
 
     row: ServerKey
@@ -128,7 +128,7 @@ class Listed:
         return [str(titles[one]) for one in self.row.scope.split() if one in titles]
 
 
-def unsaved(
+def build_row(
     organization: Organization,
     name: str,
     scopes: Collection[str],
@@ -141,7 +141,7 @@ def unsaved(
         name=name,
         kind=kind,
         scope=" ".join(one for one in SCOPES[KeyKind(kind)] if one in scopes),
-        expires_at=expiry.after(days),
+        expires_at=expiry.days_from_now(days),
     )
 
 
@@ -164,7 +164,7 @@ def revoke(row: ServerKey, *, user: User | None, address: str) -> bool:
     return True
 
 
-def of_organizations(
+def list_by_organization(
     organization_ids: Iterable[UUID], kinds: Collection[KeyKind] = SDK_KINDS
 ) -> QuerySet[ServerKey]:
     """Returns the keys of these organizations, the newest first."""
@@ -188,8 +188,8 @@ def creator_of(key_id: str) -> UUID | None:
         return None
 
 
-def listed(rows: Iterable[ServerKey]) -> list[Listed]:
-    return [Listed(row, expiry.status(row)) for row in rows]
+def list_with_status(rows: Iterable[ServerKey]) -> list[ListedKey]:
+    return [ListedKey(row, expiry.status(row)) for row in rows]
 
 
 def authenticate(secret: str, kinds: Collection[KeyKind] = SDK_KINDS) -> KeyPrincipal:
@@ -200,7 +200,7 @@ def authenticate(secret: str, kinds: Collection[KeyKind] = SDK_KINDS) -> KeyPrin
     prefix = next((PREFIXES[kind] for kind in kinds if secret.startswith(PREFIXES[kind])), None)
     if prefix is None or not SECRET.fullmatch(secret, len(prefix)):
         raise Unauthenticated("invalid_token")
-    found = _found(AUTHENTICATE, ids.sha256_hex(secret))
+    found = _find_key_principal(AUTHENTICATE, ids.sha256_hex(secret))
     if found.kind not in kinds:
         raise Unauthenticated("invalid_token")
     return found
@@ -208,7 +208,7 @@ def authenticate(secret: str, kinds: Collection[KeyKind] = SDK_KINDS) -> KeyPrin
 
 def active(key_id: UUID) -> KeyPrincipal:
     """Returns the principal of a key that was verified before. Raises Unauthenticated."""
-    return _found(STILL, key_id)
+    return _find_key_principal(STILL, key_id)
 
 
 def verifier(kind: KeyKind, workspace: str | None) -> Verifier:
@@ -217,7 +217,7 @@ def verifier(kind: KeyKind, workspace: str | None) -> Verifier:
     return Verifier(partial(_principal, AUTHENTICATE, kind, workspace), recheck, recheck)
 
 
-def _found(statement: Statement, key: str | UUID) -> KeyPrincipal:
+def _find_key_principal(statement: Statement, key: str | UUID) -> KeyPrincipal:
     """The key of a SHA-256 or an id, as the statement asks."""
     now = datetime.now(UTC)
     due = now - timedelta(seconds=expiry.USE_SECONDS)
@@ -243,7 +243,7 @@ def _found(statement: Statement, key: str | UUID) -> KeyPrincipal:
 def _principal(
     statement: Statement, kind: KeyKind, workspace: str | None, key: str | UUID
 ) -> Principal:
-    found = _found(statement, key)
+    found = _find_key_principal(statement, key)
     if found.kind != kind or workspace not in {None, found.workspace}:
         raise Unauthenticated("invalid_token")
     return Principal(
@@ -254,7 +254,7 @@ def _principal(
         user_email="",
         client_id=str(found.key_id),
         client_name=found.name,
-        scope=scopes.of_key(found.scopes),
+        scope=scopes.from_names(found.scopes),
         mcp_server_on=found.mcp_server_on,
         calls_per_minute=found.calls_per_minute,
         credential=PREFIXES[kind],

@@ -16,7 +16,7 @@ R = TypeVar("R", bound=Record)
 ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class NotFound(Exception):
+class RecordNotFound(Exception):
     """The organization has no such row."""
 
 
@@ -29,17 +29,17 @@ def rows(model: type[R], organization_id: UUID) -> QuerySet[R]:
 def row(model: type[R], organization_id: UUID, key: object, *related: str, **more: Any) -> R:
     """Returns one row with its `related` rows; `more` are further conditions. Raises NotFound."""
     if not isinstance(key, str) or not ID.fullmatch(key):
-        raise NotFound
+        raise RecordNotFound
     found = rows(model, organization_id).filter(pk=key, **more).select_related(*related).first()
     if found is None:
-        raise NotFound
+        raise RecordNotFound
     return found
 
 
-def locked(model: type[R], organization_id: UUID, key: object) -> R:
+def lock_row(model: type[R], organization_id: UUID, key: object) -> R:
     """Returns one row and locks it until the transaction ends. Raises NotFound."""
     found = row(model, organization_id, key)
     again = rows(model, organization_id).select_for_update().filter(pk=found.pk).first()
     if again is None:
-        raise NotFound
+        raise RecordNotFound
     return again

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from foundation.links import link
 from people import access, employment, time_off
-from people.changes import Refused
+from people.changes import RefusedChange
 from people.models import (
     CustomField,
     CustomFieldValue,
@@ -65,7 +65,7 @@ def organization_of(value: object) -> Any:
     return getattr(value, "organization_id", None)
 
 
-class RecordAdmin(ScopedAdmin):
+class HrRecordAdmin(ScopedAdmin):
     """A row keeps its organization; each change has a new version."""
 
     organization_lookup = "organization"
@@ -131,7 +131,7 @@ class CustomValueInline(PersonRows):
 
 
 @admin.register(Person)
-class PersonAdmin(RecordAdmin):
+class PersonAdmin(HrRecordAdmin):
     list_display = ("display", "job_title", "department", "manager", "work_email", "start_date")
     list_filter = ("department", "work_place", "work_type", "organization")
     list_select_related = ("department", "manager")
@@ -164,7 +164,7 @@ def _how_to_change(person: Person) -> str:
 
 
 @admin.register(PersonProfile)
-class PersonProfileAdmin(RecordAdmin):
+class PersonProfileAdmin(HrRecordAdmin):
     list_display = ("person", "organization")
     list_filter = ("organization",)
     list_select_related = ("person", "organization")
@@ -203,7 +203,7 @@ class RefusingAdmin(ScopedAdmin):
     ) -> HttpResponse:
         try:
             return super().add_view(request, form_url, extra_context)
-        except Refused as refused:
+        except RefusedChange as refused:
             messages.error(request, refused.message)
             return redirect(request.get_full_path())
 
@@ -228,7 +228,7 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
         """With `?person=` the form has the person's present employment."""
         found: dict[str, Any] = {"effective_from": timezone.localdate()}
         key = unquote(request.GET.get("person", ""))
-        people = self.limited(request, Person.objects.filter(pk=key.replace("\x00", "")), "add")
+        people = self.limit_rows(request, Person.objects.filter(pk=key.replace("\x00", "")), "add")
         if person := people.first():
             found |= {name: getattr(person, name) for name in EMPLOYMENT_FIELDS}
             found["person"] = person
@@ -247,7 +247,7 @@ class TimeOffForm(OneOrganizationForm):
             person = given["person"]
             try:
                 time_off.check(TimeOff(**given, organization_id=person.organization_id))
-            except Refused as refused:
+            except RefusedChange as refused:
                 field = refused.field if refused.field in self.fields else None
                 self.add_error(field, refused.message)
         return given
@@ -294,18 +294,18 @@ class TimeOffAdmin(RefusingAdmin):
         self, request: HttpRequest, rows: QuerySet[TimeOff], decide: Callable[..., TimeOff]
     ) -> None:
         done = 0
-        for row in self.limited(request, rows, "change"):
+        for row in self.limit_rows(request, rows, "change"):
             try:
                 decide(row.organization_id, row.pk)
                 done += 1
-            except (Refused, access.NotFound) as refused:
+            except (RefusedChange, access.RecordNotFound) as refused:
                 messages.warning(request, f"{row}: {refused}")
         text = ngettext("%d request was changed.", "%d requests were changed.", done)
         self.message_user(request, text % done)
 
 
 @admin.register(OrgUnit)
-class OrgUnitAdmin(RecordAdmin):
+class OrgUnitAdmin(HrRecordAdmin):
     list_display = ("name", "type", "code", "parent", "archived_at")
     list_filter = ("type", "organization")
     list_select_related = ("parent",)
@@ -317,7 +317,7 @@ class OrgUnitAdmin(RecordAdmin):
 
 
 @admin.register(WorkingPattern)
-class WorkingPatternAdmin(RecordAdmin):
+class WorkingPatternAdmin(HrRecordAdmin):
     list_display = ("label", "weekly", "organization")
     list_filter = ("organization",)
     list_select_related = ("organization",)
@@ -329,14 +329,14 @@ class WorkingPatternAdmin(RecordAdmin):
 
 
 @admin.register(ReferenceItem)
-class ReferenceItemAdmin(RecordAdmin):
+class ReferenceItemAdmin(HrRecordAdmin):
     list_display = ("label", "kind", "position", "is_active")
     list_filter = ("kind", "is_active", "organization")
     search_fields = ("label",)
 
 
 @admin.register(TimeOffCategory)
-class TimeOffCategoryAdmin(RecordAdmin):
+class TimeOffCategoryAdmin(HrRecordAdmin):
     list_display = ("name", "allowance_days", "consumes_balance", "carry_over_days", "is_active")
     list_filter = ("consumes_balance", "is_active", "organization")
     search_fields = ("name",)
@@ -348,7 +348,7 @@ class TimeOffCategoryAdmin(RecordAdmin):
 
 
 @admin.register(LedgerEntry)
-class LedgerEntryAdmin(RecordAdmin):
+class LedgerEntryAdmin(HrRecordAdmin):
     list_display = ("person", "category", "entry_type", "amount_days", "effective_date")
     list_filter = ("entry_type", "effective_date", "organization")
     list_select_related = ("person", "category")
@@ -357,7 +357,7 @@ class LedgerEntryAdmin(RecordAdmin):
 
 
 @admin.register(TimeOffSettings)
-class TimeOffSettingsAdmin(RecordAdmin):
+class TimeOffSettingsAdmin(HrRecordAdmin):
     list_display = ("organization", "reset_month", "reset_day", "country_code")
     list_filter = ("organization",)
     list_select_related = ("organization",)
@@ -365,7 +365,7 @@ class TimeOffSettingsAdmin(RecordAdmin):
 
 
 @admin.register(PublicHoliday)
-class PublicHolidayAdmin(RecordAdmin):
+class PublicHolidayAdmin(HrRecordAdmin):
     list_display = ("date", "name", "is_half_day", "organization")
     list_filter = ("date", "organization")
     list_select_related = ("organization",)
@@ -373,7 +373,7 @@ class PublicHolidayAdmin(RecordAdmin):
 
 
 @admin.register(CustomField)
-class CustomFieldAdmin(RecordAdmin):
+class CustomFieldAdmin(HrRecordAdmin):
     list_display = ("label", "key", "field_type", "sensitivity")
     list_filter = ("field_type", "sensitivity", "organization")
     search_fields = ("label", "key")

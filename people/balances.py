@@ -16,10 +16,10 @@ from django.db.models import QuerySet
 
 from people import access, time_off
 from people.models import (
+    AbsenceStatus,
     EntryType,
     LedgerEntry,
     Person,
-    Status,
     TimeOff,
     TimeOffCategory,
     TimeOffSettings,
@@ -107,7 +107,7 @@ def balance(person: Person, on: date) -> Balance:
             "effective_date", "pk"
         )
     )
-    taken = _taken(person, year)
+    taken = _days_taken(person, year)
     categories = list(access.rows(TimeOffCategory, person.organization_id))
     others = {one.pk: one.is_sickness for one in categories if not one.consumes_balance}
     without = {
@@ -115,7 +115,7 @@ def balance(person: Person, on: date) -> Balance:
             (
                 days
                 for (key, status), days in taken.items()
-                if status == Status.APPROVED and others.get(key) is is_sickness
+                if status == AbsenceStatus.APPROVED and others.get(key) is is_sickness
             ),
             ZERO,
         )
@@ -125,7 +125,7 @@ def balance(person: Person, on: date) -> Balance:
         person,
         year,
         [
-            _of_category(person, year, one, entries, taken)
+            _build_category_balance(person, year, one, entries, taken)
             for one in categories
             if one.consumes_balance
         ],
@@ -175,7 +175,7 @@ def _carry(person: Person, category: TimeOffCategory, day: date, amount: Decimal
     return is_new
 
 
-def _taken(person: Person, year: LeaveYear) -> dict[tuple[str, str], Decimal]:
+def _days_taken(person: Person, year: LeaveYear) -> dict[tuple[str, str], Decimal]:
     """The days by category and status. Requests that reach over the year's ends count in part."""
     found: QuerySet[TimeOff] = person.time_off.filter(
         status__in=BLOCKING, start_date__lte=year.ends_on, end_date__gte=year.starts_on
@@ -194,7 +194,7 @@ def _taken(person: Person, year: LeaveYear) -> dict[tuple[str, str], Decimal]:
     return total
 
 
-def _of_category(
+def _build_category_balance(
     person: Person,
     year: LeaveYear,
     category: TimeOffCategory,
@@ -211,8 +211,8 @@ def _of_category(
         allowance=_allowance(person, year, category.allowance_days),
         ledger=ledger,
         entries=own,
-        approved=taken.get((category.pk, Status.APPROVED), ZERO),
-        pending=taken.get((category.pk, Status.PENDING), ZERO),
+        approved=taken.get((category.pk, AbsenceStatus.APPROVED), ZERO),
+        pending=taken.get((category.pk, AbsenceStatus.PENDING), ZERO),
     )
 
 

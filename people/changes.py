@@ -7,7 +7,7 @@ from django.utils import timezone
 from people.models.columns import Record
 
 
-class Refused(Exception):
+class RefusedChange(Exception):
     """A rule of the records forbids the change; `field` names the wrong value, or is empty."""
 
     code = "invalid_request"
@@ -17,7 +17,7 @@ class Refused(Exception):
         self.message, self.field = message, field
 
 
-class Conflict(Refused):
+class ConflictingChange(RefusedChange):
     """The change contradicts another row or the state of its own."""
 
     code = "conflict"

@@ -29,7 +29,7 @@ def id_of(country_code: str) -> str:
 
 
 @cache
-def known() -> Sequence[Country]:
+def list_all() -> Sequence[Country]:
     """Returns every country that has telephone numbers and a currency, by name."""
     from babel import Locale  # noqa: PLC0415  slow to import, and needed once
     from babel.numbers import get_territory_currencies  # noqa: PLC0415  the same
@@ -51,4 +51,4 @@ def known() -> Sequence[Country]:
 
 def choices() -> list[tuple[str, str]]:
     """Returns the countries as the choices of a field."""
-    return [(country.country_code, country.name) for country in known()]
+    return [(country.country_code, country.name) for country in list_all()]

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from people import access, changes
-from people.changes import Refused
+from people.changes import RefusedChange
 from people.models import EmploymentRecord, Person
 from people.models.people import EMPLOYMENT_FIELDS
 
@@ -20,9 +20,9 @@ def change(person: Person, effective_from: date, **values: Any) -> EmploymentRec
     a record already changes it. Raises Refused.
     """
     if effective_from > timezone.localdate():
-        raise Refused(_("The change cannot take effect in the future."), "effective_from")
+        raise RefusedChange(_("The change cannot take effect in the future."), "effective_from")
     with transaction.atomic():
-        locked = access.locked(Person, person.organization_id, person.pk)
+        locked = access.lock_row(Person, person.organization_id, person.pk)
         _check(locked, values)
         record = _record(locked, effective_from)
         changes.apply(record, values)
@@ -46,15 +46,15 @@ def manages(manager: Person, person: Person) -> bool:
 def _check(person: Person, values: dict[str, Any]) -> None:
     manager = values.get("manager")
     if manager is not None and (manager.pk == person.pk or manages(person, manager)):
-        raise Refused(_("A person cannot be managed by somebody below them."), "manager")
+        raise RefusedChange(_("A person cannot be managed by somebody below them."), "manager")
     for name, value in values.items():
         own = getattr(value, "organization_id", person.organization_id)
         if own != person.organization_id:
-            raise Refused(_("The value belongs to another organization."), name)
+            raise RefusedChange(_("The value belongs to another organization."), name)
     start = values.get("start_date", person.start_date)
     end = values.get("end_date", person.end_date)
     if start and end and end < start:
-        raise Refused(_("The end date is before the start date."), "end_date")
+        raise RefusedChange(_("The end date is before the start date."), "end_date")
 
 
 def _record(person: Person, effective_from: date) -> EmploymentRecord:

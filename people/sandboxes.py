@@ -10,15 +10,15 @@ from people import seeding
 from workspace.models import Organization
 
 
-def of(organization_id: UUID) -> UUID:
+def get_or_create(organization_id: UUID) -> UUID:
     """Returns the id of an organization's sandbox, which is filled when it is first asked for."""
     rows = Organization.with_sandboxes.filter(sandbox_of=organization_id).values_list("pk")
     found = rows.first()
-    return found[0] if found else _made(organization_id)
+    return found[0] if found else _create_sandbox(organization_id)
 
 
 @transaction.atomic
-def _made(organization_id: UUID) -> UUID:
+def _create_sandbox(organization_id: UUID) -> UUID:
     # Locked: two requests at once make one sandbox.
     parent = Organization.objects.select_for_update().get(pk=organization_id)
     found = Organization.with_sandboxes.filter(sandbox_of=parent).first()

@@ -15,6 +15,7 @@ from django.db import transaction
 from people import access, working_time
 from people import seed_names as names
 from people.models import (
+    AbsenceStatus,
     CustomField,
     CustomFieldValue,
     Document,
@@ -30,7 +31,6 @@ from people.models import (
     ReferenceKind,
     RelationshipType,
     Sensitivity,
-    Status,
     TimeOff,
     TimeOffCategory,
     TimeOffSettings,
@@ -77,13 +77,13 @@ def seed(organization: Organization, as_of: date) -> int:
 
 
 @dataclass(slots=True)
-class _Block:
+class _Absence:
     """An absence to come or past, before it has a row."""
 
     category: TimeOffCategory
     start: date
     length: int
-    status: Status
+    status: AbsenceStatus
 
 
 class _World:
@@ -201,7 +201,7 @@ class _World:
             **self.own(),
         )
 
-    def _started(self, person: Person) -> date:
+    def _get_start_date(self, person: Person) -> date:
         return person.start_date or self.began
 
     def _employ(self) -> None:
@@ -232,7 +232,7 @@ class _World:
                 person=person,
                 unit=person.department,
                 is_primary=True,
-                effective_from=self._started(person),
+                effective_from=self._get_start_date(person),
                 **self.own(),
             )
 
@@ -243,7 +243,7 @@ class _World:
                 person=person,
                 related_person=self.people[0],
                 type=RelationshipType.DOTTED_LINE_MANAGER,
-                effective_from=self._started(person),
+                effective_from=self._get_start_date(person),
                 **self.own(),
             )
 
@@ -270,10 +270,13 @@ class _World:
         for number, person in enumerate(self.people):
             current = {name: getattr(person, name) for name in EMPLOYMENT_FIELDS}
             promoted = self.began + timedelta(days=self.random.randrange(HISTORY.days))
-            begins = [(self._started(person), current)]
-            if number % 4 == 0 and promoted > self._started(person):
+            begins = [(self._get_start_date(person), current)]
+            if number % 4 == 0 and promoted > self._get_start_date(person):
                 begins = [
-                    (self._started(person), current | {"job_title": f"Junior {person.job_title}"}),
+                    (
+                        self._get_start_date(person),
+                        current | {"job_title": f"Junior {person.job_title}"},
+                    ),
                     (promoted, current),
                 ]
             for day, values in begins:
@@ -304,7 +307,7 @@ class _World:
 
     def _time_off(self) -> Iterator[TimeOff]:
         for person in self.people:
-            free_from = max(self.began, self._started(person))
+            free_from = max(self.began, self._get_start_date(person))
             for block in self._blocks():
                 if block.start < free_from:
                     continue
@@ -314,7 +317,7 @@ class _World:
                 if not taken.days or (person.end_date and end > person.end_date):
                     continue
                 free_from = end + timedelta(days=1)
-                is_decided = block.status != Status.PENDING
+                is_decided = block.status != AbsenceStatus.PENDING
                 yield TimeOff(
                     id=self.key("time_off_"),
                     person=person,
@@ -323,13 +326,13 @@ class _World:
                     end_date=end,
                     amount_days=taken.days,
                     amount_minutes=taken.minutes,
-                    status=block.status if person.manager else Status.APPROVED,
+                    status=block.status if person.manager else AbsenceStatus.APPROVED,
                     note=f"Absence note {person.pk}",
                     decided_at=self.made_at if is_decided else None,
                     **self.own(),
                 )
 
-    def _blocks(self) -> list[_Block]:
+    def _blocks(self) -> list[_Absence]:
         """A person's absences in two years and the months to come, in the order of their days."""
         leave, sickness = self.categories["Annual leave"], self.categories["Sick leave"]
         blocks = []
@@ -337,13 +340,13 @@ class _World:
             days = self.random.randrange(HISTORY.days + AHEAD_DAYS)
             start = self.began + timedelta(days=days)
             is_open = start > self.as_of and self.random.random() < OPEN
-            status = Status.PENDING if is_open else Status.APPROVED
+            status = AbsenceStatus.PENDING if is_open else AbsenceStatus.APPROVED
             length = self.random.choice((1, 2, 5, 5, 7, 12))
-            blocks.append(_Block(leave, start, length, status))
+            blocks.append(_Absence(leave, start, length, status))
         for _number in range(self.random.randrange(4)):
             start = self.began + timedelta(days=self.random.randrange(HISTORY.days))
             length = self.random.randrange(1, 6)
-            blocks.append(_Block(sickness, start, length, Status.APPROVED))
+            blocks.append(_Absence(sickness, start, length, AbsenceStatus.APPROVED))
         return sorted(blocks, key=lambda block: block.start)
 
     def _ledger(self) -> Iterator[LedgerEntry]:

@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from people import access, changes, working_time
-from people.changes import Conflict, Refused
+from people.changes import ConflictingChange, RefusedChange
 from people.models import (
+    AbsenceStatus,
     HolidayTreatment,
     Person,
     PublicHoliday,
-    Status,
     TimeOff,
     TimeOffCategory,
 )
@@ -51,7 +51,7 @@ def request(
     """
     with transaction.atomic():
         # The lock makes two requests for the same days wait for each other.
-        locked = access.locked(Person, person.organization_id, person.pk)
+        locked = access.lock_row(Person, person.organization_id, person.pk)
         row = TimeOff(
             organization_id=locked.organization_id,
             person=locked,
@@ -64,7 +64,7 @@ def request(
         )
         _measure(row)
         if locked.manager_id is None:
-            row.status, row.decided_at = Status.APPROVED, row.created_at
+            row.status, row.decided_at = AbsenceStatus.APPROVED, row.created_at
         row.save(force_insert=True)
     return row
 
@@ -74,7 +74,7 @@ def change(
 ) -> TimeOff:
     """Changes some of CHANGEABLE of a pending request. Raises NotFound, Refused and Conflict."""
     if not values or not values.keys() <= set(CHANGEABLE):
-        raise Refused(_("Give at least one of: %s.") % ", ".join(CHANGEABLE))
+        raise RefusedChange(_("Give at least one of: %s.") % ", ".join(CHANGEABLE))
     with transaction.atomic():
         row = _pending(organization_id, key, precondition)
         new = TimeOff(**_own_values(row) | values)
@@ -85,12 +85,12 @@ def change(
 
 def cancel(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
     """Cancels a pending request. Raises NotFound and Conflict."""
-    return _end(organization_id, key, precondition, {"status": Status.CANCELLED})
+    return _end(organization_id, key, precondition, {"status": AbsenceStatus.CANCELLED})
 
 
 def approve(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
     """Approves a pending request. Raises NotFound and Conflict."""
-    values = {"status": Status.APPROVED, "decided_at": timezone.now()}
+    values = {"status": AbsenceStatus.APPROVED, "decided_at": timezone.now()}
     return _end(organization_id, key, precondition, values)
 
 
@@ -98,7 +98,7 @@ def decline(
     organization_id: UUID, key: object, note: str = "", *, precondition: Precondition = always
 ) -> TimeOff:
     """Rejects a pending request, with a private note. Raises NotFound and Conflict."""
-    values = {"status": Status.REJECTED, "decided_at": timezone.now()}
+    values = {"status": AbsenceStatus.REJECTED, "decided_at": timezone.now()}
     values |= {"response_note": note[:MAX_NOTE]}
     return _end(organization_id, key, precondition, values)
 
@@ -140,11 +140,13 @@ def _end(
 def _pending(organization_id: UUID, key: object, precondition: Precondition) -> TimeOff:
     """The request, locked together with its person, as everything that may change it locks them."""
     found = access.row(TimeOff, organization_id, key)
-    access.locked(Person, organization_id, found.person_id)
-    row = access.locked(TimeOff, organization_id, key)
+    access.lock_row(Person, organization_id, found.person_id)
+    row = access.lock_row(TimeOff, organization_id, key)
     precondition(row)
-    if row.status != Status.PENDING:
-        raise Conflict(_("Only a pending request can be changed. This one is %s.") % row.status)
+    if row.status != AbsenceStatus.PENDING:
+        raise ConflictingChange(
+            _("Only a pending request can be changed. This one is %s.") % row.status
+        )
     return row
 
 
@@ -157,23 +159,23 @@ def _measure(row: TimeOff) -> None:
     """Gives a request its amount. Raises Refused and Conflict if it cannot be made."""
     person, category = row.person, row.category
     if row.end_date < row.start_date:
-        raise Refused(_("The last day is before the first day."), "end_date")
+        raise RefusedChange(_("The last day is before the first day."), "end_date")
     if (row.end_date - row.start_date).days >= MAX_DAYS:
-        raise Refused(_("A request has at most %d days.") % MAX_DAYS, "end_date")
+        raise RefusedChange(_("A request has at most %d days.") % MAX_DAYS, "end_date")
     if row.start_date == row.end_date and row.is_from_half_day and row.is_to_half_day:
-        raise Refused(_("A request of one day has one half day at most."), "is_to_half_day")
+        raise RefusedChange(_("A request of one day has one half day at most."), "is_to_half_day")
     if category.organization_id != person.organization_id or not category.is_active:
-        raise Refused(_("The category does not exist."), "category_id")
+        raise RefusedChange(_("The category does not exist."), "category_id")
     if person.start_date and row.start_date < person.start_date:
-        raise Refused(_("The person is not employed on the first day."), "start_date")
+        raise RefusedChange(_("The person is not employed on the first day."), "start_date")
     if person.end_date and row.end_date > person.end_date:
-        raise Refused(_("The person is not employed on the last day."), "end_date")
+        raise RefusedChange(_("The person is not employed on the last day."), "end_date")
     taken = amount(row, row.start_date, row.end_date)
     if not taken.days:
-        raise Refused(_("The person does not work on these days."), "start_date")
+        raise RefusedChange(_("The person does not work on these days."), "start_date")
     row.amount_days, row.amount_minutes = taken.days, taken.minutes
     others = person.time_off.filter(
         status__in=BLOCKING, start_date__lte=row.end_date, end_date__gte=row.start_date
     )
     if others.exclude(pk=row.pk).exists():
-        raise Conflict(_("Another request has some of these days."), "start_date")
+        raise ConflictingChange(_("Another request has some of these days."), "start_date")

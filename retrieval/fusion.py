@@ -11,7 +11,7 @@ from typing import Final
 OFFSET: Final = 10
 
 
-def fused(ranked: Iterable[tuple[Sequence[int], float]]) -> list[tuple[int, float]]:
+def fuse_rankings(ranked: Iterable[tuple[Sequence[int], float]]) -> list[tuple[int, float]]:
     """Returns each id of the lists once with its score, best first.
 
     Each list, best first, comes with its weight. An id scores the sum of weight / (10 + rank) over

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from retrieval import words
-from retrieval.interfaces import Matrix, Passage, Vector, normalized
+from retrieval.interfaces import Matrix, Passage, Vector, normalize_rows
 
 # Part of the name: increment it when the same text gives another vector than before.
 REVISION: Final = 1
@@ -40,13 +40,13 @@ class HashedEmbedder:
         return f"hashed-{REVISION}-{words.synonyms_digest()}"
 
     def passages(self, passages: Sequence[Passage]) -> Matrix:
-        rows = [self._vector(self._counted(passage)) for passage in passages]
+        rows = [self._vector(self._count_features(passage)) for passage in passages]
         return np.stack(rows) if rows else np.zeros((0, DIMENSIONS), np.float32)
 
     def query(self, query: str) -> Vector:
         return self._vector(_features(query))
 
-    def _counted(self, passage: Passage) -> dict[str, float]:
+    def _count_features(self, passage: Passage) -> dict[str, float]:
         counted = _features(f"{passage.title} {passage.text}")
         for feature, count in _features(passage.heading).items():
             counted[feature] = counted.get(feature, 0.0) + HEADING_COUNTS * count
@@ -57,11 +57,11 @@ class HashedEmbedder:
             return np.zeros(DIMENSIONS, np.float32)
         # Repeated words count less each time.
         weights = [WEIGHTS[feature[0]] * math.sqrt(count) for feature, count in counted.items()]
-        projected = [_projected(feature) for feature in counted]
+        projected = [_project_feature(feature) for feature in counted]
         places = np.concatenate([place for place, _ in projected])
         signs = np.concatenate([sign for _, sign in projected])
         values = signs * np.repeat(np.array(weights, np.float32), PLACES)
-        return normalized(np.bincount(places, weights=values, minlength=DIMENSIONS))
+        return normalize_rows(np.bincount(places, weights=values, minlength=DIMENSIONS))
 
 
 def _features(text: str) -> dict[str, float]:
@@ -93,7 +93,7 @@ def _cut(bounded: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _projected(feature: str) -> tuple[np.ndarray, np.ndarray]:
+def _project_feature(feature: str) -> tuple[np.ndarray, np.ndarray]:
     """Returns the dimensions that a feature adds to, and the sign at each."""
     digest = blake2b(feature.encode(), digest_size=2 * PLACES).digest()
     numbers = np.frombuffer(digest, "<u2")

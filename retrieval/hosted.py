@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from foundation import json_text, outbound
-from foundation.outbound import OutboundError, Policy, Reply, retry
+from foundation.outbound import OutboundError, OutboundReply, Policy, retry
 from foundation.outbound.breaker import Breakers
-from retrieval.interfaces import Matrix, Passage, RetrievalUnavailable, Vector, normalized
+from retrieval.interfaces import Matrix, Passage, RetrievalUnavailable, Vector, normalize_rows
 
 # Texts in one request; passages have at most 2,000 characters, so it stays below the token limits.
 BATCH: Final = 64
@@ -48,14 +48,14 @@ class Service:
         if breakers.rest((self.url, path)):
             raise RetrievalUnavailable("The model did not answer several times in a row.")
         try:
-            reply = self._sent(path, body, seconds)
+            reply = self._send_request(path, body, seconds)
         except OutboundError as error:
-            breakers.failed((self.url, path))
+            breakers.record_failure((self.url, path))
             raise RetrievalUnavailable(str(error)) from None
         if reply.status != OK:
             self._note(path, reply.status)
             raise RetrievalUnavailable(f"The model answered with status {reply.status}.")
-        breakers.answered((self.url, path))
+        breakers.record_success((self.url, path))
         try:
             return json_text.parse(reply.body)
         except ValueError:
@@ -70,7 +70,7 @@ class Service:
                 time.sleep(retry.backoff(attempt))
         return self.ask(path, body, INDEXING_SECONDS)
 
-    def _sent(self, path: str, body: Mapping[str, Any], seconds: float) -> Reply:
+    def _send_request(self, path: str, body: Mapping[str, Any], seconds: float) -> OutboundReply:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"}
         return outbound.fetch(
             "POST",
@@ -99,7 +99,7 @@ class Service:
 
     def _note(self, path: str, status: int) -> None:
         if status in BUSY:
-            breakers.failed((self.url, path))
+            breakers.record_failure((self.url, path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class OpenAIEmbedder:
         return f"openai:{self.service.model}"
 
     def passages(self, passages: Sequence[Passage]) -> Matrix:
-        return _embedded(passages, self._body, self.service.ask_patiently)
+        return _embed_passages(passages, self._body, self.service.ask_patiently)
 
     def query(self, query: str) -> Vector:
         answer = self.service.ask("/embeddings", self._body([query]), QUERY_SECONDS)
@@ -134,7 +134,7 @@ class VoyageEmbedder:
         return f"voyage:{self.service.model}"
 
     def passages(self, passages: Sequence[Passage]) -> Matrix:
-        return _embedded(
+        return _embed_passages(
             passages, lambda texts: self._body(texts, "document"), self.service.ask_patiently
         )
 
@@ -172,7 +172,7 @@ class VoyageReranker:
             raise RetrievalUnavailable("The reranker's answer has another form.") from None
 
 
-def _embedded(
+def _embed_passages(
     passages: Sequence[Passage],
     body: Callable[[Sequence[str]], Mapping[str, Any]],
     ask: Callable[[str, Mapping[str, Any]], Any],
@@ -197,4 +197,4 @@ def _rows(answer: Any, count: int) -> Matrix:
         raise RetrievalUnavailable("The embedder's answer has another form.") from None
     if matrix.ndim != 2 or not matrix.shape[1] or not np.isfinite(matrix).all():  # noqa: PLR2004  rows and columns
         raise RetrievalUnavailable("The embedder's answer has another form.")
-    return normalized(matrix)
+    return normalize_rows(matrix)

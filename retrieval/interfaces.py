@@ -56,13 +56,13 @@ class Reranker(Protocol):
     def scores(self, query: str, passages: Sequence[Passage], /) -> list[float]: ...
 
 
-def normalized(matrix: NDArray[Any]) -> Matrix:
+def normalize_rows(matrix: NDArray[Any]) -> Matrix:
     """Returns the rows with length 1; a row of zeros stays one."""
     rows = np.asarray(matrix, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
-def stored(vector: Vector) -> bytes:
+def encode_vector(vector: Vector) -> bytes:
     """Returns a vector as 16-bit floats, little-endian."""
     return vector.astype(STORED).tobytes()

@@ -54,7 +54,7 @@ class LexicalReranker:
         shares = [[_shares(term, one) for term in terms] for one in read]
         weights = _weights(shares, len(terms))
         return [
-            _score(_matched(shares[place], weights), _nearness(stems, one), place)
+            _score(_match_score(shares[place], weights), _nearness(stems, one), place)
             for place, one in enumerate(read)
         ]
 
@@ -110,7 +110,7 @@ def _weights(shares: Sequence[Sequence[tuple[float, float]]], terms: int) -> lis
     return [weight / total for weight in weights]
 
 
-def _matched(shares: Sequence[tuple[float, float]], weights: Sequence[float]) -> float:
+def _match_score(shares: Sequence[tuple[float, float]], weights: Sequence[float]) -> float:
     pairs = list(zip(weights, shares, strict=True))
     covered = sum(weight * max(share) for weight, share in pairs)
     return covered + HEADING * sum(weight * heading for weight, (heading, _) in pairs)

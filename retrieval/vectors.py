@@ -22,7 +22,7 @@ class VectorIndex:
     matrix: Matrix
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[int, bytes]]) -> "VectorIndex":
+    def from_rows(cls, rows: Iterable[tuple[int, bytes]]) -> "VectorIndex":
         """Returns an index of (id, stored vector), in ascending order of ids.
 
         Vectors of another length than the first one are left out.
@@ -69,7 +69,7 @@ class IndexCache:
         self._lock = threading.Lock()
         self._loading: dict[Hashable, threading.Lock] = {}
 
-    def at(
+    def get_or_load(
         self, owner: Hashable, version: Hashable, load: Callable[[], VectorIndex]
     ) -> VectorIndex:
         """Returns an owner's index at a version, loaded if another version or none is kept."""

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from django.conf import settings
 
-from mcp_protocol.capabilities import Server
+from mcp_protocol.capabilities import ServerInfo
 from tools_registry.api import Tool
 
 Icons: TypeAlias = Sequence[Mapping[str, object]]
@@ -22,7 +22,7 @@ PNG: Final = "image/png"
 SVG: Final = "image/svg+xml"
 
 
-def with_icons(server: Server) -> Server:
+def with_icons(server: ServerInfo) -> ServerInfo:
     """Returns the server with the icons of this product."""
     return replace(server, icons=_icons_of_product())
 

@@ -20,20 +20,20 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tools_registry import icons
 from tools_registry.api import (
-    Connection,
     Guarded,
     Prompt,
     Resource,
     ResourceTemplate,
     Tool,
     Toolset,
+    VendorConnection,
 )
 
 # Far above what toolsets hold; a bound on what sources bring later.
 MAX_CACHED_ALIASES: Final = 8_192
 
 
-class Source(Protocol):
+class ToolSource(Protocol):
     """Where tools, resources and prompts come from. A tool is found by its alias too.
 
     A tool that has not changed is the same object each time: its descriptor is cached by the object
@@ -58,7 +58,7 @@ class ToolsetSource:
 
     def __init__(self, toolsets: Iterable[Toolset]) -> None:
         self.toolsets = tuple(toolsets)
-        self.connections: Mapping[str, Connection | None] = {
+        self.connections: Mapping[str, VendorConnection | None] = {
             toolset.integration: toolset.connection for toolset in self.toolsets
         }
         self._tools: Mapping[str, Tool] = {
@@ -66,7 +66,7 @@ class ToolsetSource:
             for toolset in self.toolsets
             for tool in toolset.tools
         }
-        self._by_name: Mapping[str, Tool] = {**_aliased(self._tools), **self._tools}
+        self._by_name: Mapping[str, Tool] = {**_index_by_alias(self._tools), **self._tools}
         self._resources: Mapping[str, Resource] = {
             resource.uri: resource for toolset in self.toolsets for resource in toolset.resources
         }
@@ -82,7 +82,7 @@ class ToolsetSource:
     def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
         if uri in self._resources:
             return self._resources[uri]
-        found = (template.at(uri) for template in self._templates)
+        found = (template.find_resource(uri) for template in self._templates)
         return next((resource for resource in found if resource is not None), None)
 
     def resources(self, organization_id: UUID) -> Sequence[Resource]:  # noqa: ARG002  the port's
@@ -101,7 +101,7 @@ def alias(name: str) -> str:
 
 
 @lru_cache(maxsize=MAX_CACHED_ALIASES)
-def under_alias(tool: Tool) -> Tool:
+def alias_tool(tool: Tool) -> Tool:
     """The same tool under its alias; the same object each time."""
     return replace(tool, name=alias(tool.name))
 
@@ -112,7 +112,7 @@ class Catalogue:
     `sources` returns them in the order in which they are asked.
     """
 
-    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+    def __init__(self, sources: Callable[[], Sequence[ToolSource]]) -> None:
         self._sources = sources
 
     def find(self, name: str, organization_id: UUID) -> Tool | None:
@@ -177,7 +177,7 @@ def offers_of(integration: str) -> list[Guarded] | None:
     return [offer for toolset in found for offer in _offers(toolset)]
 
 
-def connection(integration: str) -> Connection | None:
+def connection(integration: str) -> VendorConnection | None:
     """How this integration is connected; None for one that is not, or is unknown."""
     for source in _toolset_sources():
         if integration in source.connections:
@@ -209,7 +209,7 @@ def _offers(toolset: Toolset) -> Iterator[Guarded]:
     yield from toolset.prompts
 
 
-def _aliased(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
+def _index_by_alias(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
     # An alias that two tools share names neither: a guess could write to the wrong place.
     shared = Counter(alias(name) for name in tools)
     return {alias(name): tool for name, tool in tools.items() if shared[alias(name)] == 1}

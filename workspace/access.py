@@ -70,7 +70,7 @@ def agents(access: Access) -> QuerySet[Agent]:
 
 
 def tickets(access: Access) -> QuerySet[Ticket]:
-    return _of_customer(Ticket, access)
+    return _customer_rows(Ticket, access)
 
 
 def ticket_messages(access: Access) -> QuerySet[TicketMessage]:
@@ -88,7 +88,7 @@ def teammates(access: Access) -> QuerySet[User]:
 
 
 def conversations(access: Access) -> QuerySet[Conversation]:
-    return _of_customer(Conversation, access)
+    return _customer_rows(Conversation, access)
 
 
 def conversation_messages(access: Access) -> QuerySet[ConversationMessage]:
@@ -99,43 +99,43 @@ def conversation_messages(access: Access) -> QuerySet[ConversationMessage]:
 
 
 def feedback(access: Access) -> QuerySet[Feedback]:
-    return _of_customer(Feedback, access)
+    return _customer_rows(Feedback, access)
 
 
 def events(access: Access) -> QuerySet[Event]:
-    return _of_customer(Event, access)
+    return _customer_rows(Event, access)
 
 
 def leads(access: Access) -> QuerySet[Lead]:
     """Raises CannotNarrow for a bound call: a lead belongs to no customer."""
-    return _of_nobody(Lead, access)
+    return _organization_rows(Lead, access)
 
 
 def key_figures(access: Access) -> QuerySet[KpiSnapshot]:
     """Raises CannotNarrow for a bound call: figures are computed over all customers."""
-    return _of_nobody(KpiSnapshot, access)
+    return _organization_rows(KpiSnapshot, access)
 
 
 def knowledge_sources(access: Access) -> QuerySet[KnowledgeSource]:
     """Raises CannotNarrow for a bound call: documents belong to no customer."""
-    return _of_nobody(KnowledgeSource, access)
+    return _organization_rows(KnowledgeSource, access)
 
 
 def knowledge_chunks(access: Access) -> QuerySet[KnowledgeChunk]:
     """Raises CannotNarrow for a bound call: documents belong to no customer."""
-    return _of_nobody(KnowledgeChunk, access)
+    return _organization_rows(KnowledgeChunk, access)
 
 
 def _own(model: type[M], access: Access) -> QuerySet[M]:
     return QuerySet(model).filter(organization=access.organization_id)
 
 
-def _of_customer(model: type[M], access: Access) -> QuerySet[M]:
+def _customer_rows(model: type[M], access: Access) -> QuerySet[M]:
     rows = _own(model, access)
     return rows.filter(customer=access.customer_id) if access.customer_id else rows
 
 
-def _of_nobody(model: type[M], access: Access) -> QuerySet[M]:
+def _organization_rows(model: type[M], access: Access) -> QuerySet[M]:
     if access.customer_id:
         raise CannotNarrow
     return _own(model, access)

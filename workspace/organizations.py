@@ -7,13 +7,13 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from foundation import ids, sealing
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from workspace import flags
 from workspace.models import Agent, AgentKind, FeatureFlag, Membership, Organization, Role, User
 
 
 @transaction.atomic
-def found(name: str, *, owner: User) -> Organization:
+def create(name: str, *, owner: User) -> Organization:
     """Creates an organization with its keys, its Ask AI agent and `owner` as its super admin."""
     organization = establish(Organization(name=name, slug=_free_slug(name)))
     join(organization, owner, role=Role.SUPER_ADMIN)
@@ -24,7 +24,7 @@ def found(name: str, *, owner: User) -> Organization:
 def establish(organization: Organization) -> Organization:
     """Saves a new organization with its keys and its Ask AI agent."""
     organization.widget_key = ids.opaque("ab_live_")
-    organization.identity_secret = _sealed(organization, ids.opaque("ha_secret_"))
+    organization.identity_secret = _seal_secret(organization, ids.opaque("ha_secret_"))
     organization.save(force_insert=True)
     Agent.objects.create(organization=organization, kind=AgentKind.ASK_AI, name="Ask AI")
     return organization
@@ -55,12 +55,12 @@ def identity_secret(organization: Organization) -> str | None:
 def rotate_identity_secret(organization: Organization) -> str:
     """Replaces the identity secret; tokens signed with the old one are no longer valid."""
     secret = ids.opaque("ha_secret_")
-    organization.identity_secret = _sealed(organization, secret)
+    organization.identity_secret = _seal_secret(organization, secret)
     organization.save(update_fields=["identity_secret"])
     return secret
 
 
-def _sealed(organization: Organization, secret: str) -> bytes:
+def _seal_secret(organization: Organization, secret: str) -> bytes:
     return sealing.seal(secret.encode(), context=_place(organization))
 
 
@@ -74,7 +74,7 @@ def _reseal(organization: Organization, sealed: bytes) -> None:
     organization.save(update_fields=["identity_secret"])
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="identity secrets",
     rows=lambda: Organization.objects.filter(identity_secret__isnull=False).only("identity_secret"),
     read=lambda organization: bytes(organization.identity_secret),

@@ -23,7 +23,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from foundation import queueing, sealing
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from foundation.sealing import SealBroken
 from workspace.models import MailKind, MailState, OutgoingMail
 
@@ -253,7 +253,7 @@ def _reseal(row: OutgoingMail, sealed: bytes) -> None:
     OutgoingMail.objects.filter(pk=row.pk, content__isnull=False).update(content=sealed)
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="outgoing mails",
     rows=lambda: OutgoingMail.objects.filter(content__isnull=False),
     read=lambda row: bytes(row.content),

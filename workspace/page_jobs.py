@@ -33,7 +33,7 @@ class JobFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobResult:
     """How a job ends that has not failed; `result` is the path of a page with what it made."""
 
     message: str
@@ -41,7 +41,7 @@ class Ended:
 
 
 def start(
-    user: User, organization_id: UUID, title: str, work: Callable[[], Ended], *, back: str
+    user: User, organization_id: UUID, title: str, work: Callable[[], JobResult], *, back: str
 ) -> PageJob:
     """Starts a job of a person, and returns its row.
 
@@ -86,15 +86,15 @@ def _forget_old(user: User) -> None:
     own.exclude(pk__in=kept).delete()
 
 
-def _run(job_id: UUID, work: Callable[[], Ended]) -> None:
-    state = PageJob.State.DONE
+def _run(job_id: UUID, work: Callable[[], JobResult]) -> None:
+    state = PageJob.JobState.DONE
     try:
         ended = work()
     except JobFailed as failed:
-        state, ended = PageJob.State.FAILED, Ended(str(failed))
+        state, ended = PageJob.JobState.FAILED, JobResult(str(failed))
     except Exception:
         log.exception("page_job_failed", job=str(job_id))
-        state, ended = PageJob.State.FAILED, Ended(_("An unexpected error has occurred."))
+        state, ended = PageJob.JobState.FAILED, JobResult(_("An unexpected error has occurred."))
     PageJob.objects.filter(pk=job_id).update(
         state=state,
         message=str(escape_unstorable(ended.message))[:MAX_MESSAGE],

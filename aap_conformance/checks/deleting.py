@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from aap_conformance.observations import QUESTION, Observed, says
-from aap_conformance.registry import Page
+from aap_conformance.observations import QUESTION, Observations, says
+from aap_conformance.registry import CheckPage
 from aap_conformance.verdicts import require
 
-PAGE: Final = Page("Endpoints")
+PAGE: Final = CheckPage("Endpoints")
 NO_CONTENT: Final = 204
 NOT_FOUND: Final = 404
 
 
 @PAGE.check("9.1", "Deletes a session and its associated history.")
-def a_deleted_session_is_gone(observed: Observed) -> None:
+def a_deleted_session_is_gone(observed: Observations) -> None:
     session_id = observed.create(QUESTION).session_id
     path = f"/session/{session_id}"
     observed.delete(session_id)
@@ -23,7 +23,7 @@ def a_deleted_session_is_gone(observed: Observed) -> None:
 
 
 @PAGE.check("9.2", "204 No Content")
-def a_deletion_has_no_content(observed: Observed) -> None:
+def a_deletion_has_no_content(observed: Observations) -> None:
     answer = observed.delete(observed.create(QUESTION).session_id)
     is_empty = answer.status == NO_CONTENT and not answer.body
     require(is_empty, f"{answer}.")

@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aap_conformance.observations import LOOKUP_TOOL, QUESTION, Observed
-from aap_conformance.registry import Page
+from aap_conformance.observations import LOOKUP_TOOL, QUESTION, Observations
+from aap_conformance.registry import CheckPage
 from aap_conformance.shapes import AGENT, CAPABILITIES, OPTION, TOOL, require_schema, require_shape
 from aap_conformance.verdicts import NotShown, require
 
-PAGE: Final = Page("Endpoints")
+PAGE: Final = CheckPage("Endpoints")
 # The pattern that semver.org gives.
 SEMANTIC_VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
@@ -19,23 +19,23 @@ SEMANTIC_VERSION: Final = re.compile(
 
 
 @PAGE.check("3.1", "Returns the protocol version and the list of agents available on this server.")
-def version_and_agents(observed: Observed) -> None:
+def version_and_agents(observed: Observations) -> None:
     for agent in observed.agents():
         require_shape(agent, AGENT, f"The agent {agent.get('name')!r}")
 
 
 @PAGE.check("3.2", "name — unique identifier for the agent on this server.")
-def names_of_agents_are_unique(observed: Observed) -> None:
+def names_of_agents_are_unique(observed: Observations) -> None:
     _require_unique([agent["name"] for agent in observed.agents()], "agents")
 
 
 @PAGE.check("3.3", "title — (optional) human-readable display name.")
-def titles_are_texts(observed: Observed) -> None:
+def titles_are_texts(observed: Observations) -> None:
     _require_texts(observed.agents(), "title", "agent")
 
 
 @PAGE.check("3.4", "version — semantic version of the agent.")
-def versions_are_semantic(observed: Observed) -> None:
+def versions_are_semantic(observed: Observations) -> None:
     for agent in observed.agents():
         version = agent["version"]
         is_semantic = isinstance(version, str) and SEMANTIC_VERSION.fullmatch(version)
@@ -43,7 +43,7 @@ def versions_are_semantic(observed: Observed) -> None:
 
 
 @PAGE.check("3.5", "description — (optional) human-readable description of what the agent does.")
-def descriptions_are_texts(observed: Observed) -> None:
+def descriptions_are_texts(observed: Observations) -> None:
     _require_texts(observed.agents(), "description", "agent")
 
 
@@ -52,7 +52,7 @@ def descriptions_are_texts(observed: Observed) -> None:
     "tools — server-side tools this agent can invoke. The client references them by name in "
     "requests.",
 )
-def tools_have_a_name_and_a_schema(observed: Observed) -> None:
+def tools_have_a_name_and_a_schema(observed: Observations) -> None:
     for agent in observed.agents():
         for tool in agent["tools"]:
             what = f"The tool {tool.get('name')!r} of {agent['name']}"
@@ -71,9 +71,9 @@ PAGE.note(
 
 
 @PAGE.check("3.8", "options — configurable options the client may set per request.")
-def options_are_accepted(observed: Observed) -> None:
+def options_are_accepted(observed: Observations) -> None:
     option = observed.options()[0]
-    given = {"options": {option["name"]: _allowed(option)}}
+    given = {"options": {option["name"]: _example_value(option)}}
     turn = observed.create(QUESTION, agent=given)
     observed.go_on(turn.session_id, {"role": "user", "content": QUESTION}, agent=given)
 
@@ -83,7 +83,7 @@ def options_are_accepted(observed: Observed) -> None:
     "capabilities — (optional) declares what the agent supports. Individual capability fields may "
     "be omitted; clients should treat missing fields as unsupported.",
 )
-def capabilities_are_objects(observed: Observed) -> None:
+def capabilities_are_objects(observed: Observations) -> None:
     for agent in observed.agents():
         found = agent.get("capabilities", {})
         require_shape(found, CAPABILITIES, f"The capabilities of {agent['name']}")
@@ -93,7 +93,7 @@ def capabilities_are_objects(observed: Observed) -> None:
     "3.10",
     "history.compacted — if present, the server can return compacted history in GET /session/:id.",
 )
-def compacted_history_is_returned(observed: Observed) -> None:
+def compacted_history_is_returned(observed: Observations) -> None:
     _require_history(observed, "compacted")
 
 
@@ -102,7 +102,7 @@ def compacted_history_is_returned(observed: Observed) -> None:
     "history.full — if present, the server can return full uncompacted history in GET "
     "/session/:id.",
 )
-def full_history_is_returned(observed: Observed) -> None:
+def full_history_is_returned(observed: Observations) -> None:
     _require_history(observed, "full")
 
 
@@ -111,52 +111,52 @@ def full_history_is_returned(observed: Observed) -> None:
     "stream — declares which stream modes the agent supports. If omitted, clients should assume "
     'only "none" is supported.',
 )
-def some_mode_works(observed: Observed) -> None:
+def some_mode_works(observed: Observations) -> None:
     require(observed.modes(), "The agent declares stream, and no mode in it.")
-    observed.asked(observed.mode())
+    observed.first_turn(observed.mode())
 
 
 @PAGE.check("3.13", 'stream.delta — if present, the agent supports "delta" streaming.')
-def delta_works(observed: Observed) -> None:
-    observed.asked(observed.require_mode("delta"))
+def delta_works(observed: Observations) -> None:
+    observed.first_turn(observed.require_mode("delta"))
 
 
 @PAGE.check("3.14", 'stream.message — if present, the agent supports "message" streaming.')
-def message_works(observed: Observed) -> None:
-    observed.asked(observed.require_mode("message"))
+def message_works(observed: Observations) -> None:
+    observed.first_turn(observed.require_mode("message"))
 
 
 @PAGE.check(
     "3.15", 'stream.none — if present, the agent supports non-streaming ("none") responses.'
 )
-def none_works(observed: Observed) -> None:
-    observed.asked(observed.require_mode("none"))
+def none_works(observed: Observations) -> None:
+    observed.first_turn(observed.require_mode("none"))
 
 
 @PAGE.check(
     "3.16",
     "application.tools — if present, the agent accepts application-side tools in requests.",
 )
-def tools_of_applications_are_accepted(observed: Observed) -> None:
+def tools_of_applications_are_accepted(observed: Observations) -> None:
     if not observed.capability("application", "tools"):
         raise NotShown("The agent does not declare application.tools.")
     observed.create(QUESTION, tools=[LOOKUP_TOOL])
 
 
 @PAGE.check("4.1", "name — identifier used as the key in the request options object.")
-def names_of_options_are_unique(observed: Observed) -> None:
+def names_of_options_are_unique(observed: Observations) -> None:
     for option in observed.options():
         require_shape(option, OPTION, "An option")
     _require_unique([option["name"] for option in observed.options()], "options")
 
 
 @PAGE.check("4.2", "title — (optional) human-readable display name.")
-def titles_of_options_are_texts(observed: Observed) -> None:
+def titles_of_options_are_texts(observed: Observations) -> None:
     _require_texts(observed.options(), "title", "option")
 
 
 @PAGE.check("4.3", "description — (optional) explains what this option does.")
-def descriptions_of_options_are_texts(observed: Observed) -> None:
+def descriptions_of_options_are_texts(observed: Observations) -> None:
     _require_texts(observed.options(), "description", "option")
 
 
@@ -165,14 +165,14 @@ def descriptions_of_options_are_texts(observed: Observed) -> None:
     'type — "text" for free-form string input, "select" for a fixed list of choices, "secret" for '
     "sensitive values (e.g. API keys) that should be masked in the UI.",
 )
-def options_have_one_of_three_types(observed: Observed) -> None:
+def options_have_one_of_three_types(observed: Observations) -> None:
     for option in observed.options():
         known = option["type"] in {"text", "select", "secret"}
         require(known, f"The option {option['name']} has the type {option['type']!r}.")
 
 
 @PAGE.check("4.5", "options — (required for select) list of allowed values.")
-def a_select_lists_its_values(observed: Observed) -> None:
+def a_select_lists_its_values(observed: Observations) -> None:
     selects = [option for option in observed.options() if option["type"] == "select"]
     if not selects:
         raise NotShown("The agent has no option of the type select.")
@@ -182,12 +182,12 @@ def a_select_lists_its_values(observed: Observed) -> None:
         require(values and are_texts, f"The option {option['name']} lists {values!r}.")
         outside = {"name": observed.agent()["name"], "options": {option["name"]: "no such value"}}
         body = {"agent": outside, "messages": [{"role": "user", "content": QUESTION}]}
-        observed.refused("PUT", "/session", body)
+        observed.require_refusal("PUT", "/session", body)
 
 
 @PAGE.check("4.6", "default — default value used if the client omits this option.")
-def defaults_are_used(observed: Observed) -> None:
-    session = observed.session(observed.asked(observed.mode()).session_id)
+def defaults_are_used(observed: Observations) -> None:
+    session = observed.session(observed.first_turn(observed.mode()).session_id)
     used = session["agent"].get("options", {})
     for option in observed.options():
         name, default = option["name"], option["default"]
@@ -200,15 +200,15 @@ def defaults_are_used(observed: Observed) -> None:
         require(is_used, f"{name} is {used.get(name)!r} and not its default {default!r}.")
 
 
-def _allowed(option: Mapping[str, Any]) -> str:
+def _example_value(option: Mapping[str, Any]) -> str:
     values: list[str] = option.get("options") or ["English"]
     return values[-1]
 
 
-def _require_history(observed: Observed, kind: str) -> None:
+def _require_history(observed: Observations, kind: str) -> None:
     if not observed.capability("history", kind):
         raise NotShown(f"The agent does not declare history.{kind}.")
-    session = observed.session(observed.asked(observed.mode()).session_id)
+    session = observed.session(observed.first_turn(observed.mode()).session_id)
     history = session.get("history", {}).get(kind)
     require(isinstance(history, list) and history, f"history.{kind} is {history!r}.")
 

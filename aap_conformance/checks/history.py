@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from aap_conformance.observations import Observed
-from aap_conformance.registry import Page
+from aap_conformance.observations import Observations
+from aap_conformance.registry import CheckPage
 from aap_conformance.turns import calls_of, text_of
 from aap_conformance.verdicts import require
 
-PAGE: Final = Page("History Management")
+PAGE: Final = CheckPage("History Management")
 
 
 @PAGE.check(
@@ -15,10 +15,10 @@ PAGE: Final = Page("History Management")
     "The server owns the conversation history for each session. The client never re-sends prior "
     "messages — it only sends new turns via POST /session/:id.",
 )
-def the_server_keeps_what_was_said(observed: Observed) -> None:
+def the_server_keeps_what_was_said(observed: Observations) -> None:
     for mode in observed.modes():
-        observed.asked_again(mode)
-        session = observed.session(observed.asked(mode).session_id)
+        observed.second_turn(mode)
+        session = observed.session(observed.first_turn(mode).session_id)
         asked = [text_of(one) for one in observed.history(session) if one["role"] == "user"]
         require(asked[-1:] == ["And in one word?"], f"The history has the questions {asked!r}.")
 
@@ -28,10 +28,10 @@ def the_server_keeps_what_was_said(observed: Observed) -> None:
     "The server must persist at minimum a compacted history: a representation of the conversation "
     "sufficient for the LLM to continue coherently.",
 )
-def the_modes_keep_the_same(observed: Observed) -> None:
+def the_modes_keep_the_same(observed: Observations) -> None:
     """What a stream sent is what the history has."""
     for mode in observed.modes():
-        flow = observed.of_client(mode)
+        flow = observed.client_tool_flow(mode)
         history = observed.history(flow.session)
         spoken = [one for one in history if one["role"] == "assistant"]
         stored = [call.id for message in spoken for call in calls_of(message)]
@@ -64,8 +64,8 @@ PAGE.note(
     "Each agent declares its history persistence capabilities in GET /meta via "
     "capabilities.history.",
 )
-def undeclared_histories_are_not_returned(observed: Observed) -> None:
-    session = observed.session(observed.asked(observed.mode()).session_id)
+def undeclared_histories_are_not_returned(observed: Observations) -> None:
+    session = observed.session(observed.first_turn(observed.mode()).session_id)
     found = session.get("history", {}).keys()
     undeclared = sorted(kind for kind in found if not observed.capability("history", kind))
     require(not undeclared, f"The session has the undeclared history {undeclared}.")

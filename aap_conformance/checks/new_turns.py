@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 from aap_conformance.checks.reading import require_tools
-from aap_conformance.observations import LOOKUP_TOOL, QUESTION, THESAURUS_TOOL, Observed, says
-from aap_conformance.registry import Page
+from aap_conformance.observations import LOOKUP_TOOL, QUESTION, THESAURUS_TOOL, Observations, says
+from aap_conformance.registry import CheckPage
 from aap_conformance.turns import text_of
 from aap_conformance.verdicts import NotShown, require
 
-PAGE: Final = Page("Endpoints")
+PAGE: Final = CheckPage("Endpoints")
 AGAIN: Final = says("And now?")
 
 
@@ -17,16 +17,16 @@ AGAIN: Final = says("And now?")
     "Send a new user turn or tool calling results to an existing session. The server appends the "
     "message to its history, runs the agent, and streams or returns the response.",
 )
-def the_message_and_the_response_are_appended(observed: Observed) -> None:
+def the_message_and_the_response_are_appended(observed: Observations) -> None:
     for mode in observed.modes():
-        turn = observed.asked_again(mode)
-        session_id = observed.asked(mode).session_id
+        turn = observed.second_turn(mode)
+        session_id = observed.first_turn(mode).session_id
         history = observed.history(observed.session(session_id))
         last = [(one["role"], text_of(one)) for one in history[-2:]]
         wanted = [("user", "And in one word?"), ("assistant", turn.text)]
         require(last == wanted, f"In the mode {mode}, the history ends with {last!r}.")
-    unknown = f"/session/{observed.asked(observed.mode()).session_id}-of-nobody"
-    observed.refused("POST", unknown, {"messages": [AGAIN]})
+    unknown = f"/session/{observed.first_turn(observed.mode()).session_id}-of-nobody"
+    observed.require_refusal("POST", unknown, {"messages": [AGAIN]})
 
 
 @PAGE.check(
@@ -34,7 +34,7 @@ def the_message_and_the_response_are_appended(observed: Observed) -> None:
     "agent — (optional) session-level agent overrides. The server must persist these for the "
     "lifetime of the session.",
 )
-def overrides_of_the_agent_last(observed: Observed) -> None:
+def overrides_of_the_agent_last(observed: Observations) -> None:
     name = observed.tool()["name"]
     turn = observed.create(QUESTION, agent={"tools": [{"name": name, "trust": False}]})
     observed.settle(turn)
@@ -49,7 +49,7 @@ def overrides_of_the_agent_last(observed: Observed) -> None:
     "agent.tools — (optional) server-side tools. Overrides agent.tools declared at session "
     "creation.",
 )
-def tools_of_the_agent_are_replaced(observed: Observed) -> None:
+def tools_of_the_agent_are_replaced(observed: Observations) -> None:
     name = observed.tool()["name"]
     before, after = ([{"name": name, "trust": trust}] for trust in (False, True))
     turn = observed.create(QUESTION, agent={"tools": before})
@@ -63,7 +63,7 @@ def tools_of_the_agent_are_replaced(observed: Observed) -> None:
     "agent.options — (optional) key-value option overrides. Overrides agent.options declared at "
     "session creation.",
 )
-def options_are_replaced_and_last(observed: Observed) -> None:
+def options_are_replaced_and_last(observed: Observations) -> None:
     option = next((one for one in observed.options() if one["type"] != "secret"), None)
     if option is None:
         raise NotShown("The agent has no option that is read back.")
@@ -77,7 +77,7 @@ def options_are_replaced_and_last(observed: Observed) -> None:
 
 
 @PAGE.check("8.5", "stream — (optional) response mode. See Response Modes.")
-def the_mode_is_that_of_the_request(observed: Observed) -> None:
+def the_mode_is_that_of_the_request(observed: Observations) -> None:
     session_id = observed.create(QUESTION).session_id
     for mode in observed.modes():
         turn = observed.go_on(session_id, AGAIN, mode=mode)
@@ -93,12 +93,12 @@ def the_mode_is_that_of_the_request(observed: Observed) -> None:
     "messages — (required) the new turn(s) to append. Typically a single user message, but may "
     "also be tool results or tool permissions when re-submitting after a tool_use stop.",
 )
-def messages_are_required_and_fit(observed: Observed) -> None:
+def messages_are_required_and_fit(observed: Observations) -> None:
     path = f"/session/{observed.create(QUESTION).session_id}"
-    observed.refused("POST", path, {})
-    observed.refused("POST", path, {"messages": []})
+    observed.require_refusal("POST", path, {})
+    observed.require_refusal("POST", path, {"messages": []})
     stray = {"role": "tool", "toolCallId": "no-such-call", "content": "A result"}
-    observed.refused("POST", path, {"messages": [stray]})
+    observed.require_refusal("POST", path, {"messages": [stray]})
 
 
 @PAGE.check(
@@ -106,7 +106,7 @@ def messages_are_required_and_fit(observed: Observed) -> None:
     "tools — (optional) application-side tools. Overrides tools declared at session creation. The "
     "server must persist these for the lifetime of the session.",
 )
-def tools_of_the_application_are_replaced_and_last(observed: Observed) -> None:
+def tools_of_the_application_are_replaced_and_last(observed: Observations) -> None:
     if not observed.capability("application", "tools"):
         raise NotShown("The agent does not declare application.tools.")
     turn = observed.create(QUESTION, tools=[LOOKUP_TOOL])
@@ -118,11 +118,11 @@ def tools_of_the_application_are_replaced_and_last(observed: Observed) -> None:
     require_tools(observed, turn.session_id, [THESAURUS_TOOL])
 
 
-def _require_chosen(observed: Observed, session_id: str, wanted: list[Any]) -> None:
+def _require_chosen(observed: Observations, session_id: str, wanted: list[Any]) -> None:
     found = observed.session(session_id)["agent"].get("tools", [])
     require(found == wanted, f"agent.tools is {found!r} and not {wanted!r}.")
 
 
-def _require_option(observed: Observed, session_id: str, name: str, wanted: str) -> None:
+def _require_option(observed: Observations, session_id: str, name: str, wanted: str) -> None:
     found = observed.session(session_id)["agent"].get("options", {}).get(name)
     require(found == wanted, f"agent.options.{name} is {found!r} and not {wanted!r}.")

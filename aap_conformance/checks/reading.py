@@ -3,18 +3,18 @@
 from itertools import pairwise
 from typing import Any, Final
 
-from aap_conformance.observations import LOOKUP_TOOL, QUESTION, Observed
-from aap_conformance.registry import Page
+from aap_conformance.observations import LOOKUP_TOOL, QUESTION, Observations
+from aap_conformance.registry import CheckPage
 from aap_conformance.shapes import CHOSEN_TOOL, require_message, require_shape
 from aap_conformance.turns import text_of
 from aap_conformance.verdicts import NotShown, require
 
-PAGE: Final = Page("Endpoints")
+PAGE: Final = CheckPage("Endpoints")
 NOT_FOUND: Final = 404
 
 
 @PAGE.check("5.1", "Returns a paginated list of session IDs.")
-def every_session_is_listed_once(observed: Observed) -> None:
+def every_session_is_listed_once(observed: Observations) -> None:
     created = list(observed.session_ids)
     listed = [one for page in observed.pages() for one in page["sessions"]]
     twice = sorted({one for one in listed if listed.count(one) > 1})
@@ -28,7 +28,7 @@ def every_session_is_listed_once(observed: Observed) -> None:
     "after — (optional) pagination cursor. Pass the nextCursor value from the previous response "
     "to get the next page.",
 )
-def a_cursor_leads_to_the_next_page(observed: Observed) -> None:
+def a_cursor_leads_to_the_next_page(observed: Observations) -> None:
     pages = observed.pages()
     if len(pages) == 1:
         raise NotShown("All sessions are on one page; --sessions creates more of them.")
@@ -38,7 +38,7 @@ def a_cursor_leads_to_the_next_page(observed: Observed) -> None:
 
 
 @PAGE.check("5.3", "sessions — array of session IDs.")
-def sessions_are_ids(observed: Observed) -> None:
+def sessions_are_ids(observed: Observations) -> None:
     for page in observed.pages():
         for session_id in page["sessions"][:1]:
             require(observed.session(session_id), f"The listed session {session_id} is not there.")
@@ -49,29 +49,29 @@ def sessions_are_ids(observed: Observed) -> None:
     "nextCursor — (optional) opaque cursor string; pass as after to retrieve the next page. "
     "Absent when there are no more results.",
 )
-def the_last_page_has_no_cursor(observed: Observed) -> None:
+def the_last_page_has_no_cursor(observed: Observations) -> None:
     for before, page in pairwise(observed.pages()):
         cursor = before["nextCursor"]
         require(page["sessions"], f"nextCursor {cursor!r} leads to a page without sessions.")
 
 
 @PAGE.check("6.1", "Returns the full session object for the given session ID.")
-def an_unknown_session_is_not_found(observed: Observed) -> None:
-    session_id = observed.asked(observed.mode()).session_id
+def an_unknown_session_is_not_found(observed: Observations) -> None:
+    session_id = observed.first_turn(observed.mode()).session_id
     observed.session(session_id)
     answer = observed.server.send("GET", f"/session/{session_id}-of-nobody")
     require(answer.status == NOT_FOUND, f"A session that nobody has: {answer}.")
 
 
 @PAGE.check("6.2", "sessionId — the session identifier.")
-def the_session_has_its_id(observed: Observed) -> None:
-    session_id = observed.asked(observed.mode()).session_id
+def the_session_has_its_id(observed: Observations) -> None:
+    session_id = observed.first_turn(observed.mode()).session_id
     found = observed.session(session_id)["sessionId"]
     require(found == session_id, f"GET /session/{session_id} has the sessionId {found}.")
 
 
 @PAGE.check("6.3", "agent — the agent configuration for this session.")
-def the_session_has_its_agent(observed: Observed) -> None:
+def the_session_has_its_agent(observed: Observations) -> None:
     name = observed.tool()["name"]
     chosen = {"tools": [{"name": name, "trust": True}]}
     session = observed.session(observed.create(QUESTION, agent=chosen).session_id)
@@ -86,7 +86,7 @@ def the_session_has_its_agent(observed: Observed) -> None:
 
 
 @PAGE.check("6.4", "tools — application-side tools declared for this session.")
-def the_session_has_the_tools_of_the_application(observed: Observed) -> None:
+def the_session_has_the_tools_of_the_application(observed: Observations) -> None:
     if not observed.capability("application", "tools"):
         raise NotShown("The agent does not declare application.tools.")
     turn = observed.create(QUESTION, tools=[LOOKUP_TOOL])
@@ -99,11 +99,11 @@ def the_session_has_the_tools_of_the_application(observed: Observed) -> None:
     "capabilities.history.compacted or capabilities.history.full in GET /meta, the server must "
     "return the corresponding field(s).",
 )
-def declared_histories_are_returned(observed: Observed) -> None:
+def declared_histories_are_returned(observed: Observations) -> None:
     declared = {kind for kind in ("compacted", "full") if observed.capability("history", kind)}
     if not declared:
         raise NotShown("The agent declares no history.")
-    session = observed.session(observed.asked(observed.mode()).session_id)
+    session = observed.session(observed.first_turn(observed.mode()).session_id)
     missing = sorted(declared - session.get("history", {}).keys())
     require(not missing, f"The session lacks history.{', history.'.join(missing)}.")
 
@@ -112,26 +112,26 @@ PAGE.note("6.6", "Otherwise the server may omit them.")
 
 
 @PAGE.check("6.7", "compacted — the server's compacted conversation history.")
-def compacted_history_has_messages(observed: Observed) -> None:
+def compacted_history_has_messages(observed: Observations) -> None:
     _require_messages(observed, "compacted")
 
 
 @PAGE.check("6.8", "full — the full uncompacted conversation history.")
-def full_history_is_exact(observed: Observed) -> None:
+def full_history_is_exact(observed: Observations) -> None:
     _require_messages(observed, "full")
-    turn = observed.asked_again(observed.mode())
+    turn = observed.second_turn(observed.mode())
     history = observed.session(turn.session_id)["history"]["full"]
     spoken = [(one["role"], text_of(one)) for one in history]
     wanted = [
         ("user", QUESTION),
-        ("assistant", observed.asked(observed.mode()).text),
+        ("assistant", observed.first_turn(observed.mode()).text),
         ("user", "And in one word?"),
         ("assistant", turn.text),
     ]
     require(spoken == wanted, f"history.full has {spoken!r} and not {wanted!r}.")
 
 
-def require_tools(observed: Observed, session_id: str, wanted: list[Any]) -> None:
+def require_tools(observed: Observations, session_id: str, wanted: list[Any]) -> None:
     """Raises Violation unless these are the application-side tools of a session."""
     found = observed.session(session_id).get("tools", [])
     same = [(one["name"], one["description"], one["inputSchema"]) for one in found] == [
@@ -140,10 +140,10 @@ def require_tools(observed: Observed, session_id: str, wanted: list[Any]) -> Non
     require(same, f"tools is {[one['name'] for one in found]}.")
 
 
-def _require_messages(observed: Observed, kind: str) -> list[Any]:
+def _require_messages(observed: Observations, kind: str) -> list[Any]:
     if not observed.capability("history", kind):
         raise NotShown(f"The agent does not declare history.{kind}.")
-    session = observed.session(observed.asked_again(observed.mode()).session_id)
+    session = observed.session(observed.second_turn(observed.mode()).session_id)
     history: list[Any] = session["history"][kind]
     require(history, f"history.{kind} is empty after two turns.")
     for place, message in enumerate(history):

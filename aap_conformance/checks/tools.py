@@ -3,13 +3,13 @@
 import json
 from typing import Any, Final
 
-from aap_conformance.observations import LOOKUP, LOOKUP_TOOL, Observed, permission, result, says
-from aap_conformance.registry import Page
-from aap_conformance.turns import Turn
+from aap_conformance.observations import LOOKUP, LOOKUP_TOOL, Observations, permission, result, says
+from aap_conformance.registry import CheckPage
+from aap_conformance.turns import ObservedTurn
 from aap_conformance.verdicts import NotShown, require
 
-PAGE: Final = Page("Response")
-FLOWS: Final = Page("Tool Call Flow")
+PAGE: Final = CheckPage("Response")
+FLOWS: Final = CheckPage("Tool Call Flow")
 REASON: Final = "Conformance denies this"
 
 
@@ -18,9 +18,9 @@ REASON: Final = "Conformance denies this"
     "For application-side tools, the client executes the tool and submits the results in a "
     "subsequent POST /session/:id request.",
 )
-def results_of_the_client_go_on(observed: Observed) -> None:
+def results_of_the_client_go_on(observed: Observations) -> None:
     for mode in observed.modes():
-        flow = observed.of_client(mode)
+        flow = observed.client_tool_flow(mode)
         require(flow.second is not None, "The turn did not go on.")
         _require_no_error(flow.end)
 
@@ -31,10 +31,10 @@ def results_of_the_client_go_on(observed: Observed) -> None:
     "tool_result event with the result — no client round-trip needed. The agent continues "
     "streaming without stopping.",
 )
-def trusted_tools_run_inline(observed: Observed) -> None:
+def trusted_tools_run_inline(observed: Observations) -> None:
     name = observed.tool()["name"]
     for mode in observed.modes():
-        turn = observed.trusted(mode).first
+        turn = observed.trusted_tool_flow(mode).first
         missing = [call.id for call in turn.calls_of(name) if call.id not in turn.results]
         require(not missing, f"{name} is trusted, and has no result in the mode {mode}.")
         require(turn.stop_reason != "tool_use", f"The turn stopped with {turn.stop_reason}.")
@@ -45,9 +45,9 @@ def trusted_tools_run_inline(observed: Observed) -> None:
     "For server-side tools where trust: false, the server stops and the client submits a "
     "permission decision in a subsequent POST /session/:id request.",
 )
-def untrusted_tools_wait(observed: Observed) -> None:
+def untrusted_tools_wait(observed: Observations) -> None:
     for mode in observed.modes():
-        turn = observed.permitted(mode).first
+        turn = observed.permission_flow(mode).first
         require(turn.stop_reason == "tool_use", f"It stopped with {turn.stop_reason}.")
         require(not turn.results, f"Without permission, there are results: {turn.results!r}.")
 
@@ -56,8 +56,8 @@ def untrusted_tools_wait(observed: Observed) -> None:
     "13.4",
     "The agent continues regardless — if denied, the LLM is informed the tool was not permitted.",
 )
-def a_denial_goes_on(observed: Observed) -> None:
-    flow = observed.permitted(observed.mode(), REASON)
+def a_denial_goes_on(observed: Observations) -> None:
+    flow = observed.permission_flow(observed.mode(), REASON)
     require(flow.second is not None, "The turn did not go on.")
     _require_no_error(flow.end)
 
@@ -68,8 +68,11 @@ def a_denial_goes_on(observed: Observed) -> None:
     "application-side tool call or one untrusted server-side tool call that requires client "
     "action.",
 )
-def tool_use_is_for_the_client(observed: Observed) -> None:
-    for turn in (observed.asked(observed.mode()), observed.trusted(observed.mode()).first):
+def tool_use_is_for_the_client(observed: Observations) -> None:
+    for turn in (
+        observed.first_turn(observed.mode()),
+        observed.trusted_tool_flow(observed.mode()).first,
+    ):
         is_right = turn.stop_reason != "tool_use" or turn.waiting
         require(is_right, "The turn stopped with tool_use, and no call waits for the client.")
 
@@ -79,7 +82,7 @@ def tool_use_is_for_the_client(observed: Observed) -> None:
     "The client must collect all application-side tool results and untrusted server-side tool "
     "permissions and submit them together in a single subsequent POST /session/:id request.",
 )
-def half_of_the_results_is_refused(observed: Observed) -> None:
+def half_of_the_results_is_refused(observed: Observations) -> None:
     name = observed.tool()["name"]
     agent = {"tools": [{"name": name, "trust": False}]}
     text = f"Call the tools {LOOKUP} and {name} at the same time, for the word conformance."
@@ -87,7 +90,7 @@ def half_of_the_results_is_refused(observed: Observed) -> None:
     if not (turn.calls_of(LOOKUP) and turn.calls_of(name)):
         raise NotShown("The agent did not call both tools at the same time.")
     path, half = f"/session/{turn.session_id}", [result(turn.calls_of(LOOKUP)[0])]
-    observed.refused("POST", path, {"messages": half})
+    observed.require_refusal("POST", path, {"messages": half})
     whole = half + [permission(call, None) for call in turn.calls_of(name)]
     again = observed.go_on(turn.session_id, *whole)
     _require_no_error(again)
@@ -97,11 +100,13 @@ def half_of_the_results_is_refused(observed: Observed) -> None:
     "13.7",
     "Tool names must be unique across application tools and agent tools in a single request.",
 )
-def a_name_on_both_sides_is_refused(observed: Observed) -> None:
+def a_name_on_both_sides_is_refused(observed: Observations) -> None:
     name = observed.tool()["name"]
     agent = {"name": observed.agent()["name"], "tools": [{"name": name, "trust": False}]}
     tools, messages = [{**LOOKUP_TOOL, "name": name}], [says("Hello")]
-    observed.refused("PUT", "/session", {"agent": agent, "messages": messages, "tools": tools})
+    observed.require_refusal(
+        "PUT", "/session", {"agent": agent, "messages": messages, "tools": tools}
+    )
 
 
 @PAGE.check(
@@ -109,9 +114,9 @@ def a_name_on_both_sides_is_refused(observed: Observed) -> None:
     "tool_result: (server-side trusted tools only) Emitted after the server executes a trusted "
     "tool inline. The agent continues streaming after this event.",
 )
-def a_result_follows_its_call(observed: Observed) -> None:
+def a_result_follows_its_call(observed: Observations) -> None:
     for mode in observed.streaming_modes():
-        turn = observed.trusted(mode).first
+        turn = observed.trusted_tool_flow(mode).first
         called, returned = turn.names.index("tool_call"), _index(turn, "tool_result")
         require(called < returned, "tool_result came ahead of tool_call.")
         known = {call.id for call in turn.calls}
@@ -126,13 +131,13 @@ def a_result_follows_its_call(observed: Observed) -> None:
     "Tool result message: the agent executes the tool inline, stores the result in history, and "
     "includes it in the returned messages.",
 )
-def results_of_trusted_tools_are_stored(observed: Observed) -> None:
-    flow = observed.trusted(observed.mode())
+def results_of_trusted_tools_are_stored(observed: Observations) -> None:
+    flow = observed.trusted_tool_flow(observed.mode())
     _require_stored_results(observed, flow.session, [call.id for call in flow.first.calls])
 
 
 @PAGE.check("13.10", "content may be a string or an array of content blocks.")
-def content_may_be_blocks(observed: Observed) -> None:
+def content_may_be_blocks(observed: Observations) -> None:
     blocks = [{"type": "text", "text": "Answer in one word: "}, {"type": "text", "text": "ready?"}]
     turn = observed.create("", messages=[{"role": "user", "content": blocks}])
     _require_no_error(turn)
@@ -144,10 +149,10 @@ def content_may_be_blocks(observed: Observed) -> None:
     "13.11",
     "Tool permission message: These messages are never stored in session history.",
 )
-def permissions_are_not_stored(observed: Observed) -> None:
+def permissions_are_not_stored(observed: Observations) -> None:
     for flow in (
-        observed.permitted(observed.mode()),
-        observed.permitted(observed.mode(), REASON),
+        observed.permission_flow(observed.mode()),
+        observed.permission_flow(observed.mode(), REASON),
     ):
         roles = {one["role"] for one in observed.history(flow.session)}
         require("tool_permission" not in roles, "The history has a tool_permission message.")
@@ -157,8 +162,8 @@ def permissions_are_not_stored(observed: Observed) -> None:
     "13.12",
     "When granted: true, the agent executes the tool and stores the tool result in history.",
 )
-def a_granted_tool_runs(observed: Observed) -> None:
-    flow = observed.permitted(observed.mode())
+def a_granted_tool_runs(observed: Observations) -> None:
+    flow = observed.permission_flow(observed.mode())
     name = observed.tool()["name"]
     ids = [call.id for call in flow.first.calls_of(name)]
     _require_stored_results(observed, flow.session, ids)
@@ -170,8 +175,8 @@ def a_granted_tool_runs(observed: Observed) -> None:
     "the user. The client may include an optional reason string that the agent will relay to the "
     "LLM.",
 )
-def a_denial_is_stored(observed: Observed) -> None:
-    flow = observed.permitted(observed.mode(), REASON)
+def a_denial_is_stored(observed: Observations) -> None:
+    flow = observed.permission_flow(observed.mode(), REASON)
     ids = [call.id for call in flow.first.calls]
     stored = _require_stored_results(observed, flow.session, ids)
     said = json.dumps(stored).lower()
@@ -185,9 +190,9 @@ def a_denial_is_stored(observed: Observed) -> None:
     'Application-side tool: tool_call, turn_stop (stopReason: "tool_use"), POST with the tool '
     'result, text, turn_stop (stopReason: "end_turn")',
 )
-def the_flow_of_a_client_tool(observed: Observed) -> None:
+def the_flow_of_a_client_tool(observed: Observations) -> None:
     for mode in observed.modes():
-        flow = observed.of_client(mode)
+        flow = observed.client_tool_flow(mode)
         require(flow.first.stop_reason == "tool_use", f"It stopped with {flow.first.stop_reason}.")
         require(flow.end.stop_reason == "end_turn", f"It ended with {flow.end.stop_reason}.")
         require(flow.end.text, "There is no text after the result.")
@@ -198,9 +203,9 @@ def the_flow_of_a_client_tool(observed: Observed) -> None:
     "Server-side tool (trusted, inline): tool_call, tool_result, text, turn_stop (stopReason: "
     '"end_turn")',
 )
-def the_flow_of_a_trusted_tool(observed: Observed) -> None:
+def the_flow_of_a_trusted_tool(observed: Observations) -> None:
     for mode in observed.modes():
-        turn = observed.trusted(mode).first
+        turn = observed.trusted_tool_flow(mode).first
         require(turn.stop_reason == "end_turn", f"It ended with {turn.stop_reason}.")
         require(turn.text, "There is no text after the result.")
 
@@ -210,9 +215,9 @@ def the_flow_of_a_trusted_tool(observed: Observed) -> None:
     'Server-side tool (permission required): tool_call, turn_stop (stopReason: "tool_use"), POST '
     'with the tool_permission, tool_result, text, turn_stop (stopReason: "end_turn")',
 )
-def the_flow_of_an_untrusted_tool(observed: Observed) -> None:
+def the_flow_of_an_untrusted_tool(observed: Observations) -> None:
     for mode in observed.modes():
-        flow = observed.permitted(mode)
+        flow = observed.permission_flow(mode)
         require(flow.end.stop_reason == "end_turn", f"It ended with {flow.end.stop_reason}.")
         require(flow.end.text, "There is no text after the permission.")
 
@@ -223,8 +228,8 @@ def the_flow_of_an_untrusted_tool(observed: Observed) -> None:
     "execute application-side tools and respond to untrusted server tool permissions — then "
     "re-submit all results and permissions together in a single POST /session/:id.",
 )
-def both_sides_in_one_request(observed: Observed) -> None:
-    flow = observed.mixed(observed.mode())
+def both_sides_in_one_request(observed: Observations) -> None:
+    flow = observed.mixed_tools_flow(observed.mode())
     _require_no_error(flow.end)
     ids = [call.id for call in flow.first.calls]
     require(len(set(ids)) == len(ids), f"Two calls have the same toolCallId: {ids}.")
@@ -235,23 +240,23 @@ def both_sides_in_one_request(observed: Observed) -> None:
     "14.5",
     "Trusted server-side tools are handled inline by the server and do not require client action.",
 )
-def a_trusted_tool_needs_no_client(observed: Observed) -> None:
-    turn = observed.trusted(observed.mode()).first
+def a_trusted_tool_needs_no_client(observed: Observations) -> None:
+    turn = observed.trusted_tool_flow(observed.mode()).first
     name = observed.tool()["name"]
     waiting = [call.name for call in turn.waiting if call.name == name]
     require(not waiting, f"A call of the trusted tool {name} waits.")
 
 
-def _require_no_error(turn: Turn) -> None:
+def _require_no_error(turn: ObservedTurn) -> None:
     require(turn.stop_reason != "error", f"The turn stopped with error: {turn.answer}.")
 
 
-def _index(turn: Turn, name: str) -> int:
+def _index(turn: ObservedTurn, name: str) -> int:
     require(name in turn.names, f"The stream {turn.mode} has no {name}.")
     return turn.names.index(name)
 
 
-def _require_stored_results(observed: Observed, session: Any, ids: list[str]) -> list[Any]:
+def _require_stored_results(observed: Observations, session: Any, ids: list[str]) -> list[Any]:
     history = observed.history(session)
     found = [one for one in history if one["role"] == "tool" and one["toolCallId"] in ids]
     stored = [one["toolCallId"] for one in found]

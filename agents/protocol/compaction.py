@@ -17,7 +17,7 @@ RESULT_LEFT_OUT: Final = "[This result was left out, because the session is long
 TURNS_LEFT_OUT: Final = "[Earlier parts of this session were left out, because it is long.]"
 
 
-def compacted(history: Sequence[Message], budget: int) -> list[Message]:
+def compact_history(history: Sequence[Message], budget: int) -> list[Message]:
     """Returns the messages that fit into so many tokens; the last turn is always whole."""
     return [message for message, _place in compacted_places(history, budget)]
 
@@ -37,7 +37,7 @@ def compacted_places(history: Sequence[Message], budget: int) -> list[tuple[Mess
             saved = tokens(message) - tokens(notice)
             if saved > 0:
                 found[place], left = (notice, None), left + saved
-    return _without_turns(found, left, last)
+    return _drop_oldest_turns(found, left, last)
 
 
 def tokens(message: Message) -> int:
@@ -47,7 +47,7 @@ def tokens(message: Message) -> int:
     return len(text) // CHARACTERS_PER_TOKEN + 1
 
 
-def _without_turns(
+def _drop_oldest_turns(
     found: list[tuple[Message, int | None]], left: int, last: int
 ) -> list[tuple[Message, int | None]]:
     """Leaves out the oldest turns; the first question that stays says that something is missing."""

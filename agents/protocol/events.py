@@ -2,12 +2,12 @@
 
 | happens | delta | message | none |
 |---|---|---|---|
-| `Began` | turn_start | turn_start | |
-| `Piece` | text_delta, thinking_delta | | |
+| `TurnStartEvent` | turn_start | turn_start | |
+| `DeltaEvent` | text_delta, thinking_delta | | |
 | `Said` | | text, thinking | the message |
-| `Called` | tool_call | tool_call | (in the message) |
-| `Returned` | tool_result | tool_result | the message |
-| `Stopped` | turn_stop | turn_stop | stopReason |
+| `ToolCallEvent` | tool_call | tool_call | (in the message) |
+| `ToolResultEvent` | tool_result | tool_result | the message |
+| `TurnStopEvent` | turn_stop | turn_stop | stopReason |
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,14 +31,14 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class TurnStartEvent:
     """The turn begins; `session_id` is set if the request created the session."""
 
     session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DeltaEvent:
     """A part of a text, as the model sends it."""
 
     kind: Literal["text", "thinking"]
@@ -46,65 +46,67 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageEvent:
     """A whole message of the model, stored."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCallEvent:
     """A call of the message before."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolResultEvent:
     """A tool of the agent was run, or denied: its stored message."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class TurnStopEvent:
     """The turn is over. `error` is a sentence for the client's developer."""
 
     reason: StopReason
     error: str = ""
 
 
-Event: TypeAlias = Began | Piece | Said | Called | Returned | Stopped
+Event: TypeAlias = (
+    TurnStartEvent | DeltaEvent | MessageEvent | ToolCallEvent | ToolResultEvent | TurnStopEvent
+)
 
 
-def encoded(event: Event, mode: StreamMode) -> bytes:
+def encode(event: Event, mode: StreamMode) -> bytes:
     """Returns the server-sent events of a streaming mode, which may be none."""
     return b"".join(
         b"event: %s\ndata: %s\n\n" % (name.encode(), dumps(data))
-        for name, data in _named(event, mode)
+        for name, data in _to_sse_events(event, mode)
     )
 
 
-def _named(event: Event, mode: StreamMode) -> Iterator[tuple[str, dict[str, Any]]]:
+def _to_sse_events(event: Event, mode: StreamMode) -> Iterator[tuple[str, dict[str, Any]]]:
     match event:
-        case Began(session_id=session_id):
+        case TurnStartEvent(session_id=session_id):
             if session_id:
                 yield "session_start", {"sessionId": session_id}
             yield "turn_start", {}
-        case Piece(kind=kind, text=text):
+        case DeltaEvent(kind=kind, text=text):
             if mode is StreamMode.DELTA:
                 yield f"{kind}_delta", {"delta": text}
-        case Said(message=message):
+        case MessageEvent(message=message):
             if mode is StreamMode.MESSAGE:
                 yield from _texts(message)
-        case Called(call=call):
+        case ToolCallEvent(call=call):
             yield "tool_call", {"toolCallId": call.id, "name": call.name, "input": call.input}
-        case Returned(message=message):
+        case ToolResultEvent(message=message):
             yield (
                 "tool_result",
                 {"toolCallId": message["toolCallId"], "content": message["content"]},
             )
-        case Stopped(reason=reason, error=error):
+        case TurnStopEvent(reason=reason, error=error):
             yield "turn_stop", {"stopReason": reason, **({"error": error} if error else {})}
 
 
@@ -124,11 +126,11 @@ def body(events: Sequence[Event]) -> dict[str, Any]:
     messages: list[Message] = []
     for event in events:
         match event:
-            case Began(session_id=session_id) if session_id:
+            case TurnStartEvent(session_id=session_id) if session_id:
                 found["sessionId"] = session_id
-            case Said(message=message) | Returned(message=message):
+            case MessageEvent(message=message) | ToolResultEvent(message=message):
                 messages.append(message)
-            case Stopped(reason=reason, error=error):
+            case TurnStopEvent(reason=reason, error=error):
                 found["stopReason"] = reason
                 if error:
                     found["error"] = error

@@ -10,7 +10,7 @@ NOTHING: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class AgentReply:
     """A response in one piece; a `value` of None has no body."""
 
     status: int
@@ -22,7 +22,7 @@ class Reply:
         return b"" if self.value is None else dumps(self.value)
 
 
-class Refused(Exception):
+class AgentApiError(Exception):
     """A request is refused; `message` is a sentence for the client's developer."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] = NOTHING) -> None:
@@ -30,5 +30,5 @@ class Refused(Exception):
         self.status, self.message, self.headers = status, message, headers
 
     @property
-    def reply(self) -> Reply:
-        return Reply(self.status, {"error": self.message}, self.headers)
+    def reply(self) -> AgentReply:
+        return AgentReply(self.status, {"error": self.message}, self.headers)

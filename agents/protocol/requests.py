@@ -21,7 +21,7 @@ MAX_SHOWN: Final = 200
 MAX_EXPLAINED: Final = 10
 
 
-class InvalidRequest(Exception):
+class InvalidAgentRequest(Exception):
     """The request is refused; the message is a sentence for the client's developer."""
 
 
@@ -50,7 +50,7 @@ class ClientTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnRequest:
     """The next turn of a session.
 
     None for `tools`, `options` or `client_tools` leaves those of the session as they are.
@@ -63,7 +63,7 @@ class Turn:
     client_tools: Sequence[ClientTool] | None
 
 
-def new_session(body: Any) -> tuple[str, Turn]:
+def new_session(body: Any) -> tuple[str, TurnRequest]:
     """Returns the name of the agent, and the first turn with the history before it.
 
     Raises InvalidRequest.
@@ -72,20 +72,20 @@ def new_session(body: Any) -> tuple[str, Turn]:
     _require(shapes.NEW_SESSION, body, "")
     messages = _messages(body["messages"], shapes.STORED)
     if messages[-1]["role"] != "user":
-        raise InvalidRequest("The last message must be a user message.")
+        raise InvalidAgentRequest("The last message must be a user message.")
     return body["agent"]["name"], _turn(body, messages)
 
 
-def new_turn(body: Any) -> Turn:
+def new_turn(body: Any) -> TurnRequest:
     """Returns the next turn. Raises InvalidRequest."""
     body = leave_out_absent(shapes.NEW_TURN, body)
     _require(shapes.NEW_TURN, body, "")
     return _turn(body, _messages(body["messages"], shapes.SENT))
 
 
-def _turn(body: Mapping[str, Any], messages: Sequence[Message]) -> Turn:
+def _turn(body: Mapping[str, Any], messages: Sequence[Message]) -> TurnRequest:
     agent = body.get("agent", {})
-    turn = Turn(
+    turn = TurnRequest(
         stream=StreamMode(body.get("stream", StreamMode.NONE)),
         messages=messages,
         tools=_server_tools(agent["tools"]) if "tools" in agent else None,
@@ -110,10 +110,10 @@ def _client_tools(given: Sequence[Mapping[str, Any]]) -> list[ClientTool]:
             compile_once(one["inputSchema"], work)
         except (SchemaTooComplex, UnfollowedReference) as error:
             message = f"tools[{place}].inputSchema is not supported: {error}"
-            raise InvalidRequest(message) from None
+            raise InvalidAgentRequest(message) from None
         except ValueError:
             message = f"tools[{place}].inputSchema is not a valid JSON Schema."
-            raise InvalidRequest(message) from None
+            raise InvalidAgentRequest(message) from None
         description, title = one.get("description", ""), one.get("title", "")
         found.append(ClientTool(one["name"], title, description, one["inputSchema"]))
     return found
@@ -124,16 +124,16 @@ def _check_patterns(given: Sequence[Mapping[str, Any]]) -> None:
     try:
         patterns.count_bytes(*(one["inputSchema"] for one in given))
     except PatternsTooLarge as error:
-        raise InvalidRequest(f"tools is invalid: {error}") from None
+        raise InvalidAgentRequest(f"tools is invalid: {error}") from None
 
 
-def _require_unique(turn: Turn) -> None:
+def _require_unique(turn: TurnRequest) -> None:
     """A client tells the tools of the agent from its own by their names."""
     named = [one.name for one in turn.tools or ()]
     named += [one.name for one in turn.client_tools or ()]
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
-        raise InvalidRequest(f"The tool {_shown(repeated[0])} is named twice.")
+        raise InvalidAgentRequest(f"The tool {_shorten(repeated[0])} is named twice.")
 
 
 def _messages(given: Sequence[Any], by_role: Mapping[str, Any]) -> list[Message]:
@@ -141,7 +141,7 @@ def _messages(given: Sequence[Any], by_role: Mapping[str, Any]) -> list[Message]
         where, role = f"messages[{place}]", message.get("role")
         if not isinstance(role, str) or role not in by_role:
             known = ", ".join(by_role)
-            raise InvalidRequest(f"{where}.role must be one of: {known}.")
+            raise InvalidAgentRequest(f"{where}.role must be one of: {known}.")
         _require(by_role[role], message, where)
     return list(given)
 
@@ -150,7 +150,7 @@ def _require(schema: Mapping[str, Any], value: Any, where: str) -> None:
     """Raises InvalidRequest with the place and the cause of each error."""
     errors = islice(validator_of(schema).iter_errors(value), MAX_EXPLAINED)
     if sentences := [_explain(error, where) for error in errors]:
-        raise InvalidRequest(" ".join(dict.fromkeys(sentences)))
+        raise InvalidAgentRequest(" ".join(dict.fromkeys(sentences)))
 
 
 def _explain(error: Any, where: str) -> str:
@@ -161,8 +161,8 @@ def _explain(error: Any, where: str) -> str:
     if named.startswith("agent.options."):
         # The value may be a secret.
         return f"{named} must be a text of at most {shapes.MAX_OPTION} characters."
-    return f"{named} is invalid: {_shown(error.message)}."
+    return f"{named} is invalid: {_shorten(error.message)}."
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agents.protocol.requests import InvalidRequest, Message
+from agents.protocol.requests import InvalidAgentRequest, Message
 
 # The results of calls that were interrupted, and of those that were not made.
 UNKNOWN_RESULT: Final = "The result is unknown: the call was interrupted."
@@ -78,45 +78,51 @@ def resolve(
     Without waiting calls the client may send user messages only, and the answer is empty. Raises
     InvalidRequest.
     """
-    by_id = _by_call(sent)
+    by_id = _index_by_call(sent)
     if not waiting:
         if by_id:
-            raise InvalidRequest(f"No call waits for a result: {_listed(by_id)}.")
+            raise InvalidAgentRequest(f"No call waits for a result: {_join_ids(by_id)}.")
         return []
     if len(by_id) < len(sent):
-        ids = _listed(call.id for call in waiting)
-        raise InvalidRequest(f"These calls wait for a result or a permission: {ids}.")
+        ids = _join_ids(call.id for call in waiting)
+        raise InvalidAgentRequest(f"These calls wait for a result or a permission: {ids}.")
     known = {call.id for call in waiting}
     if missing := [call.id for call in waiting if call.id not in by_id]:
-        raise InvalidRequest(f"Send results and permissions together; missing: {_listed(missing)}.")
+        raise InvalidAgentRequest(
+            f"Send results and permissions together; missing: {_join_ids(missing)}."
+        )
     if unknown := [one for one in by_id if one not in known]:
-        raise InvalidRequest(f"No such call waits: {_listed(unknown)}.")
-    return [_resolved(call, by_id[call.id], of_client=is_of_client(call.name)) for call in waiting]
+        raise InvalidAgentRequest(f"No such call waits: {_join_ids(unknown)}.")
+    return [
+        _resolve_call(call, by_id[call.id], of_client=is_of_client(call.name)) for call in waiting
+    ]
 
 
-def _by_call(sent: Sequence[Message]) -> dict[str, Message]:
+def _index_by_call(sent: Sequence[Message]) -> dict[str, Message]:
     found: dict[str, Message] = {}
     for message in sent:
         if message["role"] == "user":
             continue
         call_id = message["toolCallId"]
         if call_id in found:
-            raise InvalidRequest(f"The call {call_id} is resolved twice.")
+            raise InvalidAgentRequest(f"The call {call_id} is resolved twice.")
         found[call_id] = message
     return found
 
 
-def _resolved(call: ToolCall, message: Message, *, of_client: bool) -> Resolved:
+def _resolve_call(call: ToolCall, message: Message, *, of_client: bool) -> Resolved:
     """A result for a tool of the agent is forged; a tool of the client needs no permission."""
     is_result = message["role"] == "tool"
     if of_client and not is_result:
-        raise InvalidRequest(f"The call {call.id} is of a tool of yours: send its result.")
+        raise InvalidAgentRequest(f"The call {call.id} is of a tool of yours: send its result.")
     if not of_client and is_result:
-        raise InvalidRequest(f"The call {call.id} is of a tool of the agent: send a permission.")
+        raise InvalidAgentRequest(
+            f"The call {call.id} is of a tool of the agent: send a permission."
+        )
     if is_result:
         return Resolved(call, result=message)
     return Resolved(call, permission=Permission(message["granted"], message.get("reason", "")))
 
 
-def _listed(ids: Any) -> str:
+def _join_ids(ids: Any) -> str:
     return ", ".join(map(str, ids))

@@ -19,13 +19,13 @@ def _an_object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-def _typed(kind: str, required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+def _typed_object(kind: str, required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     return _an_object(("type", *required), type={"const": kind}, **properties)
 
 
-TEXT_BLOCK: Final = _typed("text", ("text",), text=TEXT)
-THINKING_BLOCK: Final = _typed("thinking", ("thinking",), thinking=TEXT)
-CALL_BLOCK: Final = _typed(
+TEXT_BLOCK: Final = _typed_object("text", ("text",), text=TEXT)
+THINKING_BLOCK: Final = _typed_object("thinking", ("thinking",), thinking=TEXT)
+CALL_BLOCK: Final = _typed_object(
     "tool_use",
     ("toolCallId", "name", "input"),
     toolCallId=CALL_ID,
@@ -34,7 +34,7 @@ CALL_BLOCK: Final = _typed(
 )
 # The two forms of version 1: an address, and data with its media type.
 IMAGE_BLOCK: Final = {
-    **_typed("image", (), url=TEXT, mimeType=TEXT, data=TEXT),
+    **_typed_object("image", (), url=TEXT, mimeType=TEXT, data=TEXT),
     "anyOf": [{"required": ["url"]}, {"required": ["mimeType", "data"]}],
 }
 

@@ -19,8 +19,8 @@ import orjson
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from bench.work import RecordedTool, Statement, Work
-from documentation.query import Query
-from documentation.ranking import Match, rank, terms_of
+from documentation.query import DocumentationQuery
+from documentation.ranking import TermMatch, rank, terms_of
 from documentation.snippet import snippet, with_marks
 
 Values: TypeAlias = Mapping[str, Any]
@@ -86,8 +86,8 @@ def _search_docs(tool: RecordedTool, work: Work, rows_of: Rows) -> Run:
 
     def run(arguments: Values) -> Any:
         query = arguments["query"].strip()
-        terms = terms_of(Query.parse(query), [word for (word,) in rows_of(begun)])
-        found = [Match(*row) for row in rows_of(matches)]
+        terms = terms_of(DocumentationQuery.parse(query), [word for (word,) in rows_of(begun)])
+        found = [TermMatch(*row) for row in rows_of(matches)]
         ranked = rank(terms, found)[: int(arguments.get("page_size", USUAL_HITS))]
         stored = {row[0]: row[1:] for row in rows_of(marked)}
         hits = [hit(stored[one.section], one.score) for one in ranked if one.section in stored]

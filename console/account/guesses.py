@@ -85,7 +85,7 @@ def give_back(tries: Tries) -> None:
 def _charge(address: str, *buckets: Bucket) -> Tries:
     try:
         replies.spend(*buckets, address=address)
-    except replies.Limited as refused:
+    except replies.RateLimitExceeded as refused:
         raise GuessRefused(_wait(int(refused.headers["Retry-After"]))) from refused
     except ServerBusy as down:
         raise GuessRefused(_("This is temporarily unavailable. Try again in a moment.")) from down

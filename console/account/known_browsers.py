@@ -23,7 +23,7 @@ MAX_ACCOUNTS: Final = 5
 
 def remember(request: HttpRequest, response: HttpResponseBase, email: str) -> None:
     """Remembers this browser as one of the account."""
-    known = _known(request)
+    known = _read_cookie(request)
     others = [one for one in known["accounts"] if one != _digest(email)]
     known["accounts"] = [_digest(email), *others][:MAX_ACCOUNTS]
     response.set_cookie(
@@ -39,7 +39,7 @@ def remember(request: HttpRequest, response: HttpResponseBase, email: str) -> No
 
 def name(request: HttpRequest, email: str) -> str:
     """Returns the key of this browser's counter; empty if the account never signed in here."""
-    known = _known(request)
+    known = _read_cookie(request)
     return str(known["name"]) if _digest(email) in known["accounts"] else ""
 
 
@@ -48,7 +48,7 @@ def one_spelling(email: str) -> str:
     return unicodedata.normalize("NFKC", email.strip()).casefold()
 
 
-def _known(request: HttpRequest) -> dict[str, Any]:
+def _read_cookie(request: HttpRequest) -> dict[str, Any]:
     try:
         known = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=SECONDS)
     except signing.BadSignature:

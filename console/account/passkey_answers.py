@@ -29,7 +29,7 @@ class BadAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PasskeyAnswer:
     """A credential that was created or used; `parts` are base64url by name."""
 
     credential_id: str
@@ -43,38 +43,42 @@ class Answer:
     @property
     def user_id(self) -> UUID:
         """Returns the user id that the response claims. Raises BadAnswer if there is none."""
-        handle = _decoded(self.parts.get("userHandle"), "userHandle")
+        handle = _decode_base64url(self.parts.get("userHandle"), "userHandle")
         if len(handle) != HANDLE_BYTES:
             raise BadAnswer("userHandle is not one of ours")
         return UUID(bytes=handle)
 
 
-def made(text: str) -> Answer:
+def parse_registration(text: str) -> PasskeyAnswer:
     """Parses the response to a request for a new passkey. Raises BadAnswer."""
     return _read(text, "webauthn.create", ("attestationObject",))
 
 
-def used(text: str) -> Answer:
+def parse_authentication(text: str) -> PasskeyAnswer:
     """Parses the response to a request to use a passkey. Raises BadAnswer."""
     return _read(text, "webauthn.get", ("authenticatorData", "signature"), ("userHandle",))
 
 
-def _read(text: str, act: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> Answer:
+def _read(
+    text: str, act: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> PasskeyAnswer:
     answer = _object(text.encode(), "the answer")
     if answer.get("type") != "public-key" or answer.get("id") != answer.get("rawId"):
         raise BadAnswer("type or id is wrong")
-    credential = _decoded(answer.get("id"), "id")
+    credential = _decode_base64url(answer.get("id"), "id")
     if len(credential) > MAX_ID_BYTES:
         raise BadAnswer("id is too long")
     response = answer.get("response")
     if not isinstance(response, dict):
         raise BadAnswer("response is not an object")
-    _check_client_data(_decoded(response.get("clientDataJSON"), "clientDataJSON"), act)
+    _check_client_data(_decode_base64url(response.get("clientDataJSON"), "clientDataJSON"), act)
     present = [name for name in optional if response.get(name) not in (None, "")]
     names = ("clientDataJSON", *needed, *present)
     # Encoded again: two spellings of the same bytes must not count as two passkeys.
     known = base64.urlsafe_b64encode(credential).decode().rstrip("=")
-    return Answer(known, {name: _checked(response.get(name), name) for name in names})
+    return PasskeyAnswer(
+        known, {name: _require_base64url(response.get(name), name) for name in names}
+    )
 
 
 def _check_client_data(raw: bytes, act: str) -> None:
@@ -89,7 +93,7 @@ def _check_client_data(raw: bytes, act: str) -> None:
         raise BadAnswer("another origin")
     if client.get("crossOrigin", False) is not False or "topOrigin" in client:
         raise BadAnswer("inside a page of another site")
-    _checked(client.get("challenge"), "challenge")
+    _require_base64url(client.get("challenge"), "challenge")
 
 
 def _object(raw: bytes, name: str) -> dict[str, Any]:
@@ -104,12 +108,12 @@ def _object(raw: bytes, name: str) -> dict[str, Any]:
     return value
 
 
-def _checked(value: object, name: str) -> str:
-    _decoded(value, name)
+def _require_base64url(value: object, name: str) -> str:
+    _decode_base64url(value, name)
     return str(value)
 
 
-def _decoded(value: object, name: str) -> bytes:
+def _decode_base64url(value: object, name: str) -> bytes:
     # Four characters encode three bytes; a remainder of one encodes nothing (RFC 4648 section 5).
     if not isinstance(value, str) or not BASE64URL.fullmatch(value) or len(value) % 4 == 1:
         raise BadAnswer(f"{name} is not base64url")

@@ -42,7 +42,7 @@ class OwnPasswordPage(PasswordChangeView):
     def form_valid(self, form: Any) -> HttpResponse:
         response = super().form_valid(form)
         by = f"by {form.user}"
-        second_factors.changed(self.request, "password_set", form.user, detail=by)
+        second_factors.record_change(self.request, "password_set", form.user, detail=by)
         return response
 
 

@@ -51,7 +51,7 @@ class SecondStepForm(AuthenticateForm):
     code = CodeField()
 
     def clean_code(self) -> str:
-        self.authenticator = _judged(self.user, self.cleaned_data["code"])
+        self.authenticator = _verify_code(self.user, self.cleaned_data["code"])
         return ""
 
 
@@ -59,7 +59,7 @@ class ConfirmCodeForm(ReauthenticateForm):
     code = CodeField()
 
     def clean_code(self) -> str:
-        self.authenticator = _judged(self.user, self.cleaned_data["code"])
+        self.authenticator = _verify_code(self.user, self.cleaned_data["code"])
         return ""
 
 
@@ -138,7 +138,7 @@ class RenamePasskeyForm(EditWebAuthnForm):
     name = NameField(required=True)
 
 
-def _judged(user: User, typed: str) -> Authenticator:
+def _verify_code(user: User, typed: str) -> Authenticator:
     tries = guesses.charge_code(context.request, user)
     try:
         accepted = second_factors.accept_code(context.request, user, typed)

@@ -26,9 +26,9 @@ from fido2.cose import CoseKey
 
 from audit import record
 from console.account import passkey_answers
-from console.account.passkey_answers import Answer, BadAnswer
+from console.account.passkey_answers import BadAnswer, PasskeyAnswer
 from foundation import sealing
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from oauth.endpoints import replies
 from workspace.models import User
 
@@ -63,11 +63,11 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     def encrypt(self, text: str) -> str:
         """Seals for the user who is signed in, the only one who can add factors."""
         owner = str(context.request.user.pk)
-        return _written(owner, sealing.seal(text.encode(), context=_place(owner)))
+        return _join_value(owner, sealing.seal(text.encode(), context=_place(owner)))
 
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypts a value of `encrypt`. Raises SealBroken, also for one that was never sealed."""
-        owner, sealed = _parted(encrypted_text)
+        owner, sealed = _split_value(encrypted_text)
         return sealing.unseal(sealed, context=_place(owner)).decode()
 
     def generate_authenticator_name(self, user: AbstractBaseUser, type: Any) -> str:  # noqa: A002  allauth's signature
@@ -82,7 +82,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         return {"id": user.pk.bytes, "display_name": str(user), "name": str(user)}
 
 
-def of(user: AbstractBaseUser, kind: str) -> Any:
+def list_by_kind(user: AbstractBaseUser, kind: str) -> Any:
     """Returns the rows of one kind of a user, oldest first."""
     return Authenticator.objects.filter(user_id=user.pk, type=kind).order_by("pk")
 
@@ -127,7 +127,7 @@ def accept_code(request: HttpRequest, user: User, typed: str) -> Authenticator:
 def accept_passkey(request: HttpRequest, user: User, text: str) -> Authenticator:
     """Returns the user's passkey that gave this response. Raises BadAnswer, which is recorded."""
     try:
-        return _matching(user, passkey_answers.used(text))
+        return _matching(user, passkey_answers.parse_authentication(text))
     except BadAnswer:
         _report(request, user, "passkey")
         raise
@@ -136,7 +136,7 @@ def accept_passkey(request: HttpRequest, user: User, text: str) -> Authenticator
 def accept_passkey_of_anyone(request: HttpRequest, text: str) -> Authenticator:
     """Returns the passkey of a response of any user. Raises BadAnswer, which is recorded."""
     try:
-        answer = passkey_answers.used(text)
+        answer = passkey_answers.parse_authentication(text)
         return _matching(_owner(answer), answer)
     except BadAnswer as bad:
         address = replies.address_of(request)
@@ -146,9 +146,9 @@ def accept_passkey_of_anyone(request: HttpRequest, text: str) -> Authenticator:
 
 def accept_new_passkey(user: User, text: str) -> dict[str, Any]:
     """Returns the document of a passkey that was just created for this user. Raises BadAnswer."""
-    answer = passkey_answers.made(text)
+    answer = passkey_answers.parse_registration(text)
     known = Authenticator.objects.filter(type=Kind.WEBAUTHN)
-    data = _verified(lambda: webauthn.complete_registration(answer.document()))
+    data = _verify_response(lambda: webauthn.complete_registration(answer.document()))
     if data.credential_data.public_key.get(3) not in CoseKey.supported_algorithms():
         raise BadAnswer("an algorithm that was not offered")
     # Section 7.1: the id of a passkey belongs to one account.
@@ -159,7 +159,7 @@ def accept_new_passkey(user: User, text: str) -> dict[str, Any]:
     return answer.document()
 
 
-def changed(request: HttpRequest, kind: str, user: User, *, detail: str) -> None:
+def record_change(request: HttpRequest, kind: str, user: User, *, detail: str) -> None:
     """Records a change of a user's sign-in methods; docs/operate/security-events.md lists them."""
     record.security_event(
         kind,
@@ -177,7 +177,7 @@ def remove_all(user: User) -> None:
 
 def note_step(user: User, step: int) -> None:
     """Stores the step of the code that enabled the app: it is used up as well."""
-    app = of(user, Kind.TOTP).get()
+    app = list_by_kind(user, Kind.TOTP).get()
     app.data["last_step"] = step
     app.save(update_fields=["data"])
 
@@ -186,7 +186,7 @@ def note_step(user: User, step: int) -> None:
 def _spend(user: User, digits: str) -> Authenticator:
     kind = Kind.RECOVERY_CODES if RECOVERY_CODE.fullmatch(digits) else Kind.TOTP
     # Locked: of two requests with the same code, one finds it used.
-    row: Authenticator | None = of(user, kind).select_for_update().first()
+    row: Authenticator | None = list_by_kind(user, kind).select_for_update().first()
     if row is None:
         raise WrongCode
     _check_owner(row)
@@ -203,7 +203,7 @@ def _spend(user: User, digits: str) -> Authenticator:
     return row
 
 
-def _owner(answer: Answer) -> User:
+def _owner(answer: PasskeyAnswer) -> User:
     user = User.objects.filter(pk=answer.user_id).first()
     if user is None:
         raise BadAnswer("unknown factor")
@@ -221,11 +221,11 @@ def _place(owner: str) -> bytes:
     return f"mfa.authenticator:{owner}".encode()
 
 
-def _written(owner: str, sealed: bytes) -> str:
+def _join_value(owner: str, sealed: bytes) -> str:
     return f"{owner}:{base64.b64encode(sealed).decode()}"
 
 
-def _parted(text: str) -> tuple[str, bytes]:
+def _split_value(text: str) -> tuple[str, bytes]:
     """Splits a value into user and sealed part. Raises SealBroken if it was never sealed."""
     owner, _colon, encoded = text.partition(":")
     try:
@@ -239,35 +239,35 @@ def _sealed_member(row: Authenticator) -> str:
     return "secret" if row.type == Kind.TOTP else "seed"
 
 
-def _sealed_in(row: Authenticator) -> bytes:
+def _read_sealed(row: Authenticator) -> bytes:
     _check_owner(row)
-    return _parted(row.data[_sealed_member(row)])[1]
+    return _split_value(row.data[_sealed_member(row)])[1]
 
 
 def _reseal(row: Authenticator, sealed: bytes) -> None:
-    row.data[_sealed_member(row)] = _written(str(row.user_id), sealed)
+    row.data[_sealed_member(row)] = _join_value(str(row.user_id), sealed)
     row.save(update_fields=["data"])
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="apps and recovery codes",
     rows=lambda: Authenticator.objects.filter(type__in=[Kind.TOTP, Kind.RECOVERY_CODES]).only(
         "type", "user_id", "data"
     ),
-    read=_sealed_in,
+    read=_read_sealed,
     write=_reseal,
     context=lambda row: _place(str(row.user_id)),
 )
 
 
-def _matching(user: User, answer: Answer) -> Authenticator:
-    found: Authenticator = _verified(
+def _matching(user: User, answer: PasskeyAnswer) -> Authenticator:
+    found: Authenticator = _verify_response(
         lambda: webauthn.complete_authentication(user, answer.document())
     )
     return found
 
 
-def _verified(judge: Callable[[], Any]) -> Any:
+def _verify_response(judge: Callable[[], Any]) -> Any:
     """Verifies a response with the library, which then uses the challenge up.
 
     Its parsers of CBOR, COSE keys and authenticator data raise many types of exceptions; all mean
@@ -283,4 +283,4 @@ def _verified(judge: Callable[[], Any]) -> Any:
 
 
 def _report(request: HttpRequest, user: User, detail: str) -> None:
-    changed(request, "second_step_failed", user, detail=detail)
+    record_change(request, "second_step_failed", user, detail=detail)

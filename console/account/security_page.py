@@ -35,48 +35,48 @@ def for_its_person(view: View) -> View:
     """A view for signed-in users; its response is not cached."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not isinstance(request.user, User):
             return redirect_to_login(request.get_full_path())
         response = view(request, *args, **kwargs)
         response["Cache-Control"] = "no-store"
         return response
 
-    return guarded
+    return wrapper
 
 
 def freshly_confirmed(view: View) -> View:
     """A view that changes factors; requires a confirmation within the last five minutes."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not has_confirmed(request):
             return sign_in_pages.to_confirmation(request)
         return view(request, *args, **kwargs)
 
-    return for_its_person(guarded)
+    return for_its_person(wrapper)
 
 
 def where_passkeys_work(view: View) -> View:
     """Redirects to the overview, which gives the reason, if browsers support no passkeys here."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not sign_in_pages.passkeys_work():
             return redirect(INDEX)
         return view(request, *args, **kwargs)
 
-    return guarded
+    return wrapper
 
 
 @require_safe
 @for_its_person
 def index(request: HttpRequest) -> HttpResponse:
     """Lists the user's sign-in methods, without secrets."""
-    codes = second_factors.of(_person(request), Kind.RECOVERY_CODES).first()
+    codes = second_factors.list_by_kind(_person(request), Kind.RECOVERY_CODES).first()
     context = {
-        "app": second_factors.of(_person(request), Kind.TOTP).first(),
-        "passkeys": second_factors.of(_person(request), Kind.WEBAUTHN),
+        "app": second_factors.list_by_kind(_person(request), Kind.TOTP).first(),
+        "passkeys": second_factors.list_by_kind(_person(request), Kind.WEBAUTHN),
         "codes": codes,
         "codes_left": second_factors.codes_left(codes) if codes else 0,
         "few_codes": FEW_CODES,
@@ -98,7 +98,7 @@ class AddApp(ActivateTOTPView):
         except (IntegrityError, SessionOver):
             # Submitted twice: the other request has created them.
             return redirect(INDEX)
-        second_factors.changed(self.request, "factor_added", user, detail="app")
+        second_factors.record_change(self.request, "factor_added", user, detail="app")
         return response
 
 
@@ -106,7 +106,7 @@ class RemoveApp(DeactivateTOTPView):
     def form_valid(self, form: Any) -> HttpResponse:
         response: HttpResponse = super().form_valid(form)
         user = _person(self.request)
-        second_factors.changed(self.request, "factor_removed", user, detail="app")
+        second_factors.record_change(self.request, "factor_removed", user, detail="app")
         return response
 
 
@@ -123,7 +123,7 @@ class Codes(ViewRecoveryCodesView):
 class NewCodes(GenerateRecoveryCodesView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         # Not by decrypting, as allauth counts them: the key may be lost.
-        codes = second_factors.of(_person(self.request), Kind.RECOVERY_CODES).first()
+        codes = second_factors.list_by_kind(_person(self.request), Kind.RECOVERY_CODES).first()
         left = second_factors.codes_left(codes) if codes else 0
         return super(GenerateRecoveryCodesView, self).get_context_data(**kwargs) | {
             "unused_code_count": left
@@ -132,7 +132,7 @@ class NewCodes(GenerateRecoveryCodesView):
     def form_valid(self, form: Any) -> HttpResponse:
         response: HttpResponse = super().form_valid(form)
         user = _person(self.request)
-        second_factors.changed(self.request, "recovery_codes_made", user, detail="")
+        second_factors.record_change(self.request, "recovery_codes_made", user, detail="")
         return response
 
 
@@ -153,7 +153,7 @@ class AddPasskey(AddWebAuthnView):
         except (IntegrityError, SessionOver):
             # Two factors were added at once, and both would have been the first.
             return redirect(INDEX)
-        second_factors.changed(self.request, "factor_added", user, detail="passkey")
+        second_factors.record_change(self.request, "factor_added", user, detail="passkey")
         return response
 
 
@@ -168,7 +168,7 @@ class RemovePasskey(RemoveWebAuthnView):
     def form_valid(self, form: Any) -> HttpResponse:
         response: HttpResponse = super().form_valid(form)
         user = _person(self.request)
-        second_factors.changed(self.request, "factor_removed", user, detail="passkey")
+        second_factors.record_change(self.request, "factor_removed", user, detail="passkey")
         return response
 
 

@@ -98,9 +98,9 @@ class SecondStepPage(AuthenticateView):
         login = self.stage.login
         return super().get_context_data(**kwargs) | {
             "account": login.user,
-            "has_app": second_factors.of(login.user, Kind.TOTP).exists(),
+            "has_app": second_factors.list_by_kind(login.user, Kind.TOTP).exists(),
             "has_passkey": passkeys_work()
-            and second_factors.of(login.user, Kind.WEBAUTHN).exists(),
+            and second_factors.list_by_kind(login.user, Kind.WEBAUTHN).exists(),
             "start_over": to_sign_in(login.redirect_url),
             "redirect_field_name": REDIRECT_FIELD_NAME,
             "redirect_field_value": login.redirect_url,

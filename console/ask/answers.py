@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from console.ask.fields import in_words
-from mcp_protocol.json_writer import dumps, indented
+from console.ask.fields import to_label
+from mcp_protocol.json_writer import dumps, dumps_indented
 from oauth import addresses
 from tools_registry.api import Arguments, Blocks, Result
 
@@ -65,7 +65,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class AnswerSection:
     """A member of the answer under its name."""
 
     title: str
@@ -73,23 +73,23 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """The answer of a call. `json` is cut if `is_cut`; `cursor` is that of the next page."""
 
     notes: Sequence[str]
-    sections: Sequence[Section]
+    sections: Sequence[AnswerSection]
     json: str
     is_cut: bool
     cursor: str
 
 
-def of(result: Result) -> Answer:
+def from_result(result: Result) -> ToolAnswer:
     """Returns the answer that a result holds."""
     value = _blocks(result) if isinstance(result, Blocks) else result.value
-    text = indented(value)
+    text = dumps_indented(value)
     shown = value if isinstance(value, Mapping) else {"result": value}
     hints, cursor = shown.get(HINTS), shown.get(NEXT)
-    return Answer(
+    return ToolAnswer(
         notes=[str(one) for one in hints] if isinstance(hints, list) else [],
         sections=list(_sections(shown)),
         json=text[:MAX_JSON],
@@ -119,16 +119,16 @@ def _blocks(result: Blocks) -> Any:
     return {"content": list(texts)}
 
 
-def _sections(members: Mapping[str, Any]) -> Iterable[Section]:
+def _sections(members: Mapping[str, Any]) -> Iterable[AnswerSection]:
     """Texts of several lines, records and lists, then what is said about the answer."""
     shown = {name: value for name, value in members.items() if name not in {HINTS, NEXT}}
     ordered = sorted(shown.items(), key=lambda member: _rank(*member))
     about = {name: value for name, value in ordered if _rank(name, value) == LAST}
     for name, value in ordered:
         if name not in about:
-            yield Section(in_words(name), _value(value, 0))
+            yield AnswerSection(to_label(name), _value(value, 0))
     if about:
-        yield Section(_("About this answer"), _record(about, 0))
+        yield AnswerSection(_("About this answer"), _record(about, 0))
 
 
 def _rank(name: str, value: Any) -> int:
@@ -162,7 +162,7 @@ def _value(value: Any, depth: int) -> Value:
 
 def _record(members: Mapping[str, Any], depth: int) -> Value:
     shown = islice(members.items(), MAX_MEMBERS)
-    pairs = [(in_words(str(name)), _member(str(name), one, depth + 1)) for name, one in shown]
+    pairs = [(to_label(str(name)), _member(str(name), one, depth + 1)) for name, one in shown]
     return Value("record", pairs=pairs, is_cut=len(members) > MAX_MEMBERS)
 
 
@@ -174,7 +174,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Value:
         [_member(name, row[name], 1) if name in row else Value("text") for name in columns]
         for row in rows[:MAX_ROWS]
     ]
-    titles = [in_words(str(name)) for name in columns]
+    titles = [to_label(str(name)) for name in columns]
     is_cut = len(rows) > MAX_ROWS or len(names) > MAX_COLUMNS
     return Value("table", columns=titles, rows=cells, is_cut=is_cut)
 

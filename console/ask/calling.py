@@ -31,7 +31,7 @@ from tools_registry.pipeline.invocation import (
     Invocation,
     NeedsInput,
     Outcome,
-    Refused,
+    RefusedCall,
     Succeeded,
     TokenEnded,
 )
@@ -63,7 +63,7 @@ _calls = ConcurrencyLimit(total=max(1, settings.HALO_CORE_THREADS // 2), per_key
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ToolGroup:
     """Tools under one title."""
 
     title: str
@@ -71,7 +71,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CallReply:
     """What a page says of a call: its result, or the problem as a sentence.
 
     `failure` is set where the problem names an argument.
@@ -84,15 +84,17 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def groups(who: Principal) -> list[Group]:
+def groups(who: Principal) -> list[ToolGroup]:
     """The tools that a call would not refuse: the data tools first, integrations last."""
-    offered = visibility.among(SURFACE.catalogue.tools(who.organization_id), who, SURFACE)
+    offered = visibility.filter_visible(SURFACE.catalogue.tools(who.organization_id), who, SURFACE)
     by_place: dict[tuple[str, str], list[Tool]] = {("", scope): [] for scope in GROUPS}
     for tool in offered:
         place = (tool.integration, "" if tool.integration else tool.scope)
         by_place.setdefault(place, []).append(tool)
     return [
-        Group(registry.title(integration) if integration else str(GROUPS.get(scope, scope)), tools)
+        ToolGroup(
+            registry.title(integration) if integration else str(GROUPS.get(scope, scope)), tools
+        )
         for (integration, scope), tools in by_place.items()
         if tools
     ]
@@ -104,11 +106,11 @@ def refusal(who: Principal, tool: Tool) -> str:
     return gate.decide(tool, who.scope, switches, SURFACE).message
 
 
-def call(who: Principal, tool: Tool, arguments: Arguments, address: str) -> Reply:
+def call(who: Principal, tool: Tool, arguments: Arguments, address: str) -> CallReply:
     """Charge the limits of the person and their organization, and run the call."""
     verdict = _charge(who, address)
     if verdict is not None:
-        return _limited(verdict)
+        return _rate_limited_reply(verdict)
     actor = Actor(
         kind=ActorKind.PERSON,
         organization_id=ids.text(who.organization_id),
@@ -130,13 +132,13 @@ def call(who: Principal, tool: Tool, arguments: Arguments, address: str) -> Repl
     except ConcurrencyLimitReached:
         text = _("Another call is in progress. Wait for its answer, then send again.")
         headers = {"Retry-After": "1"}
-        return Reply(status=HTTPStatus.SERVICE_UNAVAILABLE, problem=text, headers=headers)
+        return CallReply(status=HTTPStatus.SERVICE_UNAVAILABLE, problem=text, headers=headers)
 
 
 def _charge(who: Principal, address: str) -> Verdict | None:
     """Charge the call to the person, as a connection's to its own bucket, and the organization."""
     own = Bucket(f"ask:{who.user_id}", settings.HALO_RATE_TOOLS_CALL)
-    charged = [own, *rates.of_organization(who)]
+    charged = [own, *rates.organization_buckets(who)]
     # A refusal that this process remembers is recorded already.
     known = next(filter(None, map(limits.still_refused, charged)), None)
     if known is not None:
@@ -153,30 +155,30 @@ def _charge(who: Principal, address: str) -> Verdict | None:
     return verdict
 
 
-def _limited(verdict: Verdict) -> Reply:
+def _rate_limited_reply(verdict: Verdict) -> CallReply:
     headers = verdict.headers()
     text = _("Too many calls. Wait %(seconds)s seconds, then try again.")
-    return Reply(
+    return CallReply(
         status=HTTPStatus.TOO_MANY_REQUESTS,
         problem=text % {"seconds": headers["Retry-After"]},
         headers=headers,
     )
 
 
-def _reply(outcome: Outcome) -> Reply:
+def _reply(outcome: Outcome) -> CallReply:
     match outcome:
         case Succeeded(result=result):
-            return Reply(result=result)
-        case Refused(verdict=Verdict() as verdict):
-            return _limited(verdict)
-        case Refused(decision=decision):
-            return Reply(status=HTTPStatus.FORBIDDEN, problem=decision.message)
+            return CallReply(result=result)
+        case RefusedCall(verdict=Verdict() as verdict):
+            return _rate_limited_reply(verdict)
+        case RefusedCall(decision=decision):
+            return CallReply(status=HTTPStatus.FORBIDDEN, problem=decision.message)
         case NeedsInput() | ApprovalPending():
             text = _("This tool asks a question before it answers. Call it from an MCP client.")
-            return Reply(status=HTTPStatus.CONFLICT, problem=text)
+            return CallReply(status=HTTPStatus.CONFLICT, problem=text)
         case Failed(failure=TokenEnded()):
             text = _("You are not a member of this organization any more.")
-            return Reply(status=HTTPStatus.FORBIDDEN, problem=text)
+            return CallReply(status=HTTPStatus.FORBIDDEN, problem=text)
         case Failed(failure=failure):
             status = STATUSES.get(failure.kind, HTTPStatus.BAD_GATEWAY)
-            return Reply(status=status, problem=failure.message, failure=failure)
+            return CallReply(status=status, problem=failure.message, failure=failure)

@@ -31,7 +31,7 @@ Values = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SelectOption:
     """An option of a select; `value` is its place among the values of the schema."""
 
     value: str
@@ -40,7 +40,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class ToolFormField:
     """A field with what was entered. `control` is select, checkbox, number, text, area or json."""
 
     name: str
@@ -55,12 +55,12 @@ class Field:
         return f"arg-{self.name}"
 
     @property
-    def sent_as(self) -> str:
+    def input_name(self) -> str:
         return PREFIX + self.name
 
     @property
     def label(self) -> str:
-        return in_words(self.name)
+        return to_label(self.name)
 
     @property
     def help(self) -> str:
@@ -68,14 +68,14 @@ class Field:
         return " ".join(f"{part}." for part in parts if part)
 
     @property
-    def options(self) -> list[Option]:
+    def options(self) -> list[SelectOption]:
         """The values of an enum, after an empty one where none has to be chosen."""
         values = [str(_plain(one)) for one in self.schema["enum"]]
-        found = [Option(one, one.replace("_", " "), one == self.value) for one in values]
+        found = [SelectOption(one, one.replace("_", " "), one == self.value) for one in values]
         if "default" in self.schema:
             return found
         text = _("Choose one") if self.required else _("Not set")
-        return [Option("", text, not self.value), *found]
+        return [SelectOption("", text, not self.value), *found]
 
     @property
     def step(self) -> str:
@@ -91,36 +91,38 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ToolForm:
     """The fields of a tool in the order of its schema, without the cursor."""
 
-    fields: Sequence[Field]
+    fields: Sequence[ToolFormField]
 
     @property
     def has_errors(self) -> bool:
         return any(field.error for field in self.fields)
 
-    def hidden(self) -> list[tuple[str, str]]:
+    def hidden_inputs(self) -> list[tuple[str, str]]:
         """What was entered, for the form that asks for the next page."""
         given = [one for one in self.fields if one.value]
         return [
-            (one.sent_as, one.value)
+            (one.input_name, one.value)
             for one in given
             if one.control != "checkbox" or one.value == "true"
         ]
 
 
-def of(schema: Schema, posted: QueryDict | None = None, failure: ToolFailure | None = None) -> Form:
+def build_form(
+    schema: Schema, posted: QueryDict | None = None, failure: ToolFailure | None = None
+) -> ToolForm:
     """Returns the form of an input schema: with its defaults, or with what was posted.
 
     A failure that names an argument is the error of its field.
     """
-    entered = _defaults(schema) if posted is None else _entered(schema, posted)
+    entered = _defaults(schema) if posted is None else _read_posted(schema, posted)
     required = schema.get("required", ())
     place, text = _error(schema, failure, entered)
-    return Form(
+    return ToolForm(
         [
-            Field(
+            ToolFormField(
                 name=name,
                 control=_control(part),
                 schema=part,
@@ -136,13 +138,13 @@ def of(schema: Schema, posted: QueryDict | None = None, failure: ToolFailure | N
 
 def arguments(schema: Schema, posted: QueryDict) -> Arguments:
     """Returns the arguments in a POST, without empty ones and without those that are a default."""
-    entered = _entered(schema, posted)
+    entered = _read_posted(schema, posted)
     required = schema.get("required", ())
     found: dict[str, Any] = {}
     for name, part in schema.get("properties", {}).items():
         if name not in entered:
             continue
-        value = _parsed(part, entered[name])
+        value = _parse_value(part, entered[name])
         # A box that is not checked means no argument, if the argument has no default.
         default = _plain(part.get("default", False if _control(part) == "checkbox" else None))
         if name in required or value != default:
@@ -150,7 +152,7 @@ def arguments(schema: Schema, posted: QueryDict) -> Arguments:
     return found
 
 
-def in_words(name: str) -> str:
+def to_label(name: str) -> str:
     """The name of an argument or of a member of a result as a label."""
     words = [word.upper() if word in ACRONYMS else word for word in name.split("_")]
     text = " ".join(words).strip()
@@ -159,13 +161,13 @@ def in_words(name: str) -> str:
 
 def _defaults(schema: Schema) -> Values:
     return {
-        name: _shown(part["default"])
+        name: _format_value(part["default"])
         for name, part in schema.get("properties", {}).items()
         if "default" in part
     }
 
 
-def _entered(schema: Schema, posted: QueryDict) -> Values:
+def _read_posted(schema: Schema, posted: QueryDict) -> Values:
     """The text of each field that is not empty; a checkbox is true or false."""
     entered: dict[str, str] = {}
     for name, part in schema.get("properties", {}).items():
@@ -190,7 +192,7 @@ def _control(part: Schema) -> str:
     return "json"
 
 
-def _parsed(part: Schema, text: str) -> Any:
+def _parse_value(part: Schema, text: str) -> Any:
     match _control(part):
         case "select":
             values = {str(_plain(one)): _plain(one) for one in part["enum"]}
@@ -212,7 +214,7 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     plain = _plain(value)
     return plain if isinstance(plain, str) else orjson.dumps(plain).decode()
 

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.ask import answers, calling, fields
-from console.ask.calling import Reply
+from console.ask.calling import CallReply
 from foundation.concurrency import page_threads
 from oauth import memberships
 from oauth.endpoints import replies
@@ -27,7 +27,7 @@ Page: TypeAlias = Callable[Concatenate[HttpRequest, User, Given], HttpResponse]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AskContext:
     """Whose tools are called, and as whom. `is_only` if the person has one organization."""
 
     principal: Principal
@@ -39,7 +39,7 @@ def _for_members(page: Page[Given]) -> View[Given]:
     """Requires sign-in. An organization of others is a 404, like one that does not exist."""
 
     @wraps(page)
-    def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
+    def wrapper(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
         if not isinstance(request.user, User):
             return redirect_to_login(request.get_full_path())
         try:
@@ -47,7 +47,7 @@ def _for_members(page: Page[Given]) -> View[Given]:
         except Unauthenticated:
             raise Http404 from None
 
-    return guarded
+    return wrapper
 
 
 @require_safe
@@ -85,7 +85,7 @@ def tool(request: HttpRequest, user: User, organization_id: UUID, name: str) -> 
         raise Http404
     if request.method != "POST":
         problem = calling.refusal(place.principal, found)
-        reply = Reply(status=403, problem=problem) if problem else Reply()
+        reply = CallReply(status=403, problem=problem) if problem else CallReply()
         return _page(request, place, found, reply)
     sent = fields.arguments(found.input_schema, request.POST)
     reply = calling.call(place.principal, found, sent, replies.address_of(request))
@@ -93,10 +93,10 @@ def tool(request: HttpRequest, user: User, organization_id: UUID, name: str) -> 
 
 
 def _page(
-    request: HttpRequest, place: Place, tool: Tool, reply: Reply, curl: str = ""
+    request: HttpRequest, place: AskContext, tool: Tool, reply: CallReply, curl: str = ""
 ) -> HttpResponse:
     posted = request.POST if request.method == "POST" else None
-    form = fields.of(tool.input_schema, posted, reply.failure)
+    form = fields.build_form(tool.input_schema, posted, reply.failure)
     context = {
         "place": place,
         "tool": tool,
@@ -104,7 +104,7 @@ def _page(
         "form": None if posted is None and reply.problem else form,
         # An error shown at a field is not repeated above the form.
         "problem": "" if form.has_errors else reply.problem,
-        "answer": None if reply.result is None else answers.of(reply.result),
+        "answer": None if reply.result is None else answers.from_result(reply.result),
         "is_first_page": posted is None or not posted.get(fields.PREFIX + fields.CURSOR),
         "cursor_name": fields.PREFIX + fields.CURSOR,
         "curl": curl,
@@ -115,14 +115,14 @@ def _page(
     return response
 
 
-def _place(user: User, organization_id: UUID) -> Place:
+def _place(user: User, organization_id: UUID) -> AskContext:
     """The organization by its id. Raises Unauthenticated."""
     principal = memberships.principal(user.pk, organization_id)
     mine = _organizations(user)
     organization = next((one for one in mine if one.pk == organization_id), None)
     if organization is None:
         raise Unauthenticated
-    return Place(principal, organization, len(mine) == 1)
+    return AskContext(principal, organization, len(mine) == 1)
 
 
 def _organizations(user: User) -> list[Organization]:

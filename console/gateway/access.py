@@ -27,38 +27,38 @@ def for_members(page: Page[Given]) -> View[Given]:
     """Requires sign-in; what a person sees depends on their organizations."""
 
     @wraps(page)
-    def guarded(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
+    def wrapper(request: HttpRequest, /, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponse:
         if not isinstance(request.user, User):
             return redirect_to_login(request.get_full_path())
         return replies.private(page(request, request.user, *args, **kwargs))
 
-    return guarded
+    return wrapper
 
 
-def of_project(page: ProjectPage) -> Callable[[HttpRequest, str], HttpResponse]:
+def project_member_required(page: ProjectPage) -> Callable[[HttpRequest, str], HttpResponse]:
     """Requires a member of the project's organization; everybody else gets 404."""
 
     @wraps(page)
-    def found(request: HttpRequest, user: User, project_id: str) -> HttpResponse:
+    def wrapper(request: HttpRequest, user: User, project_id: str) -> HttpResponse:
         try:
             project = access.project_for(user, project_id)
         except Project.DoesNotExist:
             raise Http404 from None
         return page(request, user, project)
 
-    return for_members(found)
+    return for_members(wrapper)
 
 
-def of_editable_project(page: ProjectPage) -> Callable[[HttpRequest, str], HttpResponse]:
+def project_admin_required(page: ProjectPage) -> Callable[[HttpRequest, str], HttpResponse]:
     """Requires an admin of the project's organization; everybody else gets 404."""
 
     @wraps(page)
-    def found(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    def wrapper(request: HttpRequest, user: User, project: Project) -> HttpResponse:
         if not access.may_edit(user, project):
             raise Http404
         return page(request, user, project)
 
-    return of_project(found)
+    return project_member_required(wrapper)
 
 
 def save_form(

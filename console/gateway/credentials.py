@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.gateway.access import of_project
+from console.gateway.access import project_member_required
 from foundation.concurrency.job_threads import NoJobThread
 from gateway import access, calling, credentials, policies, servers, source, surface
 from gateway.calling import UpstreamCall
@@ -25,14 +25,14 @@ from tools_registry.api import ToolFailure, Unauthorized
 from tools_registry.vendors.slots import Upstream
 from workspace import page_jobs
 from workspace.models import User
-from workspace.page_jobs import Ended, JobFailed
+from workspace.page_jobs import JobFailed, JobResult
 
 # A person waits for the result.
 TEST_SECONDS: Final = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchemeCredential:
     """One security scheme of a project, and the credential that there is for it."""
 
     scheme: Scheme
@@ -45,7 +45,7 @@ class Place:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@of_project
+@project_member_required
 def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Lists the credentials that the person may enter; POST stores or removes one."""
     owner = _owner(user, project)
@@ -55,7 +55,7 @@ def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     address = replies.address_of(request)
     if request.POST.get("act") == "remove":
         if credentials.forget(project, owner, scheme.name):
-            credentials.recorded("removed", project, owner, user, address)
+            credentials.record_change("removed", project, owner, user, address)
         messages.success(request, _("Credential removed."))
         return redirect("project_credentials", project.pk)
     secret, username = (request.POST.get(name, "").strip() for name in ("secret", "username"))
@@ -63,13 +63,13 @@ def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
         credentials.store(project, owner, scheme, secret, username=username)
     except InvalidSecret as invalid:
         return _list(request, user, project, failed=scheme.name, problem=str(invalid))
-    credentials.recorded("stored", project, owner, user, address)
+    credentials.record_change("stored", project, owner, user, address)
     messages.success(request, _("Credential saved."))
     return redirect("project_credentials", project.pk)
 
 
 @require_POST
-@of_project
+@project_member_required
 def test(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Starts a call of an operation that only reads and needs no argument."""
     _owner(user, project)
@@ -89,7 +89,7 @@ def test(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     return redirect("page_job", job.pk)
 
 
-def _send(call: UpstreamCall, project: Project, user: User) -> Ended:
+def _send(call: UpstreamCall, project: Project, user: User) -> JobResult:
     """Makes the call of a test. Raises JobFailed."""
     organization_id = project.organization_id
     try:
@@ -108,7 +108,7 @@ def _send(call: UpstreamCall, project: Project, user: User) -> Ended:
     except ToolFailure as failure:
         why = {"tool": call.name, "why": failure.message}
         raise JobFailed(_("%(tool)s failed: %(why)s") % why) from None
-    return Ended(_("The API accepted a call of %(tool)s.") % {"tool": call.name})
+    return JobResult(_("The API accepted a call of %(tool)s.") % {"tool": call.name})
 
 
 def _list(
@@ -116,7 +116,9 @@ def _list(
 ) -> HttpResponse:
     is_shared = project.authentication == Authentication.PROJECT
     may_enter = not is_shared or access.may_edit(user, project)
-    rows = {row.scheme: row for row in credentials.held(project, None if is_shared else user)}
+    rows = {
+        row.scheme: row for row in credentials.list_stored(project, None if is_shared else user)
+    }
     context = {
         "project": project,
         "urls": [project.target_url, *servers.read(project.servers).values()],
@@ -124,7 +126,7 @@ def _list(
         "is_needed": project.authentication != Authentication.NONE,
         "may_enter": may_enter,
         "places": [
-            Place(scheme, credentials.is_supported(scheme), rows.get(scheme.name))
+            SchemeCredential(scheme, credentials.is_supported(scheme), rows.get(scheme.name))
             for scheme in credentials.schemes_of(project)
         ],
         "failed": failed,

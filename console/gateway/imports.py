@@ -26,14 +26,14 @@ from foundation.stale_forms import FormValue
 from gateway import access, importing, projects, servers
 from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
-from gateway.openapi.shapes import Import, Operation
-from gateway.outbound_policy import InvalidTarget
+from gateway.openapi.shapes import Import, OpenApiOperation
+from gateway.outbound_policy import InvalidTargetUrl
 from gateway.projects import InvalidProject
 from oauth.endpoints import replies
 from workspace import page_jobs
 from workspace.administration.access import organizations_administered
 from workspace.models import Organization, User
-from workspace.page_jobs import Ended, JobFailed
+from workspace.page_jobs import JobFailed, JobResult
 
 DRAFT_LIFETIME: Final = timedelta(days=1)
 # Drafts hold whole documents: one person keeps few of them.
@@ -75,7 +75,7 @@ class DocumentForm(forms.Form):
         """Returns the text of a document that is not named by its URL. Raises UnusableDocument."""
         given = self.cleaned_data
         if given["upload"]:
-            return importing.decoded(given["upload"].read())
+            return importing.decode_document(given["upload"].read())
         return str(given["text"])
 
 
@@ -109,10 +109,10 @@ class NewProjectForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedOperation:
     """One operation as the preview shows it."""
 
-    operation: Operation
+    operation: OpenApiOperation
     only_reads: bool
 
 
@@ -177,7 +177,7 @@ def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
 def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> HttpResponse:
     imported = importing.read(draft.text).imported
     if request.method != "POST":
-        return _preview(request, draft, NewProjectForm(initial=_suggested(imported)), imported)
+        return _preview(request, draft, NewProjectForm(initial=_initial_values(imported)), imported)
     form = NewProjectForm(request.POST)
     if form.is_valid():
         try:
@@ -189,7 +189,7 @@ def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> Htt
                 address=replies.address_of(request),
                 **form.cleaned_data,
             )
-        except InvalidTarget as invalid:
+        except InvalidTargetUrl as invalid:
             form.add_error("target_url", str(invalid))
         except InvalidProject as invalid:
             form.add_error("name", str(invalid))
@@ -222,10 +222,10 @@ def _import(request: HttpRequest, user: User, draft: ImportDraft, project: Proje
 
 
 def _require_shown(shown: str, project: Project) -> None:
-    stale_forms.compare(shown, _compared_with(project))
+    stale_forms.compare(shown, _compared_values(project))
 
 
-def _compared_with(project: Project) -> dict[str, FormValue]:
+def _compared_values(project: Project) -> dict[str, FormValue]:
     """What the difference of an import is a difference to."""
     return {"version": FormValue(_("Version of the project"), str(project.version))}
 
@@ -237,7 +237,7 @@ def _preview_of_change(
         page = reverse("project_import", args=[draft.pk])
         return refuse_stale(request, project, page, lambda: _import(request, user, draft, project))
     difference = projects.difference(project, draft.text)
-    shown = stale_forms.hidden_field(stale_forms.serialize(_compared_with(project)))
+    shown = stale_forms.hidden_field(stale_forms.serialize(_compared_values(project)))
     context = {
         "draft": draft,
         "project": project,
@@ -259,7 +259,7 @@ def _preview(
         "draft": draft,
         "form": form,
         "operations": [
-            Listed(operation, projects.is_read(operation, patterns))
+            ListedOperation(operation, projects.is_read(operation, patterns))
             for operation in imported.operations[:MAX_LISTED]
         ],
         "more_operations": max(0, len(imported.operations) - MAX_LISTED),
@@ -273,7 +273,7 @@ def _preview(
 def _facts(imported: Import, project: Project | None = None) -> dict[str, Any]:
     """What both previews say of a document; without a project, its first server is the target."""
     count = len(imported.operations)
-    target = project.target_url if project else _suggested(imported)["target_url"]
+    target = project.target_url if project else _initial_values(imported)["target_url"]
     confirmed = servers.read(project.servers) if project else {}
     own = [(one.name, one) for one in imported.operations if one.server]
     listed = servers.list_of(own, target, confirmed)
@@ -290,7 +290,7 @@ def _facts(imported: Import, project: Project | None = None) -> dict[str, Any]:
     }
 
 
-def _suggested(imported: Import) -> dict[str, Any]:
+def _initial_values(imported: Import) -> dict[str, Any]:
     """What the form of a new project holds at first."""
     targets = [url for url in imported.servers if _is_absolute(url)]
     return {
@@ -310,16 +310,16 @@ def _is_absolute(url: str) -> bool:
         return False
 
 
-def _read(draft: ImportDraft, text: str | None) -> Ended:
+def _read(draft: ImportDraft, text: str | None) -> JobResult:
     """Saves a draft of a text, else of what is fetched. Raises JobFailed."""
     try:
-        found = importing.fetched(draft.fields["document_url"]) if text is None else text
+        found = importing.fetch_document(draft.fields["document_url"]) if text is None else text
         draft.text = importing.read(found).text
     except UnusableDocument as unusable:
         raise JobFailed(str(unusable)) from None
     draft.save(force_insert=True)
     _forget_others(draft)
-    return Ended(_("The document was read."), reverse("project_import", args=[draft.pk]))
+    return JobResult(_("The document was read."), reverse("project_import", args=[draft.pk]))
 
 
 def _address_of_form(project: Project | None) -> str:

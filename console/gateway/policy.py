@@ -72,7 +72,7 @@ class RuleForm(ComparedForm):
             parsed = conditions.parse(self.cleaned_data["conditions"])
         except InvalidCondition as invalid:
             raise ValidationError(str(invalid)) from invalid
-        return conditions.written([one.as_json() for one in parsed])
+        return conditions.to_text([one.as_json() for one in parsed])
 
     def facts(self) -> RuleFacts:
         given = self.cleaned_data
@@ -99,7 +99,7 @@ def _for_admins(page: View) -> View:
     """Requires sign-in by an admin of the project's organization; others get 404."""
 
     @wraps(page)
-    def guarded(request: HttpRequest, project_id: str, **rest: UUID) -> HttpResponse:
+    def wrapper(request: HttpRequest, project_id: str, **rest: UUID) -> HttpResponse:
         if not isinstance(request.user, User):
             return redirect_to_login(request.get_full_path())
         try:
@@ -119,7 +119,7 @@ def _for_admins(page: View) -> View:
         )
         return replies.private(saved)
 
-    return guarded
+    return wrapper
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -128,7 +128,7 @@ def index(request: HttpRequest, project: Project) -> HttpResponse:
     """Shows the policy; POST adds a rule, or previews it."""
     if request.method != "POST":
         return _page(request, project, _form(project, None))
-    return _entered(request, project, None)
+    return _process_rule_form(request, project, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -140,7 +140,7 @@ def rule(request: HttpRequest, project: Project, rule_id: UUID) -> HttpResponse:
     row = _rule(project, rule_id)
     if request.method != "POST":
         return _page(request, project, _form(project, row), row)
-    return _entered(request, project, row)
+    return _process_rule_form(request, project, row)
 
 
 @require_POST
@@ -187,10 +187,12 @@ def defaults(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         return _page(request, project, _form(project, None), defaults=form)
     editing.set_defaults(project, _editor(request), **form.cleaned_data)
-    return _saved(request, project)
+    return _redirect_after_save(request, project)
 
 
-def _entered(request: HttpRequest, project: Project, row: PolicyRule | None) -> HttpResponse:
+def _process_rule_form(
+    request: HttpRequest, project: Project, row: PolicyRule | None
+) -> HttpResponse:
     form = _form(project, row, request.POST)
     try:
         if not form.is_valid():
@@ -198,7 +200,7 @@ def _entered(request: HttpRequest, project: Project, row: PolicyRule | None) -> 
     except StaleForm:
         if row is not None or not _was_added(request, project, form):
             raise
-        return _saved(request, project)
+        return _redirect_after_save(request, project)
     facts = form.facts()
     if "preview" in request.POST:
         policy = policies.read(project.pk)
@@ -214,7 +216,7 @@ def _entered(request: HttpRequest, project: Project, row: PolicyRule | None) -> 
     except TooManyRules:
         form.add_error("pattern", _("The policy has too many rules. Delete one first."))
         return _page(request, project, form, row)
-    return _saved(request, project)
+    return _redirect_after_save(request, project)
 
 
 def _was_added(request: HttpRequest, project: Project, form: RuleForm) -> bool:
@@ -228,7 +230,7 @@ def _was_added(request: HttpRequest, project: Project, form: RuleForm) -> bool:
     return _has_shown(request, rules[:-1]) and editing.is_as_entered(rules[-1], form.facts())
 
 
-def _saved(request: HttpRequest, project: Project) -> HttpResponse:
+def _redirect_after_save(request: HttpRequest, project: Project) -> HttpResponse:
     messages.success(request, _("Saved. It applies from the next call on."))
     return redirect("project_policy", project.pk)
 
@@ -243,13 +245,13 @@ def _page(
     rows, reaches = editing.rules_of(project), opening.reaches(project)
     context = {
         "project": project,
-        "rules": [(one, conditions.written(one.conditions), reaches[one.pk]) for one in rows],
+        "rules": [(one, conditions.to_text(one.conditions), reaches[one.pk]) for one in rows],
         "can_undo": policy_changes.can_undo(request, project),
         "form": form,
         "approver_fields": [form[f"approver{rest}"] for rest in ("s", "_groups", "_roles")],
         "row": row,
         "defaults": DefaultsForm(instance=project),
-        "rules_shown": stale_forms.hidden_field(stale_forms.serialize(_compared(rows))),
+        "rules_shown": stale_forms.hidden_field(stale_forms.serialize(_compared_rules(rows))),
         **more,
     }
     is_invalid = form.is_bound and not form.is_valid()
@@ -260,11 +262,11 @@ def _page(
 def _form(project: Project, row: PolicyRule | None, data: Any = None) -> RuleForm:
     """The form of a rule, or of a new one. What a rule does depends on those around it."""
     initial = _initial(row) if row else {}
-    rules = _compared(editing.rules_of(project), row)
+    rules = _compared_rules(editing.rules_of(project), row)
     return RuleForm(project, data, initial=initial, also_shown=rules)
 
 
-def _compared(
+def _compared_rules(
     rules: Sequence[PolicyRule], edited: PolicyRule | None = None
 ) -> dict[str, FormValue]:
     """The rules as a value of a form, without what its own fields say of one that is edited.
@@ -282,12 +284,12 @@ def _compared(
 def _has_shown(request: HttpRequest, rules: Sequence[PolicyRule]) -> bool:
     """Returns whether the page of a form showed these rules."""
     shown = ShownValues.parse(request.POST.get(stale_forms.FIELD, ""))
-    return bool(shown.values.get(RULES) == _compared(rules)[RULES].value)
+    return bool(shown.values.get(RULES) == _compared_rules(rules)[RULES].value)
 
 
 def _require_shown(request: HttpRequest, project: Project) -> None:
     """Raises StaleForm if the rules are not those that the page of a button showed."""
-    now = _compared(editing.rules_of(project))
+    now = _compared_rules(editing.rules_of(project))
     stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), now)
 
 
@@ -295,7 +297,7 @@ def _initial(row: PolicyRule) -> dict[str, Any]:
     return {
         "pattern": row.pattern,
         "effect": row.effect,
-        "conditions": conditions.written(row.conditions),
+        "conditions": conditions.to_text(row.conditions),
         "approvers": [*row.approvers.all()],
         "approver_groups": [*row.approver_groups.all()],
         "approver_roles": row.approver_roles,

@@ -16,12 +16,17 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.gateway import policy_changes
-from console.gateway.access import for_members, of_editable_project, of_project, save_form
+from console.gateway.access import (
+    for_members,
+    project_admin_required,
+    project_member_required,
+    save_form,
+)
 from foundation import stale_forms
 from foundation.stale_forms import ComparedForm, FormValue
 from gateway import access, outbound_policy, projects, quota, servers
 from gateway.models import Authentication, Project, ProjectTool
-from gateway.outbound_policy import InvalidTarget
+from gateway.outbound_policy import InvalidTargetUrl
 from gateway.projects import InvalidProject
 from gateway.servers import DeclaredServer
 from oauth.endpoints import replies
@@ -78,11 +83,11 @@ class ServersForm(ComparedForm):
             if cleaned.get(f"confirmed_{number}"):
                 try:
                     outbound_policy.base_url(str(cleaned.get(f"url_{number}", "")))
-                except InvalidTarget as invalid:
+                except InvalidTargetUrl as invalid:
                     self.add_error(f"url_{number}", str(invalid))
         return cleaned
 
-    def confirmed(self) -> dict[str, str]:
+    def confirmed_urls(self) -> dict[str, str]:
         """Returns the URLs of the confirmed servers, by what is declared."""
         given = self.cleaned_data
         return {
@@ -111,7 +116,7 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 
 
 @require_safe
-@of_project
+@project_member_required
 def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Shows how to connect to a project, and its tools."""
     present = project.tools.filter(is_present=True)
@@ -133,7 +138,7 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 
 
 @require_POST
-@of_editable_project
+@project_admin_required
 def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Saves which tools are enabled, which only read, and which changes were reviewed."""
     page = reverse("project", args=[project.pk])
@@ -148,7 +153,7 @@ def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 
 
 def _save_tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    reviewed, among = _reviewed(request), _ids(request, "shown")
+    reviewed, among = _reviewed_tools(request), _ids(request, "shown")
     enabled, reads = _ids(request, "enabled"), _ids(request, "reads")
     rows = project.tools.filter(pk__in=among, is_present=True)
     now = _switches(rows, lambda tool: _state(on=tool.pk in enabled, reads=tool.pk in reads))
@@ -173,7 +178,7 @@ def _save_tools(request: HttpRequest, user: User, project: Project) -> HttpRespo
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@of_editable_project
+@project_admin_required
 def change(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Changes the name, target URL, authentication and owner of a project."""
     if request.method != "POST":
@@ -187,7 +192,7 @@ def _save_settings(request: HttpRequest, user: User, project: Project) -> HttpRe
     if form.is_valid():
         try:
             projects.change(project, user, address=replies.address_of(request), **form.cleaned_data)
-        except InvalidTarget as invalid:
+        except InvalidTargetUrl as invalid:
             form.add_error("target_url", str(invalid))
         except InvalidProject as invalid:
             form.add_error("name", str(invalid))
@@ -198,7 +203,7 @@ def _save_settings(request: HttpRequest, user: User, project: Project) -> HttpRe
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@of_editable_project
+@project_admin_required
 def confirm_servers(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Shows the servers that operations declare for themselves; POST confirms them."""
     if request.method != "POST":
@@ -211,7 +216,9 @@ def _save_servers(request: HttpRequest, user: User, project: Project) -> HttpRes
     form = ServersForm(servers.list_of_project(project), request.POST)
     if not form.is_valid():
         return _servers(request, project, form)
-    projects.change(project, user, address=replies.address_of(request), servers=form.confirmed())
+    projects.change(
+        project, user, address=replies.address_of(request), servers=form.confirmed_urls()
+    )
     messages.success(request, _("Saved. The change takes effect at once."))
     return redirect("project", project.pk)
 
@@ -223,7 +230,7 @@ def _servers(request: HttpRequest, project: Project, form: ServersForm) -> HttpR
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@of_editable_project
+@project_admin_required
 def delete(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Confirms and deletes a project."""
     if request.method != "POST":
@@ -272,7 +279,7 @@ def _settings(request: HttpRequest, project: Project, form: SettingsForm) -> Htt
     return render(request, "console/gateway/settings.html", context, status=status)
 
 
-def _reviewed(request: HttpRequest) -> dict[UUID, str]:
+def _reviewed_tools(request: HttpRequest) -> dict[UUID, str]:
     """The ids of the tools that were reviewed, each with the fingerprint of what was shown."""
     pairs = [value.partition(":") for value in request.POST.getlist("reviewed")]
     return {one: seen for text, _colon, seen in pairs for one in _uuids([text])}

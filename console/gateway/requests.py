@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from approvals import decisions, masked_arguments, outcomes
 from approvals.decisions import Decider, NotAllowed, SelfApproval, Undecidable
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from foundation.db.storable import escape_unstorable
 from gateway import access, policies
 from gateway.requests import details as request_details
@@ -39,7 +39,7 @@ JSON: Final = "application/json"
 # The same for a missing bearer, an unknown request and a request that the bearer did not make.
 CHALLENGE: Final = 'Bearer error="invalid_token"'
 MAX_NOTE: Final = 500
-WAITING: Final = frozenset({Status.PENDING, Status.RUNNING})
+WAITING: Final = frozenset({ApprovalStatus.PENDING, ApprovalStatus.RUNNING})
 Decide: TypeAlias = Callable[[Decider], ApprovalRequest]
 
 
@@ -50,7 +50,7 @@ class FilterForm(forms.Form):
     status = forms.ChoiceField(
         label=gettext_lazy("Status"),
         required=False,
-        choices=[("", gettext_lazy("All")), *Status.choices],
+        choices=[("", gettext_lazy("All")), *ApprovalStatus.choices],
     )
     tool = forms.CharField(label=gettext_lazy("Tool"), required=False, max_length=255)
 
@@ -62,7 +62,7 @@ class FilterForm(forms.Form):
             *projects,
         ]
 
-    def wanted(self) -> RequestFilter:
+    def to_filter(self) -> RequestFilter:
         """Returns the filter; all requests for a form that is not valid."""
         if not self.is_valid():
             return ALL_REQUESTS
@@ -76,7 +76,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if not isinstance(request.user, User):
         return redirect_to_login(request.get_full_path())
     form = FilterForm(request.user, request.GET)
-    wanted = form.wanted()
+    wanted = form.to_filter()
     context = {
         "form": form,
         "is_filtered": wanted != ALL_REQUESTS,
@@ -94,7 +94,9 @@ def one(request: HttpRequest, request_id: UUID) -> HttpResponse:
     wants_json = request.get_preferred_type([HTML, JSON]) == JSON
     if not isinstance(request.user, User):
         return (
-            _private(_unauthorized()) if wants_json else redirect_to_login(request.get_full_path())
+            _private(_unauthorized_response())
+            if wants_json
+            else redirect_to_login(request.get_full_path())
         )
     row = _visible(request.user, request_id)
     if wants_json:
@@ -108,17 +110,17 @@ def one(request: HttpRequest, request_id: UUID) -> HttpResponse:
 @require_POST
 def approve(request: HttpRequest, request_id: UUID) -> HttpResponse:
     """Approves a request and starts its call."""
-    return _decided(request, request_id, lambda by: decisions.approve(request_id, by))
+    return _decide_request(request, request_id, lambda by: decisions.approve(request_id, by))
 
 
 @require_POST
 def reject(request: HttpRequest, request_id: UUID) -> HttpResponse:
     """Rejects a request, with a reason."""
     note = str(escape_unstorable(request.POST.get("note", ""))).strip()[:MAX_NOTE]
-    return _decided(request, request_id, lambda by: decisions.decline(request_id, by, note))
+    return _decide_request(request, request_id, lambda by: decisions.decline(request_id, by, note))
 
 
-def _decided(request: HttpRequest, request_id: UUID, decide: Decide) -> HttpResponse:
+def _decide_request(request: HttpRequest, request_id: UUID, decide: Decide) -> HttpResponse:
     if not isinstance(request.user, User):
         return redirect_to_login(request.path.rpartition("/")[0])
     _visible(request.user, request_id)
@@ -135,13 +137,13 @@ def _decided(request: HttpRequest, request_id: UUID, decide: Decide) -> HttpResp
 
 def _show_outcome(request: HttpRequest, row: ApprovalRequest) -> None:
     match row.status:
-        case Status.RUNNING:
+        case ApprovalStatus.RUNNING:
             messages.success(request, _("Approved. The operation is being executed."))
-        case Status.DECLINED:
+        case ApprovalStatus.DECLINED:
             messages.success(request, _("Rejected."))
-        case Status.FAILED | Status.UNKNOWN:
+        case ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:
             messages.error(request, outcomes.reason(row))
-        case Status.EXPIRED:
+        case ApprovalStatus.EXPIRED:
             messages.error(request, _("The request has expired."))
 
 
@@ -150,7 +152,7 @@ def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpRespons
     why_not = decisions.why_not_approved(row, user) if may_decide else ""
     context = {
         "row": row,
-        "details": request_details.of(row),
+        "details": request_details.build(row),
         "may_reject": may_decide,
         "may_approve": may_decide and not why_not,
         "why_not": why_not,
@@ -173,13 +175,13 @@ def _for_program(request: HttpRequest, request_id: UUID) -> JsonResponse:
             request.headers["Authorization"], surface.credentials if surface else {}
         )
     except Unauthenticated:
-        return _unauthorized()
+        return _unauthorized_response()
     if row is None or str(caller.authorization_id) != row.authorization_id:
-        return _unauthorized()
+        return _unauthorized_response()
     return JsonResponse(statuses.as_json(row))
 
 
-def _unauthorized() -> JsonResponse:
+def _unauthorized_response() -> JsonResponse:
     response = JsonResponse({"error": "unauthorized"}, status=HTTPStatus.UNAUTHORIZED)
     response["WWW-Authenticate"] = CHALLENGE
     return response

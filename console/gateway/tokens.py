@@ -26,7 +26,7 @@ LISTED_AT: Final = "project_tokens"
 REVOKED_AT: Final = "project_token_revoke"
 
 
-class NewTokenForm(forms.Form):
+class NewProjectTokenForm(forms.Form):
     """What a user enters for a new token: one of their organizations' projects, and its name."""
 
     project = forms.ModelChoiceField(
@@ -50,8 +50,10 @@ class NewTokenForm(forms.Form):
 def index(request: HttpRequest, user: User) -> HttpResponse:
     """Lists the user's tokens; POST creates one. `?project=` selects a project in the form."""
     if request.method != "POST":
-        return _list(request, user, NewTokenForm(user, project=request.GET.get("project", "")))
-    form = NewTokenForm(user, request.POST)
+        return _list(
+            request, user, NewProjectTokenForm(user, project=request.GET.get("project", ""))
+        )
+    form = NewProjectTokenForm(user, request.POST)
     token = token_pages.create(form, "project", partial(_issue, request, user))
     if token is None:
         return _list(request, user, form)
@@ -64,7 +66,7 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 @for_members
 def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
     """Confirms and revokes a token. Another user's token is a 404."""
-    tokens = mcp_tokens.of_user(user).filter(pk=token_id)
+    tokens = mcp_tokens.list_project_tokens(user).filter(pk=token_id)
     return token_pages.revoke(request, user, tokens, listed_at=LISTED_AT, revoked_at=REVOKED_AT)
 
 
@@ -84,8 +86,8 @@ def _issue(request: HttpRequest, user: User, given: Mapping[str, Any]) -> NewTok
     )
 
 
-def _list(request: HttpRequest, user: User, form: NewTokenForm) -> HttpResponse:
-    tokens = mcp_tokens.listed(mcp_tokens.of_user(user)[:MAX_LISTED])
+def _list(request: HttpRequest, user: User, form: NewProjectTokenForm) -> HttpResponse:
+    tokens = mcp_tokens.list_with_status(mcp_tokens.list_project_tokens(user)[:MAX_LISTED])
     ids = {token.project_id for token in tokens}
     names = dict(Project.objects.filter(pk__in=ids).values_list("pk", "name"))
     rows = [(token, names.get(token.project_id, token.project_id)) for token in tokens]

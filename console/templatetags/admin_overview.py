@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import listing
 from audit.outcomes import Outcome
 from foundation import admin_urls, ids, scheduled_tasks
@@ -29,7 +29,7 @@ VIEW_TOKENS: Final = ("oauth.view_accesstoken", "oauth.view_authorization")
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class OverviewFigure:
     """A number with a link to its rows; `count` ends with + where there may be more."""
 
     label: Any
@@ -57,8 +57,8 @@ def admin_tasks(request: HttpRequest) -> list[Task]:
     tasks = []
     waiting = _visible(request, ApprovalRequest)
     if waiting is not None:
-        page = _list("approvals_approvalrequest", status__exact=Status.PENDING.value)
-        count = _counted(waiting.filter(status=Status.PENDING))
+        page = _list("approvals_approvalrequest", status__exact=ApprovalStatus.PENDING.value)
+        count = _format_count(waiting.filter(status=ApprovalStatus.PENDING))
         label = _("Pending requests")
         tasks.append(Task(label, label, page, "" if count == "0" else count))
     if reach(request.user, *VIEW_SWITCHES):
@@ -71,7 +71,7 @@ def admin_tasks(request: HttpRequest) -> list[Task]:
 
 
 @register.simple_tag
-def admin_today(request: HttpRequest) -> list[Figure]:
+def admin_today(request: HttpRequest) -> list[OverviewFigure]:
     """Returns calls and refusals since midnight UTC and failing connections, each bounded."""
     figures = []
     calls = _visible(request, _calls())
@@ -82,20 +82,22 @@ def admin_today(request: HttpRequest) -> list[Figure]:
         refused = today.filter(outcome=Outcome.REFUSED.value)
         page, period = "audit_actionexecution", day.isoformat()
         figures = [
-            Figure(_("Calls today"), _found(today), _list(page, period=period)),
-            Figure(
+            OverviewFigure(_("Calls today"), _format_list_count(today), _list(page, period=period)),
+            OverviewFigure(
                 _("Refused today"),
-                _found(refused),
+                _format_list_count(refused),
                 _list(page, outcome=Outcome.REFUSED.value, period=period),
             ),
         ]
     modes = _visible(request, IntegrationMode)
     if modes is not None:
-        failing = _counted(modes.filter(connection=ConnectionState.FAILING))
+        failing = _format_count(modes.filter(connection=ConnectionState.FAILING))
         page = _list(
             "tools_registry_integrationmode", connection__exact=ConnectionState.FAILING.value
         )
-        figures.append(Figure(_("Failing connections"), failing, page, is_bad=failing != "0"))
+        figures.append(
+            OverviewFigure(_("Failing connections"), failing, page, is_bad=failing != "0")
+        )
     return figures
 
 
@@ -137,12 +139,12 @@ def _visible(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | None:
     return page.get_queryset(request) if page.has_view_permission(request) else None
 
 
-def _counted(rows: QuerySet[Any]) -> str:
+def _format_count(rows: QuerySet[Any]) -> str:
     count = rows.order_by()[: MAX_COUNTED + 1].count()
     return f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else str(count)
 
 
-def _found(rows: QuerySet[Any]) -> str:
+def _format_list_count(rows: QuerySet[Any]) -> str:
     found = listing.newest(rows, MAX_COUNTED)
     is_more = found.has_more or found.continue_from is not None
     return f"{len(found.keys):,}{'+' if is_more else ''}"

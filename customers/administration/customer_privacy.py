@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from customers.privacy import erasure, export, subject
-from customers.privacy.erasure import Actor
+from customers.privacy.erasure import PrivacyActor
 from customers.privacy.subject import Subject, UnknownCustomer
 from customers.privacy.tables import TABLES
 from foundation import admin_urls, peer, queueing
@@ -99,14 +99,14 @@ class PrivacyAdmin(ScopedAdmin):
             raise PermissionDenied
         if storable.has_unstorable_text(key):
             raise Http404
-        rows = self.limited(request, self.get_queryset(request), "delete")
+        rows = self.limit_rows(request, self.get_queryset(request), "delete")
         customer: Customer | None = rows.filter(pk=key).first()
         if customer is None:
             raise Http404
         return customer
 
     def _confirm_page(self, request: HttpRequest, customer: Customer) -> HttpResponse:
-        whom = subject.of_customer(customer)
+        whom = subject.from_customer(customer)
         counts = erasure.preview(whom)
         tables = [
             {"name": table.model._meta.verbose_name_plural, "effect": table.effect, "count": many}
@@ -136,7 +136,7 @@ def _get_or_post(view: Any) -> Any:
     return require_http_methods(["GET", "POST"])(view)
 
 
-def _actor(request: HttpRequest) -> Actor:
+def _actor(request: HttpRequest) -> PrivacyActor:
     forwarded = request.headers.get("X-Forwarded-For")
     address = peer.client_address(request.META.get("REMOTE_ADDR", ""), forwarded)
-    return Actor(str(request.user), str(request.user.pk), address)
+    return PrivacyActor(str(request.user), str(request.user.pk), address)

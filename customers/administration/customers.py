@@ -15,7 +15,7 @@ from customers.administration.customer_privacy import PrivacyAdmin
 from customers.administration.records import pages, search
 from customers.administration.records.customer_page import customer_page
 from customers.administration.records.filters import OfCompany, OneOrganization
-from customers.administration.records.lists import Found, RecordAdmin
+from customers.administration.records.lists import FoundRecords, RecordListAdmin
 from customers.lookup_keys import email_key, name_key
 from workspace.administration.facts import link_to
 from workspace.administration.times import time_tag
@@ -52,13 +52,13 @@ class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["organization"].disabled = True
 
 
-class CustomerAdmin(PrivacyAdmin, RecordAdmin):
+class CustomerAdmin(PrivacyAdmin, RecordListAdmin):
     id_prefix = "u_"
     form = CustomerForm
     change_form_template = "admin/workspace/customer/change_form.html"
     list_display = (
-        *("__str__", "email", "of_company", "plan", "lifecycle_shown", "mrr"),
-        *("last_seen", "external_id", "since"),
+        *("__str__", "email", "company_link", "plan", "lifecycle_shown", "mrr"),
+        *("last_seen", "external_id", "customer_since"),
     )
     list_filter = (OneOrganization, "lifecycle", "renewal_status", "last_seen", OfCompany)
     list_select_related = ("company",)
@@ -70,7 +70,7 @@ class CustomerAdmin(PrivacyAdmin, RecordAdmin):
     readonly_fields = ("id", "created_at", "updated_at")
 
     @admin.display(description=_("company"))
-    def of_company(self, row: Customer) -> SafeString | str:
+    def company_link(self, row: Customer) -> SafeString | str:
         return link_to(row.company)
 
     @admin.display(description=_("lifecycle"))
@@ -78,14 +78,14 @@ class CustomerAdmin(PrivacyAdmin, RecordAdmin):
         return pages.lifecycle_badge(row)
 
     @admin.display(description=_("customer since"))
-    def since(self, row: Customer) -> SafeString | str:
+    def customer_since(self, row: Customer) -> SafeString | str:
         return time_tag(row.signed_up_at or row.first_seen or row.created_at)
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
         keys = {"email_key": email_key(term)}
         if "@" not in term:
             keys["name_key"] = name_key(term)
-        return search.by_names(rows, Customer, organization, term, **keys)
+        return search.find_by_names(rows, Customer, organization, term, **keys)
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *rest: Any, **more: Any

@@ -19,7 +19,7 @@ from customers.imports.columns import Unusable
 from customers.imports.passes import KINDS, MAX_PROBLEMS
 from foundation import admin_urls
 from foundation.spreadsheets import escape_cell
-from workspace.administration.scoped import ScopedAdmin, offered
+from workspace.administration.scoped import ScopedAdmin, offered_rows
 from workspace.models import DataImport, ImportStatus, Organization, User
 from workspace.models.people import available_time_zones
 
@@ -120,7 +120,7 @@ class DataImportAdmin(ScopedAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Chooses the organization of a visitor who has only one."""
-        own = list(offered(Organization, self.reach(request, "add"))[:2])
+        own = list(offered_rows(Organization, self.reach(request, "add"))[:2])
         only = {"organization": str(own[0].pk)} if len(own) == 1 else {}
         return {**only, **cast("dict[str, Any]", super().get_changeform_initial_data(request))}
 
@@ -146,7 +146,7 @@ class DataImportAdmin(ScopedAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         found = self.get_queryset(request).defer("content").filter(pk=unquote(object_id)).first()
-        shown = self._shown(request, found) if found else {}
+        shown = self._page_context(request, found) if found else {}
         return super().change_view(request, object_id, form_url, {**shown, **(extra_context or {})})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -173,7 +173,7 @@ class DataImportAdmin(ScopedAdmin):
 
     def refused_cells(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Serves the report of refused cells as CSV."""
-        found = self._found(request, object_id)
+        found = self._get_import(request, object_id)
         response = _csv_file(f"refused-{found.kind}.csv")
         rows = csv.writer(response)
         rows.writerow(("line", "column", "reason"))
@@ -185,7 +185,7 @@ class DataImportAdmin(ScopedAdmin):
 
     def refused_rows(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Serves the refused rows as they were in the file, so that they can be corrected."""
-        found = self._found(request, object_id)
+        found = self._get_import(request, object_id)
         if found.refused_rows is None:
             raise Http404
         response = _csv_file(f"refused-rows-{found.kind}.csv")
@@ -202,7 +202,7 @@ class DataImportAdmin(ScopedAdmin):
         csv.writer(response).writerows(columns.template_cells(KINDS[kind]))
         return response
 
-    def _found(self, request: HttpRequest, object_id: str) -> DataImport:
+    def _get_import(self, request: HttpRequest, object_id: str) -> DataImport:
         key = unquote(object_id)
         found = None if "\0" in key else self.get_queryset(request).filter(pk=key).first()
         if found is None:
@@ -210,12 +210,12 @@ class DataImportAdmin(ScopedAdmin):
         return cast("DataImport", found)
 
     def _found_for_change(self, request: HttpRequest, object_id: str) -> DataImport:
-        found = self._found(request, object_id)
+        found = self._get_import(request, object_id)
         if not self.reach(request, "add").includes(found.organization_id):
             raise PermissionDenied
         return found
 
-    def _shown(self, request: HttpRequest, found: DataImport) -> dict[str, Any]:
+    def _page_context(self, request: HttpRequest, found: DataImport) -> dict[str, Any]:
         has_failed = found.status == ImportStatus.FAILED
         may_change = self.reach(request, "add").includes(found.organization_id)
         guesses = [Guess.from_json(each) for each in found.preview.get("guesses", ())]
@@ -238,7 +238,7 @@ class DataImportAdmin(ScopedAdmin):
             "counts": _counts(found),
             "failure": found.problems[0][-1] if has_failed and found.problems else "",
             "problems": None if has_failed else _problems(found),
-            "previewed": _previewed(found),
+            "previewed": _preview_table(found),
             "more_problems": max(0, found.problem_count - SHOWN_PROBLEMS),
             "max_problems": MAX_PROBLEMS,
             "expires_at": found.created_at + uploads.CONFIRM_WITHIN,
@@ -287,7 +287,7 @@ def _read_choices(found: DataImport, posted: QueryDict) -> Choices:
     return Choices.from_json({**stored, **whole, "columns": columns})
 
 
-def _previewed(found: DataImport) -> dict[str, Any]:
+def _preview_table(found: DataImport) -> dict[str, Any]:
     """Returns the first rows as the table of the page shows them."""
     return {
         "columns": [_("Line"), _("Result"), *found.preview.get("columns", ())],

@@ -4,10 +4,10 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from customers.demo.dates import DAYS
-from customers.demo.population import SEAT_PRICES, Firm, Person
+from customers.demo.population import SEAT_PRICES, DemoPerson, Firm
 from customers.demo.texts import Dice, details, read
 from customers.demo.world import World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from customers.lookup_keys import email_key, name_key
 from workspace.models import Company, Customer, Lead, LeadStatus, Lifecycle, RenewalStatus, Term
 
@@ -17,7 +17,7 @@ LEADS_THIS_MONTH: Final = 12
 GOOD_HEALTH, BAD_HEALTH = 70, 35
 
 
-def write_companies(world: World, batch: Batch, numbers: range) -> None:
+def write_companies(world: World, batch: RowBatch, numbers: range) -> None:
     dice = Dice(f"companies {numbers.start}")
     for firm in world.population.firms[numbers.start : numbers.stop]:
         joined = world.dates.moment(firm.joined, dice)
@@ -53,7 +53,7 @@ def _contract(firm: Firm, today: date, dice: Dice) -> dict[str, Any]:
         return {"renewal_status": RenewalStatus.LOST, "renewal_date": ended, "on_contract": False}
     # A year after they came, in the middle of their month of contract.
     anniversary = (DAYS - firm.joined) % 365
-    left = 365 - anniversary if is_yearly else dice.between(1, 31)
+    left = 365 - anniversary if is_yearly else dice.pick_number(1, 31)
     return {
         "renewal_status": _renewal_status(firm, left, dice),
         "renewal_date": today + timedelta(days=left),
@@ -73,7 +73,7 @@ def _renewal_status(firm: Firm, days: int, dice: Dice) -> str:
     return RenewalStatus.RENEWED if dice.chance(0.3) else RenewalStatus.LIKELY_TO_RENEW
 
 
-def write_customers(world: World, batch: Batch, numbers: range) -> None:
+def write_customers(world: World, batch: RowBatch, numbers: range) -> None:
     dice = Dice(f"customers {numbers.start}")
     for person in world.population.people[numbers.start : numbers.stop]:
         joined = world.dates.moment(person.joined, dice)
@@ -108,12 +108,12 @@ def write_customers(world: World, batch: Batch, numbers: range) -> None:
 def _traits(dice: Dice) -> dict[str, Any]:
     return {
         "language": dice.pick(("en", "de", "en", "fr", "nl", "pl")),
-        "boards": dice.between(1, 40),
+        "boards": dice.pick_number(1, 40),
         "newsletter": dice.chance(0.4),
     }
 
 
-def _context(person: Person, dice: Dice) -> dict[str, Any]:
+def _context(person: DemoPerson, dice: Dice) -> dict[str, Any]:
     if person.plan not in {"pro", "enterprise"}:
         return {}
     state = "connected" if dice.chance(0.8) else "error"
@@ -127,7 +127,7 @@ def _context(person: Person, dice: Dice) -> dict[str, Any]:
     }
 
 
-def _lifecycle(world: World, person: Person, dice: Dice) -> dict[str, Any]:
+def _lifecycle(world: World, person: DemoPerson, dice: Dice) -> dict[str, Any]:
     if person.left is not None:
         left = world.dates.moment(person.left, dice)
         return {"lifecycle": Lifecycle.CHURNED, "churned_at": left}
@@ -135,14 +135,16 @@ def _lifecycle(world: World, person: Person, dice: Dice) -> dict[str, Any]:
     return {"lifecycle": Lifecycle.TRIAL if is_trial else Lifecycle.ACTIVE}
 
 
-def write_leads(world: World, batch: Batch, numbers: range) -> None:
+def write_leads(world: World, batch: RowBatch, numbers: range) -> None:
     dice, names = Dice(f"leads {numbers.start}"), read("names")
     for number in numbers:
-        created = _captured(world, number, dice)
+        created = _pick_capture_time(world, number, dice)
         customer = world.population.people[-1 - number] if dice.chance(CONVERTED) else None
         if customer is not None and number >= LEADS_THIS_MONTH:
             joined = world.dates.midnights[customer.joined]
-            created = max(world.dates.midnights[0], joined - timedelta(days=dice.between(1, 20)))
+            created = max(
+                world.dates.midnights[0], joined - timedelta(days=dice.pick_number(1, 20))
+            )
         else:
             customer = None
         first, last = dice.pick(names["first"]), dice.pick(names["last"])
@@ -164,7 +166,7 @@ def write_leads(world: World, batch: Batch, numbers: range) -> None:
         )
 
 
-def _captured(world: World, number: int, dice: Dice) -> datetime:
+def _pick_capture_time(world: World, number: int, dice: Dice) -> datetime:
     dates = world.dates
     if number >= LEADS_THIS_MONTH:
         return dates.moment(dates.pick(dice), dice)

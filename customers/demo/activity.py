@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from customers.demo.conversations import APP
-from customers.demo.population import Person
+from customers.demo.population import DemoPerson
 from customers.demo.texts import Dice
 from customers.demo.world import World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace.models import Event
 
 PAGES: Final = (
@@ -26,12 +26,12 @@ UPGRADING_PLANS: Final = ("free", "starter")
 BOARD_SHARE: Final = 0.35
 
 
-def write(world: World, batch: Batch, numbers: range) -> None:
+def write(world: World, batch: RowBatch, numbers: range) -> None:
     """Writes as many events as there are numbers, in sessions of 1 to 6."""
     dice = Dice(f"events {numbers.start}")
     left, session = len(numbers), numbers.start
     while left > 0:
-        many = min(left, dice.between(1, 6))
+        many = min(left, dice.pick_number(1, 6))
         day = world.dates.pick(dice)
         person = world.population.active(day, dice)
         start = world.dates.moment(day, dice)
@@ -41,9 +41,9 @@ def write(world: World, batch: Batch, numbers: range) -> None:
 
 def _add_session(
     world: World,
-    batch: Batch,
+    batch: RowBatch,
     dice: Dice,
-    person: Person,
+    person: DemoPerson,
     *,
     start: datetime,
     number: int,
@@ -66,7 +66,7 @@ def _add_session(
         at += timedelta(milliseconds=int(2000 + dice.random() * 90_000))
 
 
-def _event(dice: Dice, person: Person, page: str) -> dict[str, Any]:
+def _event(dice: Dice, person: DemoPerson, page: str) -> dict[str, Any]:
     """Returns what somebody does next on a page."""
     kind = dice.random()
     if kind < 0.55:  # noqa: PLR2004  shares of the types of events, here and below
@@ -84,7 +84,7 @@ def _event(dice: Dice, person: Person, page: str) -> dict[str, Any]:
     return {"event_type": "error", "page_url": page, "metadata": {"message": dice.pick(ERRORS)}}
 
 
-def _page(dice: Dice, person: Person) -> str:
+def _page(dice: Dice, person: DemoPerson) -> str:
     if dice.chance(BOARD_SHARE):
-        return f"{APP}/boards/{100 + person.number % 40 + dice.between(0, 2)}"
+        return f"{APP}/boards/{100 + person.number % 40 + dice.pick_number(0, 2)}"
     return APP + dice.pick(PAGES)

@@ -7,9 +7,9 @@ from typing import Any, Final
 from customers.demo import tickets
 from customers.demo.dates import later
 from customers.demo.texts import Dice, phrases, topics, unknown_topics
-from customers.demo.threads import Said, Talk, add_conversation, of_person, so_far
+from customers.demo.threads import DemoMessage, Talk, add_conversation, person_columns, so_far
 from customers.demo.world import HELPER, World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace.models import (
     AuthorKind,
     ConversationOutcome,
@@ -53,13 +53,13 @@ OUTCOME_SCORES: Final[Mapping[str, int]] = {
 }
 
 
-def write(world: World, batch: Batch, numbers: range) -> None:
+def write(world: World, batch: RowBatch, numbers: range) -> None:
     dice = Dice(f"conversations {numbers.start}")
     for number in numbers:
         _write_one(world, batch, dice, number)
 
 
-def _write_one(world: World, batch: Batch, dice: Dice, number: int) -> None:
+def _write_one(world: World, batch: RowBatch, dice: Dice, number: int) -> None:
     is_known = number % UNKNOWN_EVERY != 0
     topic = dice.pick(topics() if is_known else unknown_topics())
     day = world.dates.pick(dice)
@@ -72,8 +72,8 @@ def _write_one(world: World, batch: Batch, dice: Dice, number: int) -> None:
     columns = {
         "id": conversation,
         "session_id": session,
-        **_judged(dice, outcome, mood, is_known=is_known),
-        **of_person(world, talk.person),
+        **_assessment_columns(dice, outcome, mood, is_known=is_known),
+        **person_columns(world, talk.person),
     }
     add_conversation(world, batch, columns, thread)
     _add_pages(world, batch, talk, session, start)
@@ -90,16 +90,16 @@ def _outcome(number: int, dice: Dice, *, is_known: bool) -> ConversationOutcome:
     return ConversationOutcome.ABANDONED if is_abandoned else ConversationOutcome.RESOLVED
 
 
-def _judged(
+def _assessment_columns(
     dice: Dice, outcome: ConversationOutcome, mood: Mood, *, is_known: bool
 ) -> dict[str, Any]:
-    score = SENTIMENTS[mood][1] + OUTCOME_SCORES[outcome] + dice.between(-7, 7)
+    score = SENTIMENTS[mood][1] + OUTCOME_SCORES[outcome] + dice.pick_number(-7, 7)
     if not is_known:
-        confidence = dice.between(8, 38)
+        confidence = dice.pick_number(8, 38)
     elif outcome == ConversationOutcome.ESCALATED:
-        confidence = dice.between(25, 70)
+        confidence = dice.pick_number(25, 70)
     else:
-        confidence = dice.between(58, 98)
+        confidence = dice.pick_number(58, 98)
     return {
         "mode": dice.pick(MODES),
         "mood": mood,
@@ -109,45 +109,47 @@ def _judged(
     }
 
 
-def _thread(talk: Talk, start: datetime, outcome: str, mood: str, *, is_known: bool) -> list[Said]:
+def _thread(
+    talk: Talk, start: datetime, outcome: str, mood: str, *, is_known: bool
+) -> list[DemoMessage]:
     dice, topic = talk.dice, talk.topic
     feeling = SENTIMENTS[mood][0]
-    asked = Said(
+    asked = DemoMessage(
         start, AuthorKind.CUSTOMER, talk.person.name, talk.one_of(topic.questions), feeling / 2
     )
-    thread = [asked, _answered(talk, start, topic.answers if is_known else phrases("unsure"))]
+    thread = [asked, _make_answer(talk, start, topic.answers if is_known else phrases("unsure"))]
     if is_known and dice.chance(0.6):
         followup = talk.one_of(topic.followups)
         thread.append(_customer_said(talk, thread[-1].at, followup, feeling / 2))
-        thread.append(_answered(talk, thread[-1].at, topic.resolutions))
+        thread.append(_make_answer(talk, thread[-1].at, topic.resolutions))
     if outcome == ConversationOutcome.ABANDONED and dice.chance(0.6):
         return thread
     thread.append(_customer_said(talk, thread[-1].at, talk.one_of(phrases(mood)), feeling))
     if is_known and feeling < 0:
-        thread.append(_answered(talk, thread[-1].at, topic.answers))
+        thread.append(_make_answer(talk, thread[-1].at, topic.answers))
         again = talk.one_of(phrases(mood))
         thread.append(_customer_said(talk, thread[-1].at, again, feeling))
     if outcome == ConversationOutcome.ESCALATED:
         at = later(thread[-1].at, dice, 0.3)
-        thread.append(Said(at, AuthorKind.AGENT, HELPER, talk.one_of(phrases("handover"))))
+        thread.append(DemoMessage(at, AuthorKind.AGENT, HELPER, talk.one_of(phrases("handover"))))
     return thread
 
 
-def _customer_said(talk: Talk, after: datetime, text: str, feeling: float) -> Said:
+def _customer_said(talk: Talk, after: datetime, text: str, feeling: float) -> DemoMessage:
     at = later(after, talk.dice, 1)
     sentiment = round(max(-1, min(1, feeling + talk.dice.random() * 0.2 - 0.1)), 2)
-    return Said(at, AuthorKind.CUSTOMER, talk.person.name, text, sentiment)
+    return DemoMessage(at, AuthorKind.CUSTOMER, talk.person.name, text, sentiment)
 
 
-def _answered(talk: Talk, after: datetime, texts: Any) -> Said:
+def _make_answer(talk: Talk, after: datetime, texts: Any) -> DemoMessage:
     opening, ending = (
         talk.dice.pick(phrases(kind)) for kind in ("agent_openings", "agent_endings")
     )
-    at = after + timedelta(seconds=talk.dice.between(3, 15))
-    return Said(at, AuthorKind.AGENT, HELPER, f"{opening}{talk.one_of(texts)}{ending}")
+    at = after + timedelta(seconds=talk.dice.pick_number(3, 15))
+    return DemoMessage(at, AuthorKind.AGENT, HELPER, f"{opening}{talk.one_of(texts)}{ending}")
 
 
-def _add_pages(world: World, batch: Batch, talk: Talk, session: str, start: datetime) -> None:
+def _add_pages(world: World, batch: RowBatch, talk: Talk, session: str, start: datetime) -> None:
     """Adds the pages that somebody opened in the minutes before they began to chat."""
     for before in sorted((talk.dice.random() * 20 for _ in range(PAGES_BEFORE)), reverse=True):
         batch.add(
@@ -162,7 +164,11 @@ def _add_pages(world: World, batch: Batch, talk: Talk, session: str, start: date
 
 
 def _rate(
-    world: World, batch: Batch, dice: Dice, columns: Mapping[str, Any], thread: Sequence[Said]
+    world: World,
+    batch: RowBatch,
+    dice: Dice,
+    columns: Mapping[str, Any],
+    thread: Sequence[DemoMessage],
 ) -> None:
     answers = [place for place, said in enumerate(thread, 1) if said.kind == AuthorKind.AGENT]
     for giver, share in ((GivenBy.CUSTOMER, RATED), (GivenBy.TRAINER, RATED_BY_TRAINER)):
@@ -185,7 +191,7 @@ def _rate(
 
 
 def add_feedback(
-    world: World, batch: Batch, conversation: str, *, given_by: str, **columns: Any
+    world: World, batch: RowBatch, conversation: str, *, given_by: str, **columns: Any
 ) -> None:
     """Adds the rating of a message; a conversation has at most one of each giver."""
     batch.add(

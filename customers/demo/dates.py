@@ -42,9 +42,9 @@ class Dates:
         return (day - self.first).days
 
     def midnight(self, day: date) -> datetime:
-        return self.at(day, 0)
+        return self.to_utc(day, 0)
 
-    def at(self, day: date, hour: int, minute: int = 0, second: int = 0) -> datetime:
+    def to_utc(self, day: date, hour: int, minute: int = 0, second: int = 0) -> datetime:
         """Returns a time of the organization's day, in UTC."""
         local = datetime.combine(day, time(hour, minute, second), self.zone)
         return local.astimezone(UTC)

@@ -15,7 +15,7 @@ from customers.demo import accounts, activity, conversations, planted, tickets
 from customers.demo.dates import DAYS
 from customers.demo.texts import documents
 from customers.demo.world import World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace.models import (
     Company,
     Conversation,
@@ -30,8 +30,8 @@ from workspace.models import (
     TicketMessage,
 )
 
-Write = Callable[[World, Batch], None]
-WriteNumbers = Callable[[World, Batch, range], None]
+Write = Callable[[World, RowBatch], None]
+WriteNumbers = Callable[[World, RowBatch, range], None]
 
 # Rows that one transaction stores, about 20,000 with their messages.
 ACCOUNTS, CONVERSATIONS, TICKETS, EVENTS = 10_000, 3_000, 4_000, 20_000
@@ -43,14 +43,14 @@ STATISTICS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DemoPart:
     """Some of the rows: what they are, and the function that writes them."""
 
     name: str
     write: Write
 
 
-def parts(world: World) -> list[Part]:
+def parts(world: World) -> list[DemoPart]:
     """Returns all parts; the same for every run of one seed."""
     size = world.size
     first, second = tickets.incident_numbers(size.tickets)
@@ -59,41 +59,41 @@ def parts(world: World) -> list[Part]:
     slow_boards = partial(_write_incident, 0)
     no_sign_in = partial(_write_incident, 1)
     return [
-        Part("team", planted.write_team),
+        DemoPart("team", planted.write_team),
         *_parts("companies", accounts.write_companies, range(size.companies), ACCOUNTS),
         *_parts("customers", accounts.write_customers, range(size.customers), ACCOUNTS),
         *_parts("leads", accounts.write_leads, range(size.leads), ACCOUNTS),
-        Part("stories", planted.write),
+        DemoPart("stories", planted.write),
         *_parts("conversations", conversations.write, range(size.conversations), CONVERSATIONS),
         *_parts("tickets", tickets.write, range(asked), TICKETS),
         *_parts("incidents", slow_boards, range(asked, asked + first), TICKETS),
         *_parts("incidents", no_sign_in, range(asked + first, asked + first + second), TICKETS),
         *_parts("events", activity.write, range(events), EVENTS),
-        Part("statistics", _update_statistics),
-        Part("last activity", _write_last_activity),
-        *(Part("knowledge", partial(_write_document, file)) for file in documents()),
+        DemoPart("statistics", _update_statistics),
+        DemoPart("last activity", _write_last_activity),
+        *(DemoPart("knowledge", partial(_write_document, file)) for file in documents()),
         *(
-            Part("key figures", partial(_write_key_figures, day))
+            DemoPart("key figures", partial(_write_key_figures, day))
             for day in range(0, DAYS + 1, KPI_DAYS)
         ),
     ]
 
 
-def _parts(name: str, write: WriteNumbers, numbers: range, at_once: int) -> Iterator[Part]:
+def _parts(name: str, write: WriteNumbers, numbers: range, at_once: int) -> Iterator[DemoPart]:
     for first in range(numbers.start, numbers.stop, at_once):
         some = range(first, min(first + at_once, numbers.stop))
-        yield Part(name, partial(_write_numbers, write, some))
+        yield DemoPart(name, partial(_write_numbers, write, some))
 
 
-def _write_numbers(write: WriteNumbers, numbers: range, world: World, batch: Batch) -> None:
+def _write_numbers(write: WriteNumbers, numbers: range, world: World, batch: RowBatch) -> None:
     write(world, batch, numbers)
 
 
-def _write_incident(which: int, world: World, batch: Batch, numbers: range) -> None:
+def _write_incident(which: int, world: World, batch: RowBatch, numbers: range) -> None:
     tickets.write_incident(world, batch, which, numbers)
 
 
-def _write_last_activity(world: World, _batch: Batch) -> None:
+def _write_last_activity(world: World, _batch: RowBatch) -> None:
     """Sets what follows from rows of other tables: when somebody was last seen and contacted."""
     # By customer only, though the organization is known: its index would be read from the newest
     # event on for each customer.
@@ -112,7 +112,7 @@ def _write_last_activity(world: World, _batch: Batch) -> None:
     converted.update(converted_at=Subquery(joined))
 
 
-def _update_statistics(_world: World, _batch: Batch) -> None:
+def _update_statistics(_world: World, _batch: RowBatch) -> None:
     # Until the database does so itself, queries over what was just loaded scan whole tables.
     if connection.vendor == "postgresql":
         names = ", ".join(model._meta.db_table for model in STATISTICS)
@@ -125,7 +125,7 @@ def _newest_answer(of_somebody: QuerySet[Ticket]) -> QuerySet[Any, Any]:
     return by_owner.annotate(newest=Max("first_response_at")).values("newest")
 
 
-def _write_document(file: Path, world: World, _batch: Batch) -> None:
+def _write_document(file: Path, world: World, _batch: RowBatch) -> None:
     import knowledge  # noqa: PLC0415  a start that seeds nothing does not load it
 
     text = file.read_text(encoding="utf-8")
@@ -138,7 +138,7 @@ def _write_document(file: Path, world: World, _batch: Batch) -> None:
     )
 
 
-def _write_key_figures(first: int, world: World, _batch: Batch) -> None:
+def _write_key_figures(first: int, world: World, _batch: RowBatch) -> None:
     from customers import kpis  # noqa: PLC0415  a start that seeds nothing does not load it
 
     day = world.dates.day(first)

@@ -12,9 +12,16 @@ from customers.demo.activity import UPGRADE, UPGRADING_PLANS
 from customers.demo.conversations import APP, add_feedback
 from customers.demo.dates import DAYS, Dates, later
 from customers.demo.texts import Dice, details, phrases, read, unknown_topics
-from customers.demo.threads import Said, Talk, add_conversation, add_ticket, of_person, so_far
+from customers.demo.threads import (
+    DemoMessage,
+    Talk,
+    add_conversation,
+    add_ticket,
+    person_columns,
+    so_far,
+)
 from customers.demo.world import HELPER, World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace.models import (
     Agent,
     AgentKind,
@@ -46,7 +53,7 @@ UPGRADES_LATELY: Final = 7
 MINUTES_BEFORE_MARIA_CHATS: Final = 22
 
 
-def write_team(world: World, batch: Batch) -> None:
+def write_team(world: World, batch: RowBatch) -> None:
     """Writes the AI agent, and the people who answer; they have no password and cannot sign in."""
     organization = world.organization
     batch.add(
@@ -63,7 +70,7 @@ def write_team(world: World, batch: Batch) -> None:
         Membership.objects.create(user_id=teammate.id, organization=organization)
 
 
-def write(world: World, batch: Batch) -> None:
+def write(world: World, batch: RowBatch) -> None:
     planted, dice = read("planted"), Dice("planted")
     journey = planted["journey"]
     for number, scene in enumerate([*planted["conversations"], journey["conversation"]]):
@@ -90,11 +97,11 @@ def moment(dates: Dates, when: Mapping[str, Any]) -> datetime:
         "last_quarter": dates.last_quarter(),
     }
     day = firsts[when["from"]] + timedelta(days=when["days"])
-    return dates.at(day, when["hour"], when.get("minute", 0), when.get("second", 0))
+    return dates.to_utc(day, when["hour"], when.get("minute", 0), when.get("second", 0))
 
 
 def _add_conversation(
-    world: World, batch: Batch, dice: Dice, number: int, scene: Mapping[str, Any]
+    world: World, batch: RowBatch, dice: Dice, number: int, scene: Mapping[str, Any]
 ) -> None:
     person = world.population.people[scene["person"]]
     feeling = SENTIMENTS[scene["mood"]]
@@ -102,12 +109,12 @@ def _add_conversation(
     for kind, text in scene["said"]:
         is_customer = kind == AuthorKind.CUSTOMER
         name, sentiment = (person.name, feeling) if is_customer else (HELPER, None)
-        thread.append(Said(at, kind, name, text, sentiment))
+        thread.append(DemoMessage(at, kind, name, text, sentiment))
         at = later(at, dice, 0.4)
     conversation = world.reference("conv_", FIRST + number)
     columns = {name: scene[name] for name in ("mood", "outcome", "confidence", "score")}
     session = {"id": conversation, "session_id": world.reference("s_", FIRST + number)}
-    add_conversation(world, batch, session | columns | of_person(world, person), thread)
+    add_conversation(world, batch, session | columns | person_columns(world, person), thread)
     if "rating" in scene:
         rating, comment = scene["rating"]
         add_feedback(
@@ -119,12 +126,12 @@ def _add_conversation(
             rating=rating,
             comment=comment,
             at=at,
-            **of_person(world, person),
+            **person_columns(world, person),
         )
 
 
 def _add_ticket(
-    world: World, batch: Batch, dice: Dice, number: int, scene: Mapping[str, Any], **more: Any
+    world: World, batch: RowBatch, dice: Dice, number: int, scene: Mapping[str, Any], **more: Any
 ) -> None:
     person = world.population.people[scene["person"]]
     answering = world.answering("Support", number)
@@ -133,7 +140,7 @@ def _add_ticket(
         author = person.name if kind == AuthorKind.CUSTOMER else answering.name
         is_note = kind == "note"
         said_by = AuthorKind.TEAMMATE if is_note else kind
-        thread.append(Said(at, said_by, author, text, is_internal=is_note))
+        thread.append(DemoMessage(at, said_by, author, text, is_internal=is_note))
         at = later(at, dice, 12)
     columns = {
         "id": world.reference("tkt_", FIRST + number),
@@ -144,16 +151,16 @@ def _add_ticket(
         "inbox": "Support",
         "source": "widget" if more else "email",
         "assignee_id": answering.id if len(thread) > 1 else None,
-        **of_person(world, person),
+        **person_columns(world, person),
         **more,
     }
     add_ticket(world, batch, columns, [*so_far(thread, world.dates.now)])
 
 
-def _add_long_thread(world: World, batch: Batch, dice: Dice, scene: Mapping[str, Any]) -> None:
+def _add_long_thread(world: World, batch: RowBatch, dice: Dice, scene: Mapping[str, Any]) -> None:
     person = world.population.people[scene["person"]]
     answering = world.answering("Support", 0)
-    start = world.dates.at(world.dates.today - timedelta(days=scene["days"]), 9, 30)
+    start = world.dates.to_utc(world.dates.today - timedelta(days=scene["days"]), 9, 30)
     gap = (world.dates.now - timedelta(hours=20) - start) / scene["messages"]
     thread = []
     for number in range(scene["messages"]):
@@ -162,7 +169,7 @@ def _add_long_thread(world: World, batch: Batch, dice: Dice, scene: Mapping[str,
         kind = AuthorKind.CUSTOMER if is_customer else AuthorKind.TEAMMATE
         name = person.name if is_customer else answering.name
         text = dice.pick(scene[kind]).format_map(values)
-        thread.append(Said(start + gap * number, kind, name, text))
+        thread.append(DemoMessage(start + gap * number, kind, name, text))
     columns = {
         "id": world.reference("tkt_", FIRST + 1000),
         "subject": scene["subject"],
@@ -171,12 +178,12 @@ def _add_long_thread(world: World, batch: Batch, dice: Dice, scene: Mapping[str,
         "inbox": "Support",
         "source": "email",
         "assignee_id": world.owner or answering.id,
-        **of_person(world, person),
+        **person_columns(world, person),
     }
     add_ticket(world, batch, columns, thread)
 
 
-def _add_journey(world: World, batch: Batch, dice: Dice, journey: Mapping[str, Any]) -> None:
+def _add_journey(world: World, batch: RowBatch, dice: Dice, journey: Mapping[str, Any]) -> None:
     """Adds what Maria did in the product before she wrote."""
     chat = moment(world.dates, journey["conversation"]["when"])
     at = chat - timedelta(minutes=MINUTES_BEFORE_MARIA_CHATS)
@@ -193,35 +200,37 @@ def _add_journey(world: World, batch: Batch, dice: Dice, journey: Mapping[str, A
             metadata=metadata,
             at=at,
         )
-        at += timedelta(seconds=dice.between(20, 130))
+        at += timedelta(seconds=dice.pick_number(20, 130))
 
 
-def _add_unknown(world: World, batch: Batch, dice: Dice) -> None:
+def _add_unknown(world: World, batch: RowBatch, dice: Dice) -> None:
     number = FIRST + 100
     for topic, many in zip(unknown_topics(), UNKNOWN_LATELY, strict=False):
         for _ in range(many):
-            day = DAYS - dice.between(1, 24)
+            day = DAYS - dice.pick_number(1, 24)
             talk = Talk(world, dice, world.population.active(day, dice), topic)
             start = world.dates.moment(day, dice)
-            answered = start + timedelta(seconds=dice.between(4, 12))
+            answered = start + timedelta(seconds=dice.pick_number(4, 12))
             thread = [
-                Said(start, AuthorKind.CUSTOMER, talk.person.name, dice.pick(topic.questions), 0.0),
-                Said(answered, AuthorKind.AGENT, HELPER, dice.pick(phrases("unsure"))),
+                DemoMessage(
+                    start, AuthorKind.CUSTOMER, talk.person.name, dice.pick(topic.questions), 0.0
+                ),
+                DemoMessage(answered, AuthorKind.AGENT, HELPER, dice.pick(phrases("unsure"))),
             ]
             columns = {
                 "id": world.reference("conv_", number),
                 "session_id": world.reference("s_", number),
                 "mood": Mood.NEUTRAL,
                 "outcome": ConversationOutcome.ABANDONED,
-                "confidence": dice.between(8, 30),
-                "score": dice.between(40, 60),
-                **of_person(world, talk.person),
+                "confidence": dice.pick_number(8, 30),
+                "score": dice.pick_number(40, 60),
+                **person_columns(world, talk.person),
             }
             add_conversation(world, batch, columns, thread)
             number += 1
 
 
-def _add_upgrades(world: World, batch: Batch, dice: Dice) -> None:
+def _add_upgrades(world: World, batch: RowBatch, dice: Dice) -> None:
     """Adds clicks on the upgrade button in the last days."""
     able = [
         person

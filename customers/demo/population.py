@@ -43,7 +43,7 @@ class Firm:
 
 
 @dataclass(slots=True)
-class Person:
+class DemoPerson:
     """A customer. `last_seen` is the number of the last day on which they used the product."""
 
     number: int
@@ -65,13 +65,13 @@ class Population:
         self.dates = dates
         self.dice = Dice("population")
         self.firms = self._firms(companies)
-        self.people: list[Person] = []
+        self.people: list[DemoPerson] = []
         self._taken: set[str] = set()
         self._fill(customers)
         self._by_joined = sorted(self.people, key=lambda person: person.joined)
         self._joined = [person.joined for person in self._by_joined]
 
-    def active(self, day: int, dice: Dice) -> Person:
+    def active(self, day: int, dice: Dice) -> DemoPerson:
         """Returns somebody who came before a day and used the product on it or later."""
         so_far = bisect_left(self._joined, day)
         for _ in range(30):
@@ -90,7 +90,9 @@ class Population:
 
     def _firm(self, number: int, name: tuple[str, str, str]) -> Firm:
         dice = self.dice
-        joined = min(self.dates.pick(dice), DAYS - 1) if dice.chance(0.8) else dice.between(0, 20)
+        joined = (
+            min(self.dates.pick(dice), DAYS - 1) if dice.chance(0.8) else dice.pick_number(0, 20)
+        )
         left = self._leaving(joined) if dice.chance(COMPANIES_LEFT) else None
         return Firm(
             number=number,
@@ -101,7 +103,7 @@ class Population:
             employees=int(4 + dice.random() ** 3 * 400),
             joined=joined,
             left=left,
-            health=dice.between(3, 30) if left is not None else _health(dice),
+            health=dice.pick_number(3, 30) if left is not None else _health(dice),
         )
 
     def _leaving(self, joined: int) -> int | None:
@@ -112,10 +114,10 @@ class Population:
             return None
         if dice.chance(AFTER_AN_INCIDENT):
             incident = dice.pick((self.dates.slow_boards, self.dates.no_sign_in))
-            day = self.dates.number(incident) + dice.between(3, 25)
+            day = self.dates.number(incident) + dice.pick_number(3, 25)
             if first <= day < DAYS:
                 return day
-        return dice.between(first, DAYS - 1)
+        return dice.pick_number(first, DAYS - 1)
 
     def _fill(self, many: int) -> None:
         for each in read("planted")["people"]:
@@ -136,11 +138,11 @@ class Population:
         dice, names = self.dice, read("names")
         name = f"{dice.pick(names['first'])} {dice.pick(names['last'])}"
         joined = self._joining(firm)
-        left = self._left(firm, joined)
+        left = self._choose_departure(firm, joined)
         if left is not None:
-            last_seen = max(joined, left - dice.between(1, 12))
+            last_seen = max(joined, left - dice.pick_number(1, 12))
         elif dice.chance(NOT_SEEN_LATELY):
-            last_seen = max(joined, DAYS - dice.between(35, 200))
+            last_seen = max(joined, DAYS - dice.pick_number(35, 200))
         else:
             last_seen = max(joined, DAYS - int(dice.random() ** 3 * 30))
         role = dice.pick(names["roles"])
@@ -153,9 +155,9 @@ class Population:
         if firm.team == 0:
             return firm.joined
         last = DAYS if firm.left is None else firm.left - 1
-        return dice.between(firm.joined, last)
+        return dice.pick_number(firm.joined, last)
 
-    def _left(self, firm: Firm | None, joined: int) -> int | None:
+    def _choose_departure(self, firm: Firm | None, joined: int) -> int | None:
         if firm is not None and firm.left is not None:
             return firm.left
         share = PEOPLE_LEFT if firm is not None else PEOPLE_WITHOUT_COMPANY_LEFT
@@ -183,13 +185,13 @@ class Population:
         if firm:
             firm.team += 1
         self.people.append(
-            Person(number, first, name, email, role, firm, plan, joined, left, last_seen)
+            DemoPerson(number, first, name, email, role, firm, plan, joined, left, last_seen)
         )
 
 
 def _health(dice: Dice) -> int:
     if not dice.chance(0.8):
-        return dice.between(8, 55)
+        return dice.pick_number(8, 55)
     return max(0, int(100 - abs(dice.gauss(0, 1)) * 28))
 
 

@@ -9,9 +9,9 @@ from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from customers.demo.history import Part, parts
+from customers.demo.history import DemoPart, parts
 from customers.demo.world import SIZES, World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace import changes
 from workspace.models import (
     Agent,
@@ -66,7 +66,7 @@ def plan(organization: Organization, size: str, as_of: datetime | None = None) -
     return DemoSeed.objects.create(organization=organization, size=size, as_of=as_of)
 
 
-def unfinished(size: str) -> list[DemoSeed]:
+def list_unfinished(size: str) -> list[DemoSeed]:
     """Returns what was planned or interrupted of a size."""
     seeds = DemoSeed.objects.filter(size=size, finished_at=None)
     return list(seeds.select_related("organization"))
@@ -84,12 +84,12 @@ def run(seed: DemoSeed) -> Iterator[Progress]:
     changes.publish([world.organization.pk])
 
 
-def _store(world: World, part: Part, number: int) -> None:
+def _store(world: World, part: DemoPart, number: int) -> None:
     with transaction.atomic():
         seeds = DemoSeed.objects.select_for_update()
         # Another process may have stored this part in the meantime.
         if seeds.filter(pk=world.organization.pk, parts_done=number).exists():
-            batch = Batch()
+            batch = RowBatch()
             part.write(world, batch)
             batch.store()
             seeds.filter(pk=world.organization.pk).update(parts_done=number + 1)

@@ -26,7 +26,7 @@ class Dice(Random):
     def chance(self, probability: float) -> bool:
         return self.random() < probability
 
-    def between(self, first: int, last: int) -> int:
+    def pick_number(self, first: int, last: int) -> int:
         return first + int(self.random() * (last - first + 1))
 
 
@@ -113,17 +113,17 @@ def documents() -> list[Path]:
 
 def details(dice: Dice) -> dict[str, Any]:
     """Returns values for the names in the texts: numbers, a month, a board, a colleague."""
-    seats = dice.between(8, 60)
+    seats = dice.pick_number(8, 60)
     names = read("names")
     return {
         "n": seats,
-        "m": seats - dice.between(1, 5),
-        "k": dice.between(2, 6),
-        "d": dice.between(1000, 9999),
-        "day": dice.between(4, 20),
-        "hour": dice.between(9, 17),
+        "m": seats - dice.pick_number(1, 5),
+        "k": dice.pick_number(2, 6),
+        "d": dice.pick_number(1000, 9999),
+        "day": dice.pick_number(4, 20),
+        "hour": dice.pick_number(9, 17),
         "month": dice.pick(MONTHS),
-        "amount": f"{dice.between(3, 90) * 12} EUR",
+        "amount": f"{dice.pick_number(3, 90) * 12} EUR",
         "board": dice.pick(read("phrases")["boards"]),
         "colleague": dice.pick(names["first"]),
         "plan": dice.pick(("Starter", "Pro", "Enterprise")),

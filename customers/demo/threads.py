@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from customers.demo.population import Person
+from customers.demo.population import DemoPerson
 from customers.demo.texts import Dice, Topic, details, phrases
 from customers.demo.world import HELPER, World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace.models import (
     AuthorKind,
     Conversation,
@@ -23,7 +23,7 @@ ANSWERED_BY: Final = (AuthorKind.AGENT, AuthorKind.TEAMMATE)
 
 
 @dataclass(slots=True)
-class Said:
+class DemoMessage:
     """A message of a thread, before it has its number."""
 
     at: datetime
@@ -40,7 +40,7 @@ class Talk:
 
     world: World
     dice: Dice
-    person: Person
+    person: DemoPerson
     topic: Topic
     agent: str = HELPER
     values: dict[str, Any] = field(default_factory=dict)
@@ -72,7 +72,9 @@ class Talk:
         return f"{greeting}\n\n{self.one_of(texts)}\n\n{self.one_of(phrases(closing))}"
 
 
-def add_ticket(world: World, batch: Batch, ticket: dict[str, Any], thread: Sequence[Said]) -> None:
+def add_ticket(
+    world: World, batch: RowBatch, ticket: dict[str, Any], thread: Sequence[DemoMessage]
+) -> None:
     """Adds a ticket; `ticket` has the columns that do not follow from its messages."""
     last = thread[-1]
     answers = (said.at for said in thread if said.kind in ANSWERED_BY and not said.is_internal)
@@ -106,7 +108,7 @@ def add_ticket(world: World, batch: Batch, ticket: dict[str, Any], thread: Seque
 
 
 def add_conversation(
-    world: World, batch: Batch, columns: dict[str, Any], thread: Sequence[Said]
+    world: World, batch: RowBatch, columns: dict[str, Any], thread: Sequence[DemoMessage]
 ) -> None:
     """Adds a conversation; `columns` has those that do not follow from its messages."""
     is_over = bool(columns.get("outcome"))
@@ -134,11 +136,11 @@ def add_conversation(
         )
 
 
-def of_person(world: World, person: Person) -> dict[str, Any]:
+def person_columns(world: World, person: DemoPerson) -> dict[str, Any]:
     """Returns the columns that name a customer and their company."""
     return {"customer_id": world.customer(person), "company_id": world.company(person.firm)}
 
 
-def so_far(thread: Sequence[Said], now: datetime) -> Iterator[Said]:
+def so_far(thread: Sequence[DemoMessage], now: datetime) -> Iterator[DemoMessage]:
     """Yields the messages that were written until now."""
     return (said for said in thread if said.at <= now)

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from customers.demo.dates import DAYS, later
-from customers.demo.population import Person
+from customers.demo.population import DemoPerson
 from customers.demo.texts import Dice, Topic, details, incidents, phrases, read, topics
-from customers.demo.threads import Said, Talk, add_ticket, of_person, so_far
+from customers.demo.threads import DemoMessage, Talk, add_ticket, person_columns, so_far
 from customers.demo.world import HELPER, Teammate, World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from workspace.models import AuthorKind, TicketPriority, TicketStatus
 
 SPAM: Final = 0.04
@@ -49,7 +49,7 @@ STATUSES: Final = (
 ESCALATED_FROM: Final = 10_000_000
 
 
-def write(world: World, batch: Batch, numbers: range) -> None:
+def write(world: World, batch: RowBatch, numbers: range) -> None:
     dice = Dice(f"tickets {numbers.start}")
     for number in numbers:
         if dice.chance(SPAM):
@@ -58,7 +58,7 @@ def write(world: World, batch: Batch, numbers: range) -> None:
             _add_question(world, batch, dice, number)
 
 
-def write_incident(world: World, batch: Batch, which: int, numbers: range) -> None:
+def write_incident(world: World, batch: RowBatch, which: int, numbers: range) -> None:
     """Writes the tickets of one of the two incidents; `numbers` are those of the tickets."""
     dice = Dice(f"incident {which} {numbers.start}")
     incident = incidents()[which]
@@ -67,14 +67,14 @@ def write_incident(world: World, batch: Batch, which: int, numbers: range) -> No
         # Four of five write in the first hours, the others on the next day.
         late = timedelta(days=0 if dice.chance(0.8) else 1)
         hours = timedelta(minutes=int(dice.random() ** 2 * 400))
-        start = world.dates.at(day + late, 8 + (1 - which), 15) + hours
+        start = world.dates.to_utc(day + late, 8 + (1 - which), 15) + hours
         person = world.population.active(world.dates.number(day + late), dice)
         _add_incident_ticket(
             world, batch, dice, number, incident=incident, person=person, start=start
         )
 
 
-def _add_question(world: World, batch: Batch, dice: Dice, number: int) -> None:
+def _add_question(world: World, batch: RowBatch, dice: Dice, number: int) -> None:
     day = world.dates.pick(dice)
     person = world.population.active(day, dice)
     topic = dice.pick(topics())
@@ -91,19 +91,19 @@ def _add_question(world: World, batch: Batch, dice: Dice, number: int) -> None:
         "status": status,
         "source": source,
         "metadata": {"channel": source},
-        **_routed(world, dice, answering, topic.name, status),
-        **of_person(world, person),
+        **_routing_columns(world, dice, answering, topic.name, status),
+        **person_columns(world, person),
     }
     add_ticket(world, batch, columns, thread)
 
 
 def add_escalated(
     world: World,
-    batch: Batch,
+    batch: RowBatch,
     talk: Talk,
     number: int,
     *,
-    before: Sequence[Said],
+    before: Sequence[DemoMessage],
     confidence: int,
 ) -> None:
     """Adds the ticket that a conversation ended in, with what was asked as its first message."""
@@ -113,7 +113,7 @@ def add_escalated(
     start = before[-1].at
     age = (world.dates.now - start) / timedelta(days=1)
     status = dice.pick(next(statuses for days, statuses in STATUSES if age <= days))
-    opening = Said(start, AuthorKind.CUSTOMER, talk.person.name, question.text)
+    opening = DemoMessage(start, AuthorKind.CUSTOMER, talk.person.name, question.text)
     by_team = Talk(world, dice, talk.person, topic, answering.name)
     thread = [opening, *_answers(by_team, start, answering)]
     status, thread = _now(by_team, status, thread)
@@ -128,31 +128,31 @@ def add_escalated(
             "ai_confidence": confidence,
             "escalation_reason": "low_confidence" if confidence < 50 else "customer_asked",  # noqa: PLR2004  the default threshold
         },
-        **_routed(world, dice, answering, topic.name, status),
-        **of_person(world, talk.person),
+        **_routing_columns(world, dice, answering, topic.name, status),
+        **person_columns(world, talk.person),
     }
     add_ticket(world, batch, columns, thread)
 
 
 def _add_incident_ticket(
     world: World,
-    batch: Batch,
+    batch: RowBatch,
     dice: Dice,
     number: int,
     *,
     incident: Topic,
-    person: Person,
+    person: DemoPerson,
     start: datetime,
 ) -> None:
     answering = world.answering("Support", number)
     talk = Talk(world, dice, person, incident, answering.name)
-    opened = Said(start, AuthorKind.CUSTOMER, person.name, talk.mail(incident.openings))
+    opened = DemoMessage(start, AuthorKind.CUSTOMER, person.name, talk.mail(incident.openings))
     known = later(start, dice, 25)
-    over = known + timedelta(hours=dice.between(2, 6))
+    over = known + timedelta(hours=dice.pick_number(2, 6))
     thread = [
         opened,
-        Said(known, AuthorKind.TEAMMATE, answering.name, talk.reply(incident.answers)),
-        Said(over, AuthorKind.TEAMMATE, answering.name, talk.reply(incident.resolutions)),
+        DemoMessage(known, AuthorKind.TEAMMATE, answering.name, talk.reply(incident.answers)),
+        DemoMessage(over, AuthorKind.TEAMMATE, answering.name, talk.reply(incident.resolutions)),
     ]
     columns = {
         "id": world.reference("tkt_", number),
@@ -163,12 +163,12 @@ def _add_incident_ticket(
         "category": incident.name,
         "inbox": "Support",
         "assignee_id": answering.id,
-        **of_person(world, person),
+        **person_columns(world, person),
     }
     add_ticket(world, batch, columns, thread)
 
 
-def _add_spam(world: World, batch: Batch, dice: Dice, number: int) -> None:
+def _add_spam(world: World, batch: RowBatch, dice: Dice, number: int) -> None:
     subject, text = dice.pick(read("phrases")["spam"])
     values = details(dice)
     at = world.dates.moment(world.dates.pick(dice), dice)
@@ -181,44 +181,50 @@ def _add_spam(world: World, batch: Batch, dice: Dice, number: int) -> None:
         "metadata": {"channel": "email"},
     }
     sender = f"offer{values['d']}@bulk-sender.example"
-    said = Said(at, AuthorKind.CUSTOMER, sender, text.format_map(values))
+    said = DemoMessage(at, AuthorKind.CUSTOMER, sender, text.format_map(values))
     add_ticket(world, batch, columns, [said])
 
 
-def _thread(talk: Talk, start: datetime, answering: Teammate) -> list[Said]:
+def _thread(talk: Talk, start: datetime, answering: Teammate) -> list[DemoMessage]:
     text = talk.mail(talk.topic.openings)
-    opening = Said(start, AuthorKind.CUSTOMER, talk.person.name, text)
+    opening = DemoMessage(start, AuthorKind.CUSTOMER, talk.person.name, text)
     return [opening, *_answers(talk, start, answering)]
 
 
-def _answers(talk: Talk, start: datetime, answering: Teammate) -> list[Said]:
+def _answers(talk: Talk, start: datetime, answering: Teammate) -> list[DemoMessage]:
     """Returns what follows the first message until the ticket is resolved."""
     dice, topic, customer = talk.dice, talk.topic, talk.person.name
-    thread: list[Said] = []
+    thread: list[DemoMessage] = []
     at = later(start, dice, 95)
     if dice.chance(FIRST_ANSWERED_BY_AI):
-        at = start + timedelta(seconds=dice.between(20, 90))
-        thread.append(Said(at, AuthorKind.AGENT, HELPER, talk.reply(topic.answers)))
+        at = start + timedelta(seconds=dice.pick_number(20, 90))
+        thread.append(DemoMessage(at, AuthorKind.AGENT, HELPER, talk.reply(topic.answers)))
         at = later(at, dice, 60)
     else:
         text = talk.reply(topic.answers)
-        thread.append(Said(at, AuthorKind.TEAMMATE, answering.name, text))
+        thread.append(DemoMessage(at, AuthorKind.TEAMMATE, answering.name, text))
     if dice.chance(NOTED):
         at = later(at, dice, 20)
         note = talk.one_of(phrases("notes"))
-        thread.append(Said(at, AuthorKind.TEAMMATE, answering.name, note, is_internal=True))
+        thread.append(DemoMessage(at, AuthorKind.TEAMMATE, answering.name, note, is_internal=True))
     if dice.chance(0.55):
         at = later(at, dice, 300)
-        thread.append(Said(at, AuthorKind.CUSTOMER, customer, talk.one_of(topic.followups)))
+        thread.append(DemoMessage(at, AuthorKind.CUSTOMER, customer, talk.one_of(topic.followups)))
         at = later(at, dice, 200)
-        thread.append(Said(at, AuthorKind.TEAMMATE, answering.name, talk.reply(topic.resolutions)))
+        thread.append(
+            DemoMessage(at, AuthorKind.TEAMMATE, answering.name, talk.reply(topic.resolutions))
+        )
     if dice.chance(0.3):
         at = later(at, dice, 400)
-        thread.append(Said(at, AuthorKind.CUSTOMER, customer, talk.one_of(phrases("thanks"))))
+        thread.append(
+            DemoMessage(at, AuthorKind.CUSTOMER, customer, talk.one_of(phrases("thanks")))
+        )
     return thread
 
 
-def _now(talk: Talk, status: TicketStatus, thread: list[Said]) -> tuple[TicketStatus, list[Said]]:
+def _now(
+    talk: Talk, status: TicketStatus, thread: list[DemoMessage]
+) -> tuple[TicketStatus, list[DemoMessage]]:
     """Returns the status and messages as they are now: nothing is resolved before its last one."""
     if status == TicketStatus.OPEN:
         return status, thread[:1]
@@ -229,7 +235,7 @@ def _now(talk: Talk, status: TicketStatus, thread: list[Said]) -> tuple[TicketSt
     return (status if is_over else TicketStatus.IN_PROGRESS), written
 
 
-def _routed(
+def _routing_columns(
     world: World, dice: Dice, answering: Teammate, category: str, status: TicketStatus
 ) -> dict[str, Any]:
     is_urgent = status == TicketStatus.PRIORITY or dice.chance(URGENT)

@@ -10,7 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from customers.demo.dates import Dates
-from customers.demo.population import Firm, Person, Population
+from customers.demo.population import DemoPerson, Firm, Population
 from customers.demo.texts import read
 from workspace.models import DemoSeed, Organization
 
@@ -79,7 +79,7 @@ class World:
         """The id of the AI agent that talks to customers."""
         return self.uuid("agent", 0)
 
-    def customer(self, person: Person) -> str:
+    def customer(self, person: DemoPerson) -> str:
         return "u_" + _text(self._digest("customer", person.number, 32))
 
     def company(self, firm: Firm | None) -> str | None:

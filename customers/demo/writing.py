@@ -23,7 +23,7 @@ AS_THEY_ARE: Final = (CharField, TextField, IntegerField, FloatField)
 AnyField: TypeAlias = "Field[Any, Any]"
 
 
-class Batch:
+class RowBatch:
     """Rows that are stored together, by table. Columns that a row leaves out have their default."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ def _store(model: type[Model], rows: list[Row]) -> None:
     table = connection.ops.quote_name(model._meta.db_table)
     fields = _fields(model)
     names = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
-    columns = [(field.attname, _default(field), _prepared(field)) for field in fields]
+    columns = [(field.attname, _default(field), _get_converter(field)) for field in fields]
     values = (
         [prepare(row.get(name, default)) for name, default, prepare in columns] for row in rows
     )
@@ -70,7 +70,7 @@ def _default(field: AnyField) -> Any:
     return None if callable(field.default) else field.default
 
 
-def _prepared(field: AnyField) -> Callable[[Any], Any]:
+def _get_converter(field: AnyField) -> Callable[[Any], Any]:
     # Drivers know text and numbers, and psycopg dates and UUIDs too: Django's conversion of each
     # would take most of the time.
     if isinstance(field, AS_THEY_ARE) or (

@@ -35,7 +35,7 @@ TIME: Final = re.compile(
 )
 
 
-class Refused(ValueError):
+class InvalidValue(ValueError):
     """A value is not what its field takes; the text says what it takes."""
 
 
@@ -54,9 +54,9 @@ class InvalidField(Exception):
         """This error and the others."""
         return [self, *(error for other in self.others for error in other.each)]
 
-    def within(self, place: str) -> "InvalidField":
+    def with_prefix(self, place: str) -> "InvalidField":
         """Returns the same error for fields that are part of `place`."""
-        others = [other.within(place) for other in self.others]
+        others = [other.with_prefix(place) for other in self.others]
         return InvalidField(f"{place}.{self.field}", self.reason, others)
 
 
@@ -80,10 +80,10 @@ def text(max_length: int) -> Reader:
 
     def read(value: Any) -> str:
         if not isinstance(value, str):
-            raise Refused("Send a string.")
+            raise InvalidValue("Send a string.")
         check_storable(value)
         if len(value) > max_length:
-            raise Refused(f"Send at most {max_length} characters.")
+            raise InvalidValue(f"Send at most {max_length} characters.")
         return value.strip()
 
     return read
@@ -94,7 +94,7 @@ def choice(values: Iterable[str]) -> Reader:
 
     def read(value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
-            raise Refused(f"Send one of {', '.join(allowed)}.")
+            raise InvalidValue(f"Send one of {', '.join(allowed)}.")
         return value
 
     return read
@@ -105,31 +105,31 @@ def email(value: Any) -> str:
     try:
         validate_email(address)
     except ValidationError:
-        raise Refused("Send an email address.") from None
+        raise InvalidValue("Send an email address.") from None
     return address
 
 
 def flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Refused("Send true or false.")
+        raise InvalidValue("Send true or false.")
     return value
 
 
 def whole(value: Any) -> int:
     if not _is_number(value) or value != int(value) or not 0 <= value <= MAX_WHOLE:
-        raise Refused(f"Send a whole number from 0 to {MAX_WHOLE}.")
+        raise InvalidValue(f"Send a whole number from 0 to {MAX_WHOLE}.")
     return int(value)
 
 
 def money(value: Any) -> Decimal:
     """Reads an amount in major units of the organization's currency; rounds to cents."""
     if not _is_number(value) or not 0 <= value <= MAX_MONEY:
-        raise Refused(f"Send a number from 0 to {MAX_MONEY}.")
+        raise InvalidValue(f"Send a number from 0 to {MAX_MONEY}.")
     return Decimal(str(value)).quantize(CENT, rounding=ROUND_HALF_UP)
 
 
 def day(value: Any) -> date:
-    refusal = Refused(missing_day_message(value) or "Send a date, such as 2026-04-11.")
+    refusal = InvalidValue(missing_day_message(value) or "Send a date, such as 2026-04-11.")
     if not isinstance(value, str) or not DAY.fullmatch(value):
         raise refusal
     try:
@@ -143,7 +143,7 @@ def day(value: Any) -> date:
 
 def time(value: Any) -> datetime:
     """Reads an RFC 3339 time; returns it in UTC."""
-    refusal = Refused(
+    refusal = InvalidValue(
         missing_day_message(value)
         or "Send a time with its offset, such as 2026-04-11T12:25:19+00:00."
     )
@@ -163,10 +163,10 @@ def json_object(max_bytes: int) -> Reader:
 
     def read(value: Any) -> Mapping[str, Any]:
         if not isinstance(value, dict):
-            raise Refused("Send an object.")
+            raise InvalidValue("Send an object.")
         check_json(value)
         if json_bytes(value) > max_bytes:
-            raise Refused(f"Send at most {max_bytes} bytes of JSON.")
+            raise InvalidValue(f"Send at most {max_bytes} bytes of JSON.")
         return value
 
     return read
@@ -176,12 +176,12 @@ def check_json(value: Any) -> None:
     """Raises Refused for a JSON value that a database does not return as it was sent."""
     check_storable(value)
     if any(map(_is_too_large, storable.leaves(value))):
-        raise Refused("Send numbers of at most 64 bits.")
+        raise InvalidValue("Send numbers of at most 64 bits.")
 
 
 def check_storable(value: Any) -> None:
     if storable.has_unstorable_text(value):
-        raise Refused("The text contains NUL or a lone surrogate.")
+        raise InvalidValue("The text contains NUL or a lone surrogate.")
 
 
 def json_bytes(value: Any) -> int:
@@ -189,7 +189,7 @@ def json_bytes(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def shown(name: str) -> str:
+def escape_name(name: str) -> str:
     """Returns a name that a caller chose, in the length and characters of a path of fields."""
     return name[:MAX_SHOWN].encode("utf-8", "backslashreplace").decode().replace("\0", "\\u0000")
 

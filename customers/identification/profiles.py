@@ -54,7 +54,7 @@ def parse(
     """Returns a profile of traits and context as sent. Raises InvalidField."""
     typed: Any
     entries: Any
-    parts = ((traits.of_customer, sent), (traits.context_entries, context))
+    parts = ((traits.parse_customer_traits, sent), (traits.context_entries, context))
     typed, entries = field_values.parse_each(lambda part: part[0](part[1]), parts)
     if field_values.json_bytes([sent, context]) > traits.MAX_USER_BYTES:
         reason = f"Send at most {traits.MAX_USER_BYTES} bytes of traits and context."
@@ -65,13 +65,13 @@ def parse(
 @transaction.atomic
 def identify(organization_id: UUID, profile: Profile) -> Customer:
     """Writes a customer who was just seen. Raises InvalidField."""
-    customer = locked(organization_id, [profile.external_id])[profile.external_id]
+    customer = lock_customers(organization_id, [profile.external_id])[profile.external_id]
     now = timezone.now()
     customer.first_seen = customer.first_seen or now
     customer.last_seen = now
     _write(customer, profile, now)
     if profile.company_id is not None:
-        found = companies.by_external_ids(organization_id, [profile.company_id])
+        found = companies.get_or_create_many(organization_id, [profile.company_id])
         customer.company = found.get(profile.company_id)
     return customers.keep(customer)
 
@@ -98,22 +98,22 @@ def update(organization_id: UUID, profiles: Sequence[Profile]) -> Updated:
     now = timezone.now()
     _adopt(organization_id, profiles)
     known = set(_ids(organization_id, [one.external_id for one in profiles]))
-    rows = locked(organization_id, [one.external_id for one in profiles])
+    rows = lock_customers(organization_id, [one.external_id for one in profiles])
     named = [one.company_id for one in profiles if one.company_id]
-    of = companies.by_external_ids(organization_id, named)
+    of = companies.get_or_create_many(organization_id, named)
     for place, profile in enumerate(profiles):
         customer = rows[profile.external_id]
         try:
             _write(customer, profile, now)
         except InvalidField as problem:
-            raise problem.within(f"users[{place}]") from None
+            raise problem.with_prefix(f"users[{place}]") from None
         if profile.company_id is not None:
             customer.company = of.get(profile.company_id)
     customers.keep_all([], list(rows.values()))
     return Updated(len(known), len(rows) - len(known))
 
 
-def locked(organization_id: UUID, external_ids: Iterable[str]) -> dict[str, Customer]:
+def lock_customers(organization_id: UUID, external_ids: Iterable[str]) -> dict[str, Customer]:
     """Returns customers by external id, locked until the transaction ends; adds missing ones."""
     wanted = sorted(set(external_ids))
     _add_missing(organization_id, wanted, known=_ids(organization_id, wanted))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from customers.identification import field_values
-from customers.identification.field_values import InvalidField, Reader, Refused
+from customers.identification.field_values import InvalidField, InvalidValue, Reader
 from workspace.models import Company, Customer, Lifecycle, RenewalStatus, Term
 from workspace.models.columns import Account
 
@@ -91,12 +91,12 @@ class Traits:
     custom: Mapping[str, Any] = field(default_factory=dict)
 
 
-def of_customer(sent: Mapping[str, Any]) -> Traits:
+def parse_customer_traits(sent: Mapping[str, Any]) -> Traits:
     """Returns typed traits. Raises InvalidField."""
     return _read(sent, CUSTOMER, MANAGED_OF_CUSTOMERS)
 
 
-def of_company(sent: Mapping[str, Any]) -> Traits:
+def parse_company_traits(sent: Mapping[str, Any]) -> Traits:
     """Returns typed traits. Raises InvalidField."""
     traits = _read(sent, COMPANY, MANAGED_OF_COMPANIES)
     if field_values.json_bytes(sent) > MAX_COMPANY_BYTES:
@@ -118,7 +118,7 @@ def write_customer(customer: Customer, traits: Traits, context: Mapping[str, Any
     Traits and context of a customer have MAX_USER_BYTES together, however many requests sent them.
     """
     _write(customer, traits)
-    customer.context = _merged(customer.context, context)
+    customer.context = _merge_fields(customer.context, context)
     stored = field_values.json_bytes([customer.custom_fields, customer.context])
     if stored > MAX_USER_BYTES:
         reason = f"The custom fields and context of a customer have at most {MAX_USER_BYTES} bytes."
@@ -143,8 +143,8 @@ def _read(sent: Mapping[str, Any], known: Mapping[str, Known], managed: Collecti
             if name not in known:
                 return name, value
             return name, known[name].empty if value is None else known[name].read(value)
-        except Refused as refused:
-            raise InvalidField(f"traits.{field_values.shown(name)}", str(refused)) from None
+        except InvalidValue as refused:
+            raise InvalidField(f"traits.{field_values.escape_name(name)}", str(refused)) from None
 
     typed = dict(field_values.parse_each(read, sent.items()))
     return Traits(
@@ -157,14 +157,14 @@ def _entry(item: tuple[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
     key, entry = item
     try:
         return key, None if entry is None else _typed_entry(key, entry)
-    except Refused as refused:
-        raise InvalidField(f"context.{field_values.shown(key)}", str(refused)) from None
+    except InvalidValue as refused:
+        raise InvalidField(f"context.{field_values.escape_name(key)}", str(refused)) from None
 
 
 def _typed_entry(key: str, entry: Any) -> Mapping[str, Any]:
     field_values.check_json({key: entry})
     if not isinstance(entry, dict) or not {"label", "value"} <= entry.keys():
-        raise Refused("Send an object with label and value.")
+        raise InvalidValue("Send an object with label and value.")
     label = field_values.text(MAX_LABEL)(entry["label"])
     kind = field_values.choice(CONTEXT_TYPES)(entry.get("type", "custom"))
     return {"label": label, "type": kind, "value": entry["value"]}
@@ -173,8 +173,8 @@ def _typed_entry(key: str, entry: Any) -> Mapping[str, Any]:
 def _write(account: Account, traits: Traits) -> None:
     for column, value in traits.columns.items():
         setattr(account, column, value)
-    account.custom_fields = _merged(account.custom_fields, traits.custom)
+    account.custom_fields = _merge_fields(account.custom_fields, traits.custom)
 
 
-def _merged(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_fields(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**stored, **sent}.items() if value is not None}

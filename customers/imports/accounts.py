@@ -5,24 +5,24 @@ from typing import Final
 from customers.identification import field_values
 from customers.identification.traits import Traits
 from customers.imports import columns
-from customers.imports.columns import Column, Row
-from customers.imports.formats import Shape
+from customers.imports.columns import ImportColumn, Row
+from customers.imports.formats import CellShape
 from workspace.models import RenewalStatus, Term
 
 COLUMNS: Final = (
-    Column("plan", columns.text(100), "pro"),
-    Column("mrr", columns.number(field_values.money), "49.90", Shape.MONEY),
-    Column("arr", columns.number(field_values.money), "598.80", Shape.MONEY),
-    Column("signed_up_at", columns.time, "2026-01-31", Shape.TIME),
-    Column(
+    ImportColumn("plan", columns.text(100), "pro"),
+    ImportColumn("mrr", columns.number(field_values.money), "49.90", CellShape.MONEY),
+    ImportColumn("arr", columns.number(field_values.money), "598.80", CellShape.MONEY),
+    ImportColumn("signed_up_at", columns.time, "2026-01-31", CellShape.TIME),
+    ImportColumn(
         "renewal_status",
         columns.choice(field_values.choice(RenewalStatus.values)),
         "up_for_renewal",
     ),
-    Column("renewal_date", field_values.day, "2027-01-31", Shape.DAY),
-    Column("contract_term", columns.choice(field_values.choice(Term.values)), "annual"),
-    Column("payment_terms", columns.choice(field_values.choice(Term.values)), "monthly"),
-    Column("on_contract", columns.flag, "true"),
+    ImportColumn("renewal_date", field_values.day, "2027-01-31", CellShape.DAY),
+    ImportColumn("contract_term", columns.choice(field_values.choice(Term.values)), "annual"),
+    ImportColumn("payment_terms", columns.choice(field_values.choice(Term.values)), "monthly"),
+    ImportColumn("on_contract", columns.flag, "true"),
 )
 
 

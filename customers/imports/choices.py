@@ -72,7 +72,7 @@ class Guess:
         return self.name.removeprefix(COLUMN)
 
     @property
-    def shown(self) -> str:
+    def display_value(self) -> str:
         return dict(self.options).get(self.value, self.value)
 
     def as_json(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db.models import Model
 
 from customers.identification import field_values
-from customers.identification.field_values import Reader, Refused
-from customers.imports.formats import Formats, Shape
+from customers.identification.field_values import InvalidValue, Reader
+from customers.imports.formats import CellShape, Formats
 from workspace.models import ImportKind
 
 # Takes the text of a cell that is not empty, returns the typed value. Raises Refused.
@@ -27,7 +27,7 @@ LINE_BREAKS: Final = "\n\r\t"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CellProblem:
     """Why a cell is refused. Line 0 is the whole file, an empty column the whole row."""
 
     line: int
@@ -42,13 +42,13 @@ class Problem:
 class Unusable(Exception):
     """A file is refused and nothing was imported. `problems` are the first of `count`."""
 
-    def __init__(self, problems: Sequence[Problem], count: int = 0) -> None:
+    def __init__(self, problems: Sequence[CellProblem], count: int = 0) -> None:
         self.problems, self.count = problems, count or len(problems)
         super().__init__(f"{self.count} problems")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ImportColumn:
     """A column of a file. `example` is its cell in the template file.
 
     `shape` is that of cells that files write in different ways: `read` gets the one form.
@@ -57,7 +57,7 @@ class Column:
     name: str
     read: CellReader
     example: str = ""
-    shape: Shape = Shape.TEXT
+    shape: CellShape = CellShape.TEXT
     is_required: bool = False
     may_have_line_breaks: bool = False
 
@@ -80,7 +80,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Plan:
+class ImportPlan:
     """What some rows of a file come to: rows to store, and cells that are refused.
 
     `results` are `new`, `changed` or `unchanged` by line. `after` stores what depends on the rows.
@@ -89,7 +89,7 @@ class Plan:
     new: list[Any] = field(default_factory=list)
     changed: list[Any] = field(default_factory=list)
     results: dict[int, str] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CellProblem] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
 
     def add(self, line: int, row: Model, *, is_new: bool, has_changed: bool) -> None:
@@ -100,7 +100,7 @@ class Plan:
         self.results[line] = "new" if is_new else "changed" if has_changed else "unchanged"
 
     def refuse(self, line: int, column: str, reason: str) -> None:
-        self.problems.append(Problem(line, column, reason))
+        self.problems.append(CellProblem(line, column, reason))
 
 
 @dataclass(slots=True)
@@ -127,48 +127,48 @@ def state(row: Model) -> dict[str, Any]:
 
 
 # Decides what some rows come to, with the existing rows locked if a transaction is open.
-Planner: TypeAlias = Callable[[UUID, Sequence[Row], Seen], Plan]
+Planner: TypeAlias = Callable[[UUID, Sequence[Row], Seen], ImportPlan]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class FileKind:
     """A kind of file. A row has a value in at least one of the columns `named_by`.
 
     A column of `parts` may be written as several, which are joined with a space.
     """
 
     kind: ImportKind
-    columns: tuple[Column, ...]
+    columns: tuple[ImportColumn, ...]
     named_by: tuple[str, ...]
     plan: Planner
-    store: Callable[[Plan], None]
+    store: Callable[[ImportPlan], None]
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def by_name(self) -> Mapping[str, Column]:
+    def columns_by_name(self) -> Mapping[str, ImportColumn]:
         return {column.name: column for column in self.columns}
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Returns what a header may be, but for custom fields."""
-        return (*self.by_name, *(name for names in self.parts.values() for name in names))
+        return (*self.columns_by_name, *(name for names in self.parts.values() for name in names))
 
 
-def column_for(kind: Kind, name: str) -> Column | None:
+def column_for(kind: FileKind, name: str) -> ImportColumn | None:
     """Returns the column of a header cell: a declared one, or a custom field; None for neither."""
-    if name.lower() in kind.by_name:
-        return kind.by_name[name.lower()]
+    if name.lower() in kind.columns_by_name:
+        return kind.columns_by_name[name.lower()]
     for whole, parts in kind.parts.items():
         if name.lower() in parts:
-            return Column(name.lower(), kind.by_name[whole].read)
+            return ImportColumn(name.lower(), kind.columns_by_name[whole].read)
     if not name.lower().startswith(CUSTOM):
         return None
     custom = name[len(CUSTOM) :].strip()
-    if not custom or len(custom) > MAX_CUSTOM_NAME or custom.lower() in kind.by_name:
+    if not custom or len(custom) > MAX_CUSTOM_NAME or custom.lower() in kind.columns_by_name:
         return None
     if any(unicodedata.category(character) == "Cc" for character in custom):
         return None
-    return Column(CUSTOM + custom, text(MAX_CUSTOM_VALUE))
+    return ImportColumn(CUSTOM + custom, text(MAX_CUSTOM_VALUE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +178,18 @@ class RowReader:
     `values` are other words for those of a column: of the product that wrote the file.
     """
 
-    kind: Kind
-    columns: Sequence[Column | None]
+    kind: FileKind
+    columns: Sequence[ImportColumn | None]
     formats: Formats = field(default_factory=Formats)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def read(self, line: int, cells: Sequence[str]) -> Row | list[Problem]:
+    def read(self, line: int, cells: Sequence[str]) -> Row | list[CellProblem]:
         """Returns the typed row, or all that is wrong with it. A row may lack its last cells."""
         if any(cells[len(self.columns) :]):
             reason = f"The row has {len(cells)} cells; expected {len(self.columns)}."
-            return [Problem(line, "", reason)]
+            return [CellProblem(line, "", reason)]
         values: dict[str, Any] = {}
-        problems: list[Problem] = []
+        problems: list[CellProblem] = []
         given = {
             column.name: (column, self._word(column, cell))
             for column, cell in zip(self.columns, cells, strict=False)
@@ -198,12 +198,12 @@ class RowReader:
         for whole, parts in self.kind.parts.items():
             written = [given.pop(part) for part in parts if part in given]
             if joined := " ".join(cell for _, cell in written if cell):
-                given[whole] = (self.kind.by_name[whole], joined)
+                given[whole] = (self.kind.columns_by_name[whole], joined)
         if not any(given[name][1] for name in self.kind.named_by if name in given):
             either = " or ".join(f"an {name}" for name in self.kind.named_by)
-            return [Problem(line, "", f"Enter {either}.")]
+            return [CellProblem(line, "", f"Enter {either}.")]
         problems += [
-            Problem(line, column.name, "Enter a value.")
+            CellProblem(line, column.name, "Enter a value.")
             for column in self.kind.columns
             if column.is_required and not given.get(column.name, ("", ""))[1]
         ]
@@ -211,11 +211,11 @@ class RowReader:
             if not cell:
                 continue
             try:
-                values[name] = self._typed(column, cell)
-            except Refused as refused:
+                values[name] = self._parse_cell(column, cell)
+            except InvalidValue as refused:
                 # The readers are those of the SDK API, which a program sends values to.
                 reason = str(refused).replace("Send ", "Enter ", 1)
-                problems.append(Problem(line, name, reason))
+                problems.append(CellProblem(line, name, reason))
         if problems:
             return problems
         custom = {
@@ -223,14 +223,16 @@ class RowReader:
         }
         return Row(line, values, custom)
 
-    def _word(self, column: Column, cell: str) -> str:
+    def _word(self, column: ImportColumn, cell: str) -> str:
         words = self.values.get(column.name)
         return words.get(cell.lower(), cell) if words else cell
 
-    def _typed(self, column: Column, cell: str) -> Any:
+    def _parse_cell(self, column: ImportColumn, cell: str) -> Any:
         if any(_is_control(character, column) for character in cell):
-            raise Refused("Remove the line break or other control character.")
-        normal = self.formats.normalize(column.shape, cell) if column.shape != Shape.TEXT else cell
+            raise InvalidValue("Remove the line break or other control character.")
+        normal = (
+            self.formats.normalize(column.shape, cell) if column.shape != CellShape.TEXT else cell
+        )
         return column.read(normal)
 
 
@@ -250,15 +252,15 @@ def choice(read: Reader) -> CellReader:
 def number(read: Reader) -> CellReader:
     """Reads a decimal number with a point, without separators of thousands: see `RowReader`."""
 
-    def of_cell(cell: str) -> Any:
+    def read_cell(cell: str) -> Any:
         return read(float(cell) if "." in cell else int(cell))
 
-    return of_cell
+    return read_cell
 
 
 def flag(cell: str) -> bool:
     if cell.lower() not in YES_AND_NO:
-        raise Refused("Enter true or false.")
+        raise InvalidValue("Enter true or false.")
     return YES_AND_NO[cell.lower()]
 
 
@@ -267,12 +269,12 @@ def time(cell: str) -> Any:
     return field_values.time(f"{cell}T00:00:00Z" if DAY.fullmatch(cell) else cell)
 
 
-def _is_control(character: str, column: Column) -> bool:
+def _is_control(character: str, column: ImportColumn) -> bool:
     is_allowed = column.may_have_line_breaks and character in LINE_BREAKS
     return unicodedata.category(character) == "Cc" and not is_allowed
 
 
-def template_cells(kind: Kind) -> Iterator[tuple[str, ...]]:
+def template_cells(kind: FileKind) -> Iterator[tuple[str, ...]]:
     """Yields the two rows of a template file: the names of the columns, and an example."""
     yield tuple(column.name for column in kind.columns)
     yield tuple(column.example for column in kind.columns)

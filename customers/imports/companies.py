@@ -8,27 +8,27 @@ from customers import companies
 from customers.identification import field_values, traits
 from customers.identification.field_values import InvalidField
 from customers.imports import accounts, columns, lookups
-from customers.imports.columns import Column, Kind, Plan, Row, Seen
-from customers.imports.formats import Shape
+from customers.imports.columns import FileKind, ImportColumn, ImportPlan, Row, Seen
+from customers.imports.formats import CellShape
 from customers.lookup_keys import domain_of, has_external_id
 from workspace import access
 from workspace.access import Access
 from workspace.models import Company, ImportKind
 
 COLUMNS: Final = (
-    Column("external_id", columns.text(200), "acme", is_required=True),
-    Column("name", columns.text(200), "Acme"),
-    Column("domain", columns.text(253), "acme.example"),
-    Column("industry", columns.text(100), "Manufacturing"),
-    Column("employee_count", columns.number(field_values.whole), "120", Shape.WHOLE),
+    ImportColumn("external_id", columns.text(200), "acme", is_required=True),
+    ImportColumn("name", columns.text(200), "Acme"),
+    ImportColumn("domain", columns.text(253), "acme.example"),
+    ImportColumn("industry", columns.text(100), "Manufacturing"),
+    ImportColumn("employee_count", columns.number(field_values.whole), "120", CellShape.WHOLE),
     *accounts.COLUMNS,
 )
 TRAITS: Final = tuple(column.name for column in COLUMNS if column.name in traits.COMPANY)
 
 
-def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
+def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> ImportPlan:
     """Decides which companies the rows add and change."""
-    planned = Plan()
+    planned = ImportPlan()
     found = lookups.rows_for_update(access.companies(Access(organization_id)))
     ids = [row.text("external_id") for row in rows]
     known = {company.external_id: company for company in found.filter(has_external_id(ids))}
@@ -41,11 +41,11 @@ def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
     return planned
 
 
-def store(planned: Plan) -> None:
+def store(planned: ImportPlan) -> None:
     companies.keep_all(planned.new, planned.changed)
 
 
-def _plan_row(organization_id: UUID, row: Row, found: Company | None, planned: Plan) -> None:
+def _plan_row(organization_id: UUID, row: Row, found: Company | None, planned: ImportPlan) -> None:
     company = found or Company(organization_id=organization_id, external_id=row.text("external_id"))
     before = columns.state(company)
     try:
@@ -59,7 +59,7 @@ def _plan_row(organization_id: UUID, row: Row, found: Company | None, planned: P
     planned.add(row.line, company, is_new=found is None, has_changed=has_changed)
 
 
-KIND: Final = Kind(
+KIND: Final = FileKind(
     kind=ImportKind.COMPANIES,
     columns=COLUMNS,
     named_by=("external_id",),

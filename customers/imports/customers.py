@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from customers import customers
 from customers.identification import field_values, profiles, traits
-from customers.identification.field_values import InvalidField, Reader, Refused
+from customers.identification.field_values import InvalidField, InvalidValue, Reader
 from customers.imports import accounts, columns, lookups
-from customers.imports.columns import CellReader, Column, Kind, Plan, Row, Seen
+from customers.imports.columns import CellReader, FileKind, ImportColumn, ImportPlan, Row, Seen
 from customers.lookup_keys import email_key, has_external_id
 from workspace import access
 from workspace.access import Access
@@ -26,7 +26,7 @@ def _vendor_id(integration: str) -> CellReader:
 
     def read(cell: str) -> str:
         if not vendor.pattern.fullmatch(cell):
-            raise Refused(f"This is not a valid id. {vendor.shape}")
+            raise InvalidValue(f"This is not a valid id. {vendor.shape}")
         return cell
 
     return read
@@ -34,21 +34,21 @@ def _vendor_id(integration: str) -> CellReader:
 
 LIFECYCLE: Final[Reader] = field_values.choice(Lifecycle.values)
 COLUMNS: Final = (
-    Column("external_id", columns.text(200), "user-1"),
-    Column("email", columns.email, "ada@example.com"),
-    Column("name", columns.text(200), "Ada Lovelace"),
-    Column("company_id", columns.text(200)),
-    Column("role", columns.text(100), "admin"),
-    Column("lifecycle", columns.choice(LIFECYCLE), "active"),
+    ImportColumn("external_id", columns.text(200), "user-1"),
+    ImportColumn("email", columns.email, "ada@example.com"),
+    ImportColumn("name", columns.text(200), "Ada Lovelace"),
+    ImportColumn("company_id", columns.text(200)),
+    ImportColumn("role", columns.text(100), "admin"),
+    ImportColumn("lifecycle", columns.choice(LIFECYCLE), "active"),
     *accounts.COLUMNS,
-    Column("hubspot", _vendor_id("hubspot"), "151"),
-    Column("stripe", _vendor_id("stripe"), "cus_NffrFeUfNV2Hib"),
+    ImportColumn("hubspot", _vendor_id("hubspot"), "151"),
+    ImportColumn("stripe", _vendor_id("stripe"), "cus_NffrFeUfNV2Hib"),
 )
 TRAITS: Final = tuple(column.name for column in COLUMNS if column.name in traits.CUSTOMER)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownCustomers:
     """The customers that some rows may name, by what they were called before the file.
 
     A part of the file may be stored already: by what they are called then, the same row would be
@@ -83,32 +83,32 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PlanContext:
     """Where rows are planned: what exists, and what earlier rows of the file named."""
 
     organization_id: UUID
-    known: _Known
+    known: _KnownCustomers
     companies: Mapping[str, str]
     seen: Seen
 
 
-def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
+def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> ImportPlan:
     """Decides which customers the rows add and change."""
-    planned = Plan()
-    known = _known(organization_id, rows, seen)
+    planned = ImportPlan()
+    known = _load_known(organization_id, rows, seen)
     of = lookups.companies(organization_id, [row.text("company_id") for row in rows])
-    place = _Place(organization_id, known, of, seen)
+    place = _PlanContext(organization_id, known, of, seen)
     for row in rows:
         if not _is_repeated(row, seen, planned):
             _plan_row(place, row, planned)
     return planned
 
 
-def store(planned: Plan) -> None:
+def store(planned: ImportPlan) -> None:
     customers.keep_all(planned.new, planned.changed)
 
 
-def _plan_row(place: _Place, row: Row, planned: Plan) -> None:
+def _plan_row(place: _PlanContext, row: Row, planned: ImportPlan) -> None:
     sharing = place.known.by_email.get(email_key(row.text("email")), ())
     if not row.text("external_id") and len(sharing) > 1:
         reason = "Several customers have this email. Enter the external_id."
@@ -152,7 +152,7 @@ def _apply(customer: Customer, row: Row, of: Mapping[str, str]) -> None:
         customer.company_id = of[row.text("company_id")]
 
 
-def _is_repeated(row: Row, seen: Seen, planned: Plan) -> bool:
+def _is_repeated(row: Row, seen: Seen, planned: ImportPlan) -> bool:
     """Refuses a row that names the same customer as an earlier one of the file."""
     named, address = row.text("external_id"), email_key(row.text("email"))
     if named and (first := seen.first("external_id", named, row.line)):
@@ -172,8 +172,8 @@ def _is_repeated(row: Row, seen: Seen, planned: Plan) -> bool:
     return bool(first)
 
 
-def _known(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> _Known:
-    known = _Known()
+def _load_known(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> _KnownCustomers:
+    known = _KnownCustomers()
     found = lookups.rows_for_update(access.customers(Access(organization_id)))
     ids = [row.text("external_id") for row in rows if row.text("external_id")]
     keys = [email_key(row.text("email")) for row in rows if row.text("email")]
@@ -189,7 +189,7 @@ def _known(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> _Known:
     return known
 
 
-KIND: Final = Kind(
+KIND: Final = FileKind(
     kind=ImportKind.CUSTOMERS,
     columns=COLUMNS,
     named_by=("external_id", "email"),

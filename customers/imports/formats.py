@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from customers.identification.field_values import Refused
+from customers.identification.field_values import InvalidValue
 
 
-class Shape(StrEnum):
+class CellShape(StrEnum):
     """What a cell of a column is, where files write it in different ways."""
 
     TEXT = "text"
@@ -35,8 +35,8 @@ class DateOrder(StrEnum):
     MONTH_FIRST = "mdy"
 
 
-NUMBERS: Final = frozenset({Shape.MONEY, Shape.WHOLE})
-DATES: Final = frozenset({Shape.DAY, Shape.TIME})
+NUMBERS: Final = frozenset({CellShape.MONEY, CellShape.WHOLE})
+DATES: Final = frozenset({CellShape.DAY, CellShape.TIME})
 MAX_EXAMPLES: Final = 3
 MAX_DIGITS: Final = 15
 MONTHS_OF_A_YEAR: Final = 12
@@ -116,7 +116,7 @@ class Formats:
     zone: str = "UTC"
     currency: str = "USD"
 
-    def normalize(self, shape: Shape, cell: str) -> str:
+    def normalize(self, shape: CellShape, cell: str) -> str:
         """Returns the cell as the SDK API writes it: `1499.90`, `2026-04-11`, an RFC 3339 time.
 
         A cell that is no date is returned as it is: its column refuses it. Raises Refused for a
@@ -129,19 +129,19 @@ class Formats:
             return self._date(shape, cell)
         return cell
 
-    def _number(self, shape: Shape, cell: str) -> str:
+    def _number(self, shape: CellShape, cell: str) -> str:
         amount = AMOUNT.fullmatch(cell)
         number = amount and _number(amount["number"], self.number)
         signs = [*filter(None, (amount["before"], amount["after"]))] if amount else []
-        if amount is None or number is None or (signs and shape != Shape.MONEY):
+        if amount is None or number is None or (signs and shape != CellShape.MONEY):
             example = "49.90" if self.number == NumberFormat.POINT else "49,90"
-            raise Refused(f"Enter a number such as {example}.")
+            raise InvalidValue(f"Enter a number such as {example}.")
         for sign in signs:
             if self.currency not in SIGNS.get(sign, {sign}):
-                raise Refused(f"The amount is in {sign}. Enter it in {self.currency}.")
+                raise InvalidValue(f"The amount is in {sign}. Enter it in {self.currency}.")
         return str(amount["sign"]) + number
 
-    def _date(self, shape: Shape, cell: str) -> str:
+    def _date(self, shape: CellShape, cell: str) -> str:
         zone = ZoneInfo(self.zone)
         moment = _parse_epoch(cell)
         if moment is None:
@@ -150,9 +150,9 @@ class Formats:
                 return cell
             day = _to_day(written, self.order, cell)
             moment = _to_time(written, day, zone)
-            if shape == Shape.DAY and not (written["hour"] and written["offset"]):
+            if shape == CellShape.DAY and not (written["hour"] and written["offset"]):
                 return day.isoformat()
-        if shape == Shape.DAY:
+        if shape == CellShape.DAY:
             return moment.astimezone(zone).date().isoformat()
         return moment.astimezone(UTC).isoformat()
 
@@ -190,13 +190,13 @@ class Evidence:
         if len(examples) < MAX_EXAMPLES and cell not in examples:
             examples.append(cell)
 
-    def note_number(self, shape: Shape, cell: str) -> None:
+    def note_number(self, shape: CellShape, cell: str) -> None:
         amount = AMOUNT.fullmatch(cell)
         if amount is None:
             return
         readings = {each: _number(amount["number"], each) for each in NumberFormat}
         able = {each: text for each, text in readings.items() if text is not None}
-        if shape == Shape.WHOLE:
+        if shape == CellShape.WHOLE:
             # A part of an employee is no reading of 1,200.
             whole = {each: text for each, text in able.items() if not _fraction(text)}
             able = whole or able
@@ -236,7 +236,7 @@ def describe_number(cell: str, number: NumberFormat) -> str:
 def describe_date(cell: str, order: DateOrder) -> str:
     """Returns a date of a file with its meaning in one order."""
     try:
-        day = datetime.fromisoformat(Formats(order=order).normalize(Shape.TIME, cell))
+        day = datetime.fromisoformat(Formats(order=order).normalize(CellShape.TIME, cell))
     except ValueError:
         return cell
     return f"{cell} = {day.day} {day:%B %Y}"
@@ -299,14 +299,14 @@ def _to_day(written: Mapping[str, str | None], order: DateOrder, cell: str) -> d
         hint = ""
         if written["first"] and written["between"] != ".":
             hint = f" with the {'day' if order == DateOrder.DAY_FIRST else 'month'} first"
-        raise Refused(f"{cell} does not exist{hint}.") from None
+        raise InvalidValue(f"{cell} does not exist{hint}.") from None
 
 
 def _to_time(written: Mapping[str, str | None], day: date, zone: tzinfo) -> datetime:
     hour, minute = int(written["hour"] or 0), int(written["minute"] or 0)
     if written["half"]:
         if not 1 <= hour <= HOURS_OF_A_HALF:
-            raise Refused("Enter a time of at most 12 hours before AM or PM.")
+            raise InvalidValue("Enter a time of at most 12 hours before AM or PM.")
         hour = hour % 12 + (12 if written["half"].lower() == "pm" else 0)
     try:
         at = datetime(
@@ -321,7 +321,7 @@ def _to_time(written: Mapping[str, str | None], day: date, zone: tzinfo) -> date
         )
         return at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Refused("This time does not exist.") from None
+        raise InvalidValue("This time does not exist.") from None
 
 
 def _offset(text: str | None) -> tzinfo | None:

@@ -7,15 +7,23 @@ from typing import Final
 
 from customers.imports import mapping, reading
 from customers.imports.choices import Choices, Guess
-from customers.imports.columns import Column, Kind, Problem, Row, RowReader, Unusable, column_for
+from customers.imports.columns import (
+    CellProblem,
+    FileKind,
+    ImportColumn,
+    Row,
+    RowReader,
+    Unusable,
+    column_for,
+)
 from customers.imports.formats import (
     DATES,
     NUMBERS,
+    CellShape,
     DateOrder,
     Evidence,
     Formats,
     NumberFormat,
-    Shape,
     describe_date,
     describe_number,
     find_zone,
@@ -36,12 +44,12 @@ DATE_LABELS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InspectedLine:
     """A row of a file: its cells as they are, and what they are read as."""
 
     line: int
     cells: Sequence[str]
-    read: Row | list[Problem]
+    read: Row | list[CellProblem]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +60,10 @@ class Inspection:
     neither a problem nor a question.
     """
 
-    kind: Kind
+    kind: FileKind
     data: bytes
     guesses: tuple[Guess, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[CellProblem, ...] = ()
     encoding: str = ""
     delimiter: str = ""
     headers: tuple[Header, ...] = ()
@@ -69,21 +77,21 @@ class Inspection:
         return [guess for guess in self.guesses if not guess.is_certain]
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[ImportColumn]:
         return [column for column in self.reader.columns if column] if self.reader else []
 
-    def read_rows(self) -> Iterator[Line]:
+    def read_rows(self) -> Iterator[InspectedLine]:
         """Yields the rows. Raises Unusable."""
         assert self.reader is not None  # noqa: S101  there is no question
         lines = reading.read_lines(self.data, self.encoding, self.delimiter)
         next(lines, None)
         for line, cells in lines:
-            yield Line(line, cells, self.reader.read(line, cells))
+            yield InspectedLine(line, cells, self.reader.read(line, cells))
 
 
 def inspect(
     organization: Organization,
-    kind: Kind,
+    kind: FileKind,
     data: bytes,
     choices: Choices,
     remembered: Mapping[str, str],
@@ -134,7 +142,7 @@ def _find_headers(found: Inspection) -> Inspection:
                     lacking.discard(place)
     if rows > reading.MAX_ROWS:
         text = f"The file has more than {reading.MAX_ROWS} rows. Split it."
-        raise Unusable([Problem(0, "", text)])
+        raise Unusable([CellProblem(0, "", text)])
     headers = mapping.make_headers(head, [tuple(each) for each in samples])
     return replace(found, headers=headers, rows=rows)
 
@@ -146,20 +154,20 @@ def _find_columns(found: Inspection, choices: Choices, remembered: Mapping[str, 
     names = [column.name for column in columns if column]
     export = mapping.find_export(kind, found.headers)
     problems = [
-        Problem(0, name, "Two columns of the file are read as this one.")
+        CellProblem(0, name, "Two columns of the file are read as this one.")
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
     problems += [
-        Problem(0, whole, f"Choose either {whole} or {' and '.join(parts)}.")
+        CellProblem(0, whole, f"Choose either {whole} or {' and '.join(parts)}.")
         for whole, parts in kind.parts.items()
         if whole in names and {*parts} & {*names}
     ]
     if not {*names} & {*kind.named_by}:
         text = f"A column {' or '.join(kind.named_by)} is required."
-        problems.append(Problem(0, "", text))
+        problems.append(CellProblem(0, "", text))
     problems += [
-        Problem(0, "", f"A column {column.name} is required.")
+        CellProblem(0, "", f"A column {column.name} is required.")
         for column in kind.columns
         if column.is_required and column.name not in {*names, *kind.named_by}
     ]
@@ -196,7 +204,7 @@ def _find_formats(found: Inspection, organization: Organization, choices: Choice
                 continue
             if column.shape in NUMBERS:
                 numbers.note_number(column.shape, cell)
-            elif dates.note_date(cell) and column.shape == Shape.TIME:
+            elif dates.note_date(cell) and column.shape == CellShape.TIME:
                 local.setdefault(place, cell)
     guesses = [
         *_guess_numbers(numbers, choices),

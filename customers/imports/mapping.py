@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from customers.identification.field_values import Refused
+from customers.identification.field_values import InvalidValue
 from customers.imports.choices import COLUMN, Choices, Guess
-from customers.imports.columns import CUSTOM, Kind, column_for
+from customers.imports.columns import CUSTOM, FileKind, column_for
 from customers.imports.reading import REFUSED_COLUMNS
 from workspace.models import ImportKind
 
@@ -243,7 +243,7 @@ def header_key(name: str) -> str:
     return re.sub(r"[\W_]", "", plain.casefold())
 
 
-def is_known(kind: Kind) -> Callable[[str], bool]:
+def is_known(kind: FileKind) -> Callable[[str], bool]:
     """Returns a function that says whether a cell is a name that a header of this kind may have."""
     synonyms = (*SYNONYMS[kind.kind].values(), *LIKELY[kind.kind].values())
     known = {name for names in synonyms for name in names}
@@ -256,7 +256,7 @@ def is_known(kind: Kind) -> Callable[[str], bool]:
     return check
 
 
-def find_export(kind: Kind, headers: Sequence[Header]) -> Export | None:
+def find_export(kind: FileKind, headers: Sequence[Header]) -> Export | None:
     """Returns the product that wrote a file with these headers."""
     keys = {header_key(header.name) for header in headers}
     fitting = [each for each in EXPORTS if each.kind == kind.kind and each.signature <= keys]
@@ -264,7 +264,7 @@ def find_export(kind: Kind, headers: Sequence[Header]) -> Export | None:
 
 
 def guess_columns(
-    kind: Kind, headers: Sequence[Header], choices: Choices, remembered: Mapping[str, str]
+    kind: FileKind, headers: Sequence[Header], choices: Choices, remembered: Mapping[str, str]
 ) -> list[Guess]:
     """Returns the column of each header, in their order; an empty value leaves it out."""
     export = find_export(kind, headers)
@@ -286,7 +286,7 @@ def guess_columns(
     return [_as_guess(kind, header, *guessed[header.key]) for header in headers]
 
 
-def list_targets(kind: Kind, header: Header) -> Iterator[tuple[str, str]]:
+def list_targets(kind: FileKind, header: Header) -> Iterator[tuple[str, str]]:
     """Yields what a header can be: its value, and how a page names it."""
     yield "", "Leave out"
     for name in kind.targets:
@@ -295,7 +295,7 @@ def list_targets(kind: Kind, header: Header) -> Iterator[tuple[str, str]]:
         yield custom, f"Custom field “{custom[len(CUSTOM) :]}”"
 
 
-def custom_name(kind: Kind, header: Header) -> str:
+def custom_name(kind: FileKind, header: Header) -> str:
     """Returns the custom field that a header can be kept as, or an empty text."""
     name = header.key if header.key.lower().startswith(CUSTOM) else CUSTOM + header.key
     column = column_for(kind, name)
@@ -306,7 +306,7 @@ _CHOSEN, _REMEMBERED, _NAMED, _WRITTEN, _SYNONYM, _UNSURE, _LIKELY, _CONTENT, _U
 
 
 def _guess(
-    kind: Kind,
+    kind: FileKind,
     header: Header,
     choices: Choices,
     remembered: Mapping[str, str],
@@ -340,7 +340,7 @@ def _guess(
 
 def _find_synonyms(
     table: Mapping[ImportKind, Mapping[str, tuple[str, ...]]],
-    kind: Kind,
+    kind: FileKind,
     key: str,
     rank: tuple[int, str],
 ) -> Iterator[tuple[str, int, str]]:
@@ -349,9 +349,9 @@ def _find_synonyms(
             yield target, *rank
 
 
-def _guess_by_content(kind: Kind, header: Header) -> str:
+def _guess_by_content(kind: FileKind, header: Header) -> str:
     for target in ("email", "stripe"):
-        column = kind.by_name.get(target)
+        column = kind.columns_by_name.get(target)
         if (
             column
             and header.samples
@@ -364,12 +364,12 @@ def _guess_by_content(kind: Kind, header: Header) -> str:
 def _is_read(read: Callable[[str], object], cell: str) -> bool:
     try:
         read(cell)
-    except Refused:
+    except InvalidValue:
         return False
     return True
 
 
-def _as_guess(kind: Kind, header: Header, target: str, is_certain: bool, reason: str) -> Guess:  # noqa: FBT001  a field of the result
+def _as_guess(kind: FileKind, header: Header, target: str, is_certain: bool, reason: str) -> Guess:  # noqa: FBT001  a field of the result
     return Guess(
         name=COLUMN + header.key,
         label=header.name[:MAX_HEADER],

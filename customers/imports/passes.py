@@ -16,14 +16,23 @@ from django.db import connection
 from customers.bulk_writes import BATCH
 from customers.imports import companies, customers, reading, tickets
 from customers.imports.choices import Guess
-from customers.imports.columns import CUSTOM, Column, Kind, Plan, Problem, Row, Seen, Unusable
-from customers.imports.inspection import Inspection, Line
+from customers.imports.columns import (
+    CUSTOM,
+    CellProblem,
+    FileKind,
+    ImportColumn,
+    ImportPlan,
+    Row,
+    Seen,
+    Unusable,
+)
+from customers.imports.inspection import InspectedLine, Inspection
 from foundation.spreadsheets import escape_cell
 from workspace.models import ImportKind, Organization
 
 T = TypeVar("T")
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, FileKind]] = {
     ImportKind.CUSTOMERS: customers.KIND,
     ImportKind.COMPANIES: companies.KIND,
     ImportKind.TICKETS: tickets.KIND,
@@ -37,13 +46,13 @@ TURN: Final = 0x696D706F  # "impo": the advisory locks of imports, one for each 
 class Unclear(Exception):
     """A file can be read in several ways. `questions` are what a person has to choose."""
 
-    def __init__(self, questions: Sequence[Guess], problems: Sequence[Problem]) -> None:
+    def __init__(self, questions: Sequence[Guess], problems: Sequence[CellProblem]) -> None:
         super().__init__(f"{len(questions)} questions")
         self.questions, self.problems = questions, problems
 
 
 @dataclass(slots=True)
-class Outcome:
+class ImportOutcome:
     """What a file comes to. `problems` are the first of `problem_count`.
 
     `refused_rows` are those rows as a CSV file, unless a problem concerns the file as a whole.
@@ -54,7 +63,7 @@ class Outcome:
     unchanged: int = 0
     refused: int = 0
     problem_count: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CellProblem] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     preview: list[Mapping[str, Any]] = field(default_factory=list)
     refused_rows: bytes | None = None
@@ -66,14 +75,14 @@ class Outcome:
     def __str__(self) -> str:
         return f"{self.added} added, {self.changed} changed, {self.unchanged} unchanged"
 
-    def note(self, problems: Sequence[Problem]) -> None:
+    def note(self, problems: Sequence[CellProblem]) -> None:
         self.problem_count += len(problems)
         self.problems += problems[: MAX_PROBLEMS - len(self.problems)]
 
 
 def check(
     organization: Organization, inspected: Inspection, advance: Callable[[int], None]
-) -> Outcome:
+) -> ImportOutcome:
     """Returns what an import would do, or all that is wrong with the file; stores nothing.
 
     `advance` is called with the number of rows that have been read. Raises Unclear.
@@ -87,7 +96,7 @@ def store(
     advance: Callable[[int], None],
     *,
     without_refused: bool = False,
-) -> Outcome:
+) -> ImportOutcome:
     """Stores the rows of a file in the transaction that the caller has open.
 
     The caller has locked the imports of the organization. Raises Unusable if a row is refused, but
@@ -130,10 +139,10 @@ def _run(
     *,
     is_storing: bool,
     skips: bool = False,
-) -> Outcome:
+) -> ImportOutcome:
     if inspected.questions:
         raise Unclear(inspected.questions, inspected.problems)
-    outcome, seen = Outcome(), Seen()
+    outcome, seen = ImportOutcome(), Seen()
     outcome.columns = [column.name for column in inspected.columns]
     outcome.note(inspected.problems)
     if inspected.problems:
@@ -146,7 +155,7 @@ def _run(
             _count(outcome, planned, part)
             refused.add(part, planned)
             if len(outcome.preview) < PREVIEWED:
-                outcome.preview += _previewed(inspected.columns, read, planned)
+                outcome.preview += _preview_rows(inspected.columns, read, planned)
                 del outcome.preview[PREVIEWED:]
             if is_storing and (skips or not outcome.problem_count):
                 inspected.kind.store(planned)
@@ -172,10 +181,10 @@ class _RefusedRows:
         self._write((*names, *reading.REFUSED_COLUMNS))
         self.is_empty = True
 
-    def add(self, part: Sequence[Line], planned: Plan) -> None:
+    def add(self, part: Sequence[InspectedLine], planned: ImportPlan) -> None:
         if len(planned.results) == len(part):
             return
-        reasons: dict[int, list[Problem]] = {}
+        reasons: dict[int, list[CellProblem]] = {}
         for problem in planned.problems:
             reasons.setdefault(problem.line, []).append(problem)
         for line in part:
@@ -196,7 +205,7 @@ class _RefusedRows:
         return b"" if self.is_empty else self._text.getvalue().encode()
 
 
-def _count(outcome: Outcome, planned: Plan, part: Sequence[Line]) -> None:
+def _count(outcome: ImportOutcome, planned: ImportPlan, part: Sequence[InspectedLine]) -> None:
     results = Counter(planned.results.values())
     outcome.added += results["new"]
     outcome.changed += results["changed"]
@@ -206,8 +215,8 @@ def _count(outcome: Outcome, planned: Plan, part: Sequence[Line]) -> None:
     outcome.note(sorted([*found, *planned.problems], key=lambda problem: problem.line))
 
 
-def _previewed(
-    columns: Sequence[Column], rows: Sequence[Row], planned: Plan
+def _preview_rows(
+    columns: Sequence[ImportColumn], rows: Sequence[Row], planned: ImportPlan
 ) -> Iterator[Mapping[str, Any]]:
     """Yields the first rows as the table on the page shows them."""
     for row in rows[:PREVIEWED]:
@@ -215,11 +224,11 @@ def _previewed(
         yield {
             "line": row.line,
             "result": planned.results.get(row.line, "refused"),
-            "cells": [_shown(values.get(column.name)) for column in columns],
+            "cells": [_format_cell(values.get(column.name)) for column in columns],
         }
 
 
-def _shown(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from customers.imports.choices import Guess
-from customers.imports.columns import Problem, Unusable
+from customers.imports.columns import CellProblem, Unusable
 from foundation.spreadsheets import unescape_cell
 
 MAX_BYTES: Final = 16 * 1_048_576
@@ -270,7 +270,7 @@ def _score(
 
 
 def _refuse(reason: str, line: int = 0) -> None:
-    raise Unusable([Problem(line, "", reason)])
+    raise Unusable([CellProblem(line, "", reason)])
 
 
 def check_header(head: Sequence[str]) -> None:

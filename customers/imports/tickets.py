@@ -13,8 +13,8 @@ from django.utils import timezone
 from customers import tickets
 from customers.identification import field_values
 from customers.imports import columns, lookups
-from customers.imports.columns import Column, Kind, Plan, Row, Seen
-from customers.imports.formats import Shape
+from customers.imports.columns import FileKind, ImportColumn, ImportPlan, Row, Seen
+from customers.imports.formats import CellShape
 from customers.lookup_keys import email_key, has_external_id
 from workspace import access
 from workspace.access import Access
@@ -23,17 +23,17 @@ from workspace.models.support import MAX_SUBJECT
 
 SOURCE: Final = "import"
 COLUMNS: Final = (
-    Column("external_id", columns.text(200), "T-1001", is_required=True),
-    Column("subject", columns.text(MAX_SUBJECT), "Export does not start", is_required=True),
-    Column("status", columns.choice(field_values.choice(TicketStatus.values)), "resolved"),
-    Column("priority", columns.choice(field_values.choice(TicketPriority.values)), "normal"),
-    Column("category", columns.text(100), "Exports"),
-    Column("inbox", columns.text(100), "Support"),
-    Column("customer_id", columns.text(200)),
-    Column("assignee", columns.email),
-    Column("created_at", columns.time, "2026-03-02T09:30:00Z", Shape.TIME),
-    Column("resolved_at", columns.time, "2026-03-03T16:00:00Z", Shape.TIME),
-    Column(
+    ImportColumn("external_id", columns.text(200), "T-1001", is_required=True),
+    ImportColumn("subject", columns.text(MAX_SUBJECT), "Export does not start", is_required=True),
+    ImportColumn("status", columns.choice(field_values.choice(TicketStatus.values)), "resolved"),
+    ImportColumn("priority", columns.choice(field_values.choice(TicketPriority.values)), "normal"),
+    ImportColumn("category", columns.text(100), "Exports"),
+    ImportColumn("inbox", columns.text(100), "Support"),
+    ImportColumn("customer_id", columns.text(200)),
+    ImportColumn("assignee", columns.email),
+    ImportColumn("created_at", columns.time, "2026-03-02T09:30:00Z", CellShape.TIME),
+    ImportColumn("resolved_at", columns.time, "2026-03-03T16:00:00Z", CellShape.TIME),
+    ImportColumn(
         "message",
         columns.text(tickets.MAX_MESSAGE),
         "I press Export and nothing happens.",
@@ -44,7 +44,7 @@ KEPT: Final = ("subject", "status", "priority", "category", "inbox")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownReferences:
     """What some rows refer to, by the ids and addresses in the file."""
 
     tickets: Mapping[str, Ticket]
@@ -52,12 +52,12 @@ class _Known:
     teammates: Mapping[str, UUID]
 
 
-def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
+def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> ImportPlan:
     """Decides which tickets the rows add and change."""
-    planned = Plan()
+    planned = ImportPlan()
     found = lookups.rows_for_update(access.tickets(Access(organization_id)))
     ids = [row.text("external_id") for row in rows]
-    known = _Known(
+    known = _KnownReferences(
         {ticket.external_id: ticket for ticket in found.filter(has_external_id(ids))},
         lookups.customers(organization_id, [row.text("customer_id") for row in rows]),
         lookups.teammates(organization_id, [row.text("assignee") for row in rows]),
@@ -70,11 +70,11 @@ def plan(organization_id: UUID, rows: Sequence[Row], seen: Seen) -> Plan:
     return planned
 
 
-def store(planned: Plan) -> None:
+def store(planned: ImportPlan) -> None:
     tickets.keep_all(planned.new, planned.changed, planned.messages)
 
 
-def _is_refused(row: Row, known: _Known, planned: Plan) -> bool:
+def _is_refused(row: Row, known: _KnownReferences, planned: ImportPlan) -> bool:
     before = len(planned.problems)
     if row.text("customer_id") and row.text("customer_id") not in known.customers:
         planned.refuse(row.line, "customer_id", lookups.NO_CUSTOMER)
@@ -92,7 +92,9 @@ def _is_refused(row: Row, known: _Known, planned: Plan) -> bool:
     return len(planned.problems) > before
 
 
-def _plan_row(organization_id: UUID, row: Row, known: _Known, planned: Plan) -> None:
+def _plan_row(
+    organization_id: UUID, row: Row, known: _KnownReferences, planned: ImportPlan
+) -> None:
     found = known.tickets.get(row.text("external_id"))
     ticket = found or _new(organization_id, row)
     before = columns.state(ticket)
@@ -104,7 +106,7 @@ def _plan_row(organization_id: UUID, row: Row, known: _Known, planned: Plan) -> 
     if found is None and row.text("message"):
         customer = ticket.customer
         author = (customer.name or customer.email) if customer else ""
-        new = tickets.NewMessage(row.text("message"), author_name=author)
+        new = tickets.NewTicketMessage(row.text("message"), author_name=author)
         planned.messages.append(tickets.first_message(ticket, new))
     has_changed = columns.state(ticket) != before
     planned.add(row.line, ticket, is_new=found is None, has_changed=has_changed)
@@ -121,7 +123,7 @@ def _new(organization_id: UUID, row: Row) -> Ticket:
     )
 
 
-def _apply(ticket: Ticket, row: Row, known: _Known) -> None:
+def _apply(ticket: Ticket, row: Row, known: _KnownReferences) -> None:
     for name, value in row.some(KEPT).items():
         setattr(ticket, name, value)
     if row.custom:
@@ -142,7 +144,7 @@ def _set_customer(ticket: Ticket, customer: Customer) -> None:
         ticket.customer, ticket.company_id = customer, customer.company_id
 
 
-KIND: Final = Kind(
+KIND: Final = FileKind(
     kind=ImportKind.TICKETS,
     columns=COLUMNS,
     named_by=("external_id",),

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from customers.imports import inspection, passes, reading
 from customers.imports.choices import Choices, Guess
-from customers.imports.columns import Problem, Unusable
+from customers.imports.columns import CellProblem, Unusable
 from customers.imports.inspection import Inspection
-from customers.imports.passes import Outcome, Unclear
+from customers.imports.passes import ImportOutcome, Unclear
 from foundation import leases
 from foundation.leases import Lease, WorkStopped
 from workspace import document_claims
@@ -196,7 +196,7 @@ def import_now(
     file_name: str,
     advance: Callable[[int], None] = lambda _rows: None,
     without_refused: bool = False,
-) -> Outcome:
+) -> ImportOutcome:
     """Imports a file without a preview, and keeps a record of it. Raises Unclear and Unusable."""
     kind = inspected.kind.kind
     with transaction.atomic():
@@ -288,7 +288,7 @@ def _store(claimed: DataImport, lease: Lease) -> None:
     inspected = _inspect(claimed)
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with _reported(claimed, lease) as advance, transaction.atomic():
+            with _progress_reporter(claimed, lease) as advance, transaction.atomic():
                 if not passes.lock_or_leave(claimed.organization):
                     raise _OthersImport
                 outcome = passes.store(
@@ -300,7 +300,7 @@ def _store(claimed: DataImport, lease: Lease) -> None:
                 _remember(claimed.organization, inspected)
                 _finish_done(claimed, outcome)
         except Unusable as unusable:
-            found = Outcome(problem_count=unusable.count, problems=[*unusable.problems])
+            found = ImportOutcome(problem_count=unusable.count, problems=[*unusable.problems])
             found.refused = len({problem.line for problem in found.problems})
             _finish_refused(claimed, found, claimed.preview)
             return
@@ -319,7 +319,7 @@ def _store(claimed: DataImport, lease: Lease) -> None:
 
 
 @contextmanager
-def _reported(claimed: DataImport, lease: Lease) -> Iterator[Callable[[int], None]]:
+def _progress_reporter(claimed: DataImport, lease: Lease) -> Iterator[Callable[[int], None]]:
     """Yields a function that shows the progress of an open transaction to other connections.
 
     SQLite has one writer at a time, so there nothing is shown before the transaction ends.
@@ -341,7 +341,7 @@ def _reported(claimed: DataImport, lease: Lease) -> Iterator[Callable[[int], Non
         other.close()
 
 
-def _finish_done(claimed: DataImport, outcome: Outcome) -> None:
+def _finish_done(claimed: DataImport, outcome: ImportOutcome) -> None:
     _finish(
         claimed,
         status=ImportStatus.DONE,
@@ -372,9 +372,9 @@ def _finish_done(claimed: DataImport, outcome: Outcome) -> None:
     )
 
 
-def _finish_refused(claimed: DataImport, found: Outcome, read_as: dict[str, Any]) -> None:
+def _finish_refused(claimed: DataImport, found: ImportOutcome, read_as: dict[str, Any]) -> None:
     if not found.problem_count:
-        found.note([Problem(0, "", "The file has no rows.")])
+        found.note([CellProblem(0, "", "The file has no rows.")])
     _finish(
         claimed,
         status=ImportStatus.REFUSED,
@@ -386,7 +386,7 @@ def _finish_refused(claimed: DataImport, found: Outcome, read_as: dict[str, Any]
     )
 
 
-def _as_rows(problems: Sequence[Problem]) -> list[list[Any]]:
+def _as_rows(problems: Sequence[CellProblem]) -> list[list[Any]]:
     return [[each.line, each.column, each.reason] for each in problems]
 
 
@@ -407,7 +407,7 @@ def _finish(claimed: DataImport, **columns: Any) -> None:
         raise _Superseded
 
 
-def _counts(outcome: Outcome) -> dict[str, int]:
+def _counts(outcome: ImportOutcome) -> dict[str, int]:
     return {
         "rows": outcome.rows,
         "done": outcome.rows,

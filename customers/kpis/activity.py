@@ -16,7 +16,7 @@ from django.db.models import Aggregate, Count, F, Min, QuerySet
 from django.db.models.expressions import Combinable
 
 from customers.kpis import counts, days
-from customers.kpis.buckets import Bytewise, Edges, grouped
+from customers.kpis.buckets import Bytewise, Edges, sum_by_interval
 from customers.kpis.days import Unit
 from workspace import access
 from workspace.access import Access
@@ -148,7 +148,7 @@ def active_users(whose: Access, edges: Edges) -> list[int]:
 
 
 def _counts(metric: Metric, rows: QuerySet[Any], edges: Edges) -> list[int]:
-    found = grouped(rows, metric.moment, edges, many=metric.count)
+    found = sum_by_interval(rows, metric.moment, edges, many=metric.count)
     return [found[number]["many"] if number in found else 0 for number in range(len(edges) - 1)]
 
 
@@ -184,11 +184,13 @@ def _snapshots(
     return {
         number: int(totals[number])
         for number, part in enumerate(parts)
-        if part.is_complete and part.last <= final and many[number] == _needed(metric, part)
+        if part.is_complete
+        and part.last <= final
+        and many[number] == _required_snapshots(metric, part)
     }
 
 
-def _needed(metric: Metric, part: Interval) -> int:
+def _required_snapshots(metric: Metric, part: Interval) -> int:
     return 1 if metric.snapshots is ACTIVE_USERS else (part.last - part.first).days + 1
 
 

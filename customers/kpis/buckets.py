@@ -13,7 +13,7 @@ from django.db.models.sql.compiler import SQLCompiler
 Edges: TypeAlias = Sequence[datetime]
 
 
-class Bucket(Func):
+class IntervalNumber(Func):
     """The number of `edges` that are at or before a time: 0 for one before the first edge.
 
     The edges are in ascending order. They are computed in Python, because SQLite has no time zones.
@@ -61,10 +61,10 @@ class Bytewise(Func):
         return self.as_sql(compiler, connection, template='%(expressions)s COLLATE "C"')
 
 
-def grouped(
+def sum_by_interval(
     rows: QuerySet[Any], moment: Combinable, edges: Edges, **sums: Any
 ) -> Mapping[int, Mapping[str, Any]]:
     """Returns sums over the rows of each interval between two edges, by its number from 0."""
     inside = rows.filter(GreaterThanOrEqual(moment, edges[0]), LessThan(moment, edges[-1]))
-    found = inside.annotate(interval=Bucket(moment, edges) - 1).values("interval")
+    found = inside.annotate(interval=IntervalNumber(moment, edges) - 1).values("interval")
     return {row["interval"]: row for row in found.annotate(**sums).order_by()}

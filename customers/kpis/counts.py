@@ -26,7 +26,7 @@ from django.db.models import (
 from django.db.models.expressions import Combinable
 from django.db.models.lookups import LessThan
 
-from customers.kpis.buckets import Bucket, Edges, grouped
+from customers.kpis.buckets import Edges, IntervalNumber, sum_by_interval
 from workspace import access
 from workspace.access import Access
 from workspace.models import (
@@ -43,7 +43,7 @@ MINUTE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class CountedRows:
     """Rows that count in the interval in which `moment` lies, and what is summed up over them."""
 
     rows: Callable[[Access], QuerySet[Any]]
@@ -64,21 +64,21 @@ def conversations(whose: Access) -> QuerySet[Conversation]:
     return access.conversations(whose)
 
 
-def _since_creation(moment: str) -> Combinable:
+def _time_since_creation(moment: str) -> Combinable:
     return ExpressionWrapper(F(moment) - F("created_at"), output_field=DurationField())
 
 
-STARTS: Final = Flow(customers, STARTED, {"new_customers": Count("pk")})
-CREATIONS: Final = Flow(
+STARTS: Final = CountedRows(customers, STARTED, {"new_customers": Count("pk")})
+CREATIONS: Final = CountedRows(
     tickets,
     F("created_at"),
     {
         "tickets": Count("pk"),
         "responded_tickets": Count("first_response_at"),
-        "response_minutes": Sum(_since_creation("first_response_at")),
+        "response_minutes": Sum(_time_since_creation("first_response_at")),
     },
 )
-CONVERSATIONS: Final = Flow(
+CONVERSATIONS: Final = CountedRows(
     conversations,
     F("started_at"),
     {
@@ -90,14 +90,14 @@ CONVERSATIONS: Final = Flow(
 )
 FLOWS: Final = (
     STARTS,
-    Flow(customers, F("churned_at"), {"churned_customers": Count("pk")}),
+    CountedRows(customers, F("churned_at"), {"churned_customers": Count("pk")}),
     CREATIONS,
-    Flow(
+    CountedRows(
         tickets,
         F("resolved_at"),
         {
             "resolved_tickets": Count("pk"),
-            "minutes_to_resolve": Sum(_since_creation("resolved_at")),
+            "minutes_to_resolve": Sum(_time_since_creation("resolved_at")),
         },
     ),
     CONVERSATIONS,
@@ -110,7 +110,7 @@ def flows(whose: Access, edges: Edges, wanted: frozenset[str] = FLOW_NAMES) -> l
     counts: list[Counts] = [{} for _ in edges[1:]]
     for flow in FLOWS:
         sums = {name: total for name, total in flow.sums.items() if name in wanted}
-        found = grouped(flow.rows(whose), flow.moment, edges, **sums) if sums else {}
+        found = sum_by_interval(flow.rows(whose), flow.moment, edges, **sums) if sums else {}
         for number, interval in enumerate(counts):
             interval.update((name, _plain(found.get(number, {}).get(name))) for name in sums)
     return counts
@@ -135,7 +135,7 @@ def accounts(whose: Access, edges: Edges) -> list[Counts]:
             changes[start][name] += amount
             if end is not None:
                 changes[end][name] -= amount
-    return list(accumulate(changes[:-1], _added))
+    return list(accumulate(changes[:-1], _add_counts))
 
 
 def _plain(value: float | timedelta | None) -> float:
@@ -169,7 +169,7 @@ def _companies(whose: Access, edges: Edges) -> Iterator[Change]:
 
 def _customers_mrr(whose: Access, edges: Edges) -> Iterator[Change]:
     rows = customers(whose).filter(mrr__isnull=False, company__mrr=None)
-    start, end = Bucket(STARTED, edges), Bucket("churned_at", edges)
+    start, end = IntervalNumber(STARTED, edges), IntervalNumber("churned_at", edges)
     sums = rows.annotate(start=start, end=end).values_list("start", "end").annotate(Sum("mrr"))
     for first, last, mrr in sums.order_by():
         ending = None if last is None else _interval(last)
@@ -181,5 +181,5 @@ def _interval(bucket: int) -> int:
     return max(bucket - 1, 0)
 
 
-def _added(total: Counts, change: Counts) -> Counts:
+def _add_counts(total: Counts, change: Counts) -> Counts:
     return {name: round(total[name] + amount, 2) for name, amount in change.items()}

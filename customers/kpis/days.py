@@ -42,7 +42,7 @@ def last_final(where: ZoneInfo) -> date:
     return today(where) - ONE_DAY * 2
 
 
-def between(first: date, last: date) -> Sequence[date]:
+def list_between(first: date, last: date) -> Sequence[date]:
     """Returns the days from the first to the last, both included."""
     return [first + ONE_DAY * number for number in range((last - first).days + 1)]
 

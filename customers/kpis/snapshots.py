@@ -30,7 +30,7 @@ def refresh(organization: Organization, first: date, last: date) -> int:
     written = 0
     while first <= last:
         until = min(last, first + days.ONE_DAY * (MAX_DAYS_AT_ONCE - 1))
-        written += _write(organization, days.between(first, until))
+        written += _write(organization, days.list_between(first, until))
         first = until + days.ONE_DAY
     return written
 

@@ -28,7 +28,7 @@ MENTIONS: Final = "mentions"
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
+class PrivacyActor:
     """Who erases or exports: an admin with the address of their request, or a command."""
 
     name: str
@@ -44,13 +44,14 @@ def preview(whom: Subject) -> Mapping[str, int]:
 def preview_left(whom: Subject) -> Mapping[str, int]:
     """Returns how many rows name the customer and are left as they are, by what they are."""
     counts = {
-        columns.name: sum(1 for _ in columns.exported(whom)) for columns in ports.left_as_they_are()
+        columns.name: sum(1 for _ in columns.export_rows(whom))
+        for columns in ports.left_as_they_are()
     }
     return {name: many for name, many in counts.items() if many}
 
 
 @transaction.atomic
-def begin(organization_id: UUID, customer_id: str, actor: Actor) -> Erasure:
+def begin(organization_id: UUID, customer_id: str, actor: PrivacyActor) -> Erasure:
     """Hides a customer from every read, and stores what it takes to erase the rest.
 
     Raises UnknownCustomer, also if the customer is being erased already.
@@ -62,18 +63,20 @@ def begin(organization_id: UUID, customer_id: str, actor: Actor) -> Erasure:
     erasure = Erasure.objects.create(
         organization_id=organization_id,
         customer_id=customer_id,
-        names=subject.of_customer(customer).names(),
+        names=subject.from_customer(customer).names(),
         actor=actor.name,
         user_id=actor.user_id,
         address=actor.address,
     )
-    rows.filter(pk=customer_id).update(**_emptied(), name=ERASED_NAME, erased_at=timezone.now())
+    rows.filter(pk=customer_id).update(
+        **_empty_values(), name=ERASED_NAME, erased_at=timezone.now()
+    )
     # A file that waits for its confirmation may name the customer, and would add them again.
     uploads.forget_rows(DataImport.objects.filter(organization=organization_id))
     return erasure
 
 
-def _emptied() -> dict[str, Any]:
+def _empty_values() -> dict[str, Any]:
     columns = (column for column in Customer._meta.concrete_fields if column.name not in FIXED)
     return {
         column.name: None if column.null else column.value_from_object(Customer())
@@ -86,7 +89,7 @@ def finish(erasure_id: UUID) -> Erasure:
     erasure = Erasure.objects.get(pk=erasure_id)
     if erasure.finished_at is not None:
         return erasure
-    whom = subject.of_erasure(erasure)
+    whom = subject.from_erasure(erasure)
     for table in ROWS:
         while _erase_batch(erasure_id, table, whom):
             pass
@@ -100,7 +103,7 @@ def finish(erasure_id: UUID) -> Erasure:
     return _end(erasure_id)
 
 
-def unfinished() -> Sequence[UUID]:
+def list_unfinished() -> Sequence[UUID]:
     """Returns the erasures that have begun and not ended, oldest first."""
     rows = Erasure.objects.filter(finished_at__isnull=True).order_by("begun_at", "pk")
     return list(rows.values_list("pk", flat=True))
@@ -108,7 +111,7 @@ def unfinished() -> Sequence[UUID]:
 
 @transaction.atomic
 def _erase_batch(erasure_id: UUID, table: Table, whom: Subject) -> int:
-    erasure = _locked(erasure_id)
+    erasure = _lock_erasure(erasure_id)
     keys = list(table.rows(whom).order_by("pk").values_list("pk", flat=True)[: table.batch])
     if keys:
         table.erase(whom, keys)
@@ -119,7 +122,7 @@ def _erase_batch(erasure_id: UUID, table: Table, whom: Subject) -> int:
 @transaction.atomic
 def _delete_customer(erasure_id: UUID, whom: Subject) -> None:
     """Deletes the customer with the rows that a concurrent request has added meanwhile."""
-    _locked(erasure_id)
+    _lock_erasure(erasure_id)
     # No row can refer to the customer while it is locked.
     list(CUSTOMER.rows(whom).select_for_update())
     for table in TABLES:
@@ -129,16 +132,16 @@ def _delete_customer(erasure_id: UUID, whom: Subject) -> None:
 
 @transaction.atomic
 def _count(erasure_id: UUID, name: str, many: int) -> None:
-    _add(_locked(erasure_id), name, many)
+    _add(_lock_erasure(erasure_id), name, many)
 
 
 @transaction.atomic
 def _end(erasure_id: UUID) -> Erasure:
-    erasure = _locked(erasure_id)
+    erasure = _lock_erasure(erasure_id)
     if erasure.finished_at is None:
         erasure.names, erasure.finished_at = {}, timezone.now()
         erasure.save(update_fields=["names", "finished_at"])
-        ports.recorder().erased(erasure, f"by {erasure.actor}: {summary(erasure)}")
+        ports.recorder().record_erasure(erasure, f"by {erasure.actor}: {summary(erasure)}")
     return erasure
 
 
@@ -151,7 +154,7 @@ def summary(erasure: Erasure) -> str:
     return ", ".join(f"{name}: {many} {effects[name]}" for name, many in done)
 
 
-def _locked(erasure_id: UUID) -> Erasure:
+def _lock_erasure(erasure_id: UUID) -> Erasure:
     return Erasure.objects.select_for_update().get(pk=erasure_id)
 
 

@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from customers.privacy import erasure, ports, subject
-from customers.privacy.erasure import Actor
+from customers.privacy.erasure import PrivacyActor
 from customers.privacy.subject import Subject
 from customers.privacy.tables import ROWS
 from workspace.models import Conversation, Customer, Event, Feedback, Organization, Ticket
@@ -31,11 +31,11 @@ THREADS: Final = 20
 Json: TypeAlias = Mapping[str, Any]
 
 
-def document(customer: Customer, actor: Actor) -> Iterator[str]:
+def document(customer: Customer, actor: PrivacyActor) -> Iterator[str]:
     """Records the export and returns the document in parts of text."""
-    whom = subject.of_customer(customer)
+    whom = subject.from_customer(customer)
     counts = ", ".join(f"{name}: {many}" for name, many in erasure.preview(whom).items())
-    ports.recorder().exported(
+    ports.recorder().record_export(
         whom,
         user_id=actor.user_id,
         address=actor.address,
@@ -67,21 +67,21 @@ def _lists(whom: Subject) -> Iterator[tuple[str, Iterable[Json]]]:
     for table in ROWS:
         yield table.name, READERS.get(table.model, _plain)(table.rows(whom))
     for holder in ports.holders():
-        yield holder.name, holder.exported(whom)
+        yield holder.name, holder.export_rows(whom)
     yield erasure.MENTIONS, _mentions(whom)
-    yield "left_as_they_are", _left(whom)
+    yield "left_as_they_are", _list_unchanged(whom)
 
 
 def _mentions(whom: Subject) -> Iterator[Json]:
     for columns in ports.mentions():
-        for row in columns.exported(whom):
+        for row in columns.export_rows(whom):
             yield {"kind": columns.name, **row}
 
 
-def _left(whom: Subject) -> Iterator[Json]:
+def _list_unchanged(whom: Subject) -> Iterator[Json]:
     """What admins entered is named only: it is not the customer's."""
     for columns in ports.left_as_they_are():
-        for row in columns.exported(whom):
+        for row in columns.export_rows(whom):
             yield {"kind": columns.name, "id": row["pk"]}
 
 
@@ -95,7 +95,7 @@ def _plain(rows: QuerySet[Any]) -> Iterator[Json]:
     yield from map(_values, rows.order_by("pk").iterator(chunk_size=AT_ONCE))
 
 
-def _in_time(column: str) -> Callable[[QuerySet[Any]], Iterator[Json]]:
+def _make_ordered_reader(column: str) -> Callable[[QuerySet[Any]], Iterator[Json]]:
     def read(rows: QuerySet[Any]) -> Iterator[Json]:
         yield from map(_values, rows.order_by(column, "pk").iterator(chunk_size=AT_ONCE))
 
@@ -114,8 +114,8 @@ def _threads(column: str) -> Callable[[QuerySet[Any]], Iterator[Json]]:
 READERS: Final[Mapping[type[Model], Callable[[QuerySet[Any]], Iterator[Json]]]] = {
     Conversation: _threads("started_at"),
     Ticket: _threads("created_at"),
-    Event: _in_time("at"),
-    Feedback: _in_time("at"),
+    Event: _make_ordered_reader("at"),
+    Feedback: _make_ordered_reader("at"),
 }
 
 

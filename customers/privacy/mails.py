@@ -22,7 +22,7 @@ class OutgoingMails:
             row.delete()
             yield 1
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         for row in _find_naming(subject):
             title, text = outbox.read_content(row)
             yield {"id": row.pk, "subject": title, "text": text, "created_at": row.created_at}

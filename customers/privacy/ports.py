@@ -33,7 +33,7 @@ class Holder(Protocol):
         """Erases in batches, each a transaction, and yields their sizes. Raises TryLater."""
         ...
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         """Yields what the rows hold as JSON objects."""
         ...
 
@@ -41,19 +41,21 @@ class Holder(Protocol):
 class Recorder(Protocol):
     """Writes the security events of erasures and exports; `detail` names no customer."""
 
-    def erased(self, erasure: Erasure, detail: str) -> None: ...
+    def record_erasure(self, erasure: Erasure, detail: str) -> None: ...
 
-    def exported(self, subject: Subject, *, user_id: str, address: str, detail: str) -> None: ...
+    def record_export(
+        self, subject: Subject, *, user_id: str, address: str, detail: str
+    ) -> None: ...
 
 
-class _Bound:
+class _BoundPorts:
     holders: Sequence[Holder] = ()
     mentions: Sequence[TextColumns] = ()
     settings: Sequence[TextColumns] = ()
     recorder: Recorder | None = None
 
 
-_bound: Final = _Bound()
+_bound: Final = _BoundPorts()
 
 
 def bind(

@@ -37,7 +37,9 @@ class Redaction:
         self._inside = {one for one in self._named if len(one) >= MIN_LENGTH}
         # Longer ones first: an email address may begin with the external id.
         words = sorted(self._inside, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(_bounded, words)) or NEVER, re.IGNORECASE)
+        self._pattern = re.compile(
+            "|".join(map(_whole_word_pattern, words)) or NEVER, re.IGNORECASE
+        )
 
     def text(self, value: str) -> str:
         """Returns a text without what names the customer."""
@@ -57,25 +59,25 @@ class Redaction:
         """Returns whether a JSON value names the customer."""
         return bool(self.json(value) != value)
 
-    def in_text(self, *columns: str) -> Q:
+    def text_condition(self, *columns: str) -> Q:
         """Returns the condition that a text column may name the customer."""
         return _contain(columns, {form for one in self._inside for form in _cases(one)})
 
-    def in_json(self, *columns: str) -> Q:
+    def json_condition(self, *columns: str) -> Q:
         """Returns the condition that a JSON column may name the customer."""
-        whole = {f'"{form}"' for one in self._named - self._inside for form in _in_json(one)}
-        inside = {form for one in self._inside for form in _in_json(one)}
+        whole = {f'"{form}"' for one in self._named - self._inside for form in _json_forms(one)}
+        inside = {form for one in self._inside for form in _json_forms(one)}
         return _contain(columns, whole | inside)
 
 
-def _bounded(text: str) -> str:
+def _whole_word_pattern(text: str) -> str:
     """Returns the pattern of a name that is no part of another address, or of a longer word."""
     if "@" in text:
         return rf"(?<![\w.+-]){re.escape(text)}(?![\w-]|\.\w)"
     return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
-def _in_json(text: str) -> set[str]:
+def _json_forms(text: str) -> set[str]:
     """Returns the forms of a text within JSON: Python escapes letters that databases do not."""
     return {
         json.dumps(form, ensure_ascii=is_ascii)[1:-1]

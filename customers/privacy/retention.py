@@ -29,7 +29,7 @@ from workspace.models import (
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RetentionKind:
     """A kind of data: the setting of its period, and which rows are older than a moment.
 
     Batches of rows with messages are smaller, since the messages are deleted with them. `before`
@@ -69,22 +69,22 @@ def _empty_questions(messages: Sequence[Any]) -> None:
 
 # Each condition begins with a column that an index has behind the organization.
 OWN_KINDS: Final = (
-    Kind(Event, "HALO_RETENTION_EVENTS_DAYS", lambda moment: Q(at__lt=moment)),
-    Kind(Feedback, "HALO_RETENTION_FEEDBACK_DAYS", lambda moment: Q(at__lt=moment)),
-    Kind(
+    RetentionKind(Event, "HALO_RETENTION_EVENTS_DAYS", lambda moment: Q(at__lt=moment)),
+    RetentionKind(Feedback, "HALO_RETENTION_FEEDBACK_DAYS", lambda moment: Q(at__lt=moment)),
+    RetentionKind(
         ConversationMessage,
         "HALO_RETENTION_MESSAGES_DAYS",
         _messages_of_ended,
         before=_empty_questions,
     ),
-    Kind(
+    RetentionKind(
         Conversation,
         "HALO_RETENTION_CONVERSATIONS_DAYS",
         lambda moment: Q(started_at__lt=moment, updated_at__lt=moment),
         batch=100,
     ),
-    Kind(Ticket, "HALO_RETENTION_TICKETS_DAYS", _ended_tickets, batch=100),
-    Kind(
+    RetentionKind(Ticket, "HALO_RETENTION_TICKETS_DAYS", _ended_tickets, batch=100),
+    RetentionKind(
         Lead,
         "HALO_RETENTION_LEADS_DAYS",
         lambda moment: Q(status=LeadStatus.OPEN, created_at__lt=moment),
@@ -92,19 +92,19 @@ OWN_KINDS: Final = (
 )
 
 
-class _Bound:
-    kinds: Sequence[Kind] = ()
+class _BoundKinds:
+    kinds: Sequence[RetentionKind] = ()
 
 
-_bound: Final = _Bound()
+_bound: Final = _BoundKinds()
 
 
-def bind(kinds: Sequence[Kind]) -> None:
+def bind(kinds: Sequence[RetentionKind]) -> None:
     """Registers the data of upper layers; called at start-up."""
     _bound.kinds = tuple(kinds)
 
 
-def list_kinds() -> Sequence[Kind]:
+def list_kinds() -> Sequence[RetentionKind]:
     return (*OWN_KINDS, *_bound.kinds)
 
 
@@ -113,7 +113,7 @@ def prune() -> Mapping[str, int]:
     return {kind.name: sum(prune_kind(kind)) for kind in list_kinds()}
 
 
-def prune_kind(kind: Kind) -> Iterator[int]:
+def prune_kind(kind: RetentionKind) -> Iterator[int]:
     """Deletes what is due of one kind, and yields the size of each batch once it is deleted."""
     organizations = Organization.with_sandboxes.order_by("pk").values_list("pk", flat=True)
     for organization_id in list(organizations) if days_of(kind) else ():
@@ -123,7 +123,7 @@ def prune_kind(kind: Kind) -> Iterator[int]:
 
 
 @transaction.atomic
-def _delete_some(kind: Kind, rows: QuerySet[Any]) -> int:
+def _delete_some(kind: RetentionKind, rows: QuerySet[Any]) -> int:
     # A row that is locked is in use, as a session whose next turn begins.
     locked = rows.order_by("pk").only("pk").select_for_update(of=("self",), skip_locked=True)
     keys = [row.pk for row in locked[: kind.batch]]
@@ -133,7 +133,7 @@ def _delete_some(kind: Kind, rows: QuerySet[Any]) -> int:
     return len(keys)
 
 
-def due(kind: Kind, organization_id: UUID | None = None) -> QuerySet[Any]:
+def due(kind: RetentionKind, organization_id: UUID | None = None) -> QuerySet[Any]:
     """Returns the rows that are older than their period: of one organization, or of all."""
     rows: QuerySet[Any] = QuerySet(kind.model)
     if not days_of(kind):
@@ -142,6 +142,6 @@ def due(kind: Kind, organization_id: UUID | None = None) -> QuerySet[Any]:
     return own.filter(kind.older(timezone.now() - timedelta(days=days_of(kind))))
 
 
-def days_of(kind: Kind) -> int:
+def days_of(kind: RetentionKind) -> int:
     """Returns the retention period in days; 0 for ever."""
     return int(getattr(settings, kind.setting))

@@ -42,13 +42,13 @@ class Subject:
     vendor_ids: tuple[str, ...] = ()
 
     def names(self) -> dict[str, Any]:
-        """Returns the JSON that `of_erasure` reads."""
+        """Returns the JSON that `from_erasure` reads."""
         names = asdict(self)
         del names["organization_id"], names["customer_id"]
         return names
 
 
-def of_customer(customer: Customer) -> Subject:
+def from_customer(customer: Customer) -> Subject:
     """Returns what rows call a customer who is not erased yet."""
     rows = access.customers(Access(customer.organization_id)).exclude(pk=customer.pk)
     is_shared = not customer.email_key or rows.filter(email_key=customer.email_key).exists()
@@ -62,7 +62,7 @@ def of_customer(customer: Customer) -> Subject:
     )
 
 
-def of_erasure(erasure: Erasure) -> Subject:
+def from_erasure(erasure: Erasure) -> Subject:
     names = {**erasure.names, "vendor_ids": tuple(erasure.names.get("vendor_ids", ()))}
     return Subject(erasure.organization_id, erasure.customer_id, **names)
 
@@ -95,7 +95,7 @@ def find_erasure(organization_id: UUID, named: str) -> Erasure | None:
     by_id = rows.filter(customer_id=named).first()
     if by_id is not None:
         return by_id
-    names = ((of_erasure(row), row) for row in rows.filter(finished_at__isnull=True))
+    names = ((from_erasure(row), row) for row in rows.filter(finished_at__isnull=True))
     return next((row for whom, row in names if _is_named(whom, named)), None)
 
 

@@ -52,7 +52,7 @@ class Table:
     batch: int = 500
 
 
-def _of_customer(model: type[Model]) -> Callable[[Subject], QuerySet[Any]]:
+def _make_row_query(model: type[Model]) -> Callable[[Subject], QuerySet[Any]]:
     def rows(subject: Subject) -> QuerySet[Any]:
         own: QuerySet[Any] = QuerySet(model).filter(organization=subject.organization_id)
         return own.filter(customer=subject.customer_id)
@@ -99,7 +99,7 @@ def _delete_events(subject: Subject, keys: Keys) -> None:
 
 def _anonymize_tickets(subject: Subject, keys: Keys) -> None:
     """Keeps status, times and what teammates wrote; removes what the customer wrote."""
-    keys = _locked(Ticket, keys)
+    keys = _lock_rows(Ticket, keys)
     messages = TicketMessage.objects.filter(ticket__in=keys)
     messages.exclude(heading="").update(heading=ERASED)
     _anonymize_messages(subject, messages)
@@ -111,7 +111,7 @@ def _anonymize_tickets(subject: Subject, keys: Keys) -> None:
 
 def _anonymize_conversations(subject: Subject, keys: Keys) -> None:
     """Keeps mood, outcome, scores and what agents wrote; removes what the customer wrote."""
-    keys = _locked(Conversation, keys)
+    keys = _lock_rows(Conversation, keys)
     messages = ConversationMessage.objects.filter(conversation__in=keys)
     messages.filter(author_kind=AuthorKind.CUSTOMER).update(images=[])
     _anonymize_messages(subject, messages)
@@ -123,7 +123,7 @@ def _anonymize_conversations(subject: Subject, keys: Keys) -> None:
     empty_history(Conversation, keys)
 
 
-def _locked(model: type[Model], keys: Keys) -> Keys:
+def _lock_rows(model: type[Model], keys: Keys) -> Keys:
     """Waits for those who add a message: they hold the lock of the row that it belongs to."""
     rows: QuerySet[Any] = QuerySet(model).select_for_update().filter(pk__in=keys).order_by("pk")
     return [row.pk for row in rows]
@@ -134,7 +134,7 @@ def _anonymize_messages(subject: Subject, messages: QuerySet[Any]) -> None:
     messages.filter(author_kind=AuthorKind.CUSTOMER).update(text=ERASED, author_name=ERASED_NAME)
     redaction = Redaction(subject)
     naming = messages.exclude(author_kind=AuthorKind.CUSTOMER)
-    naming = naming.filter(redaction.in_text("text")).order_by("pk")
+    naming = naming.filter(redaction.text_condition("text")).order_by("pk")
     after = 0
     while part := list(naming.filter(pk__gt=after)[:MESSAGES]):
         for message in part:
@@ -159,13 +159,13 @@ def empty_history(model: type[Model], keys: Keys) -> None:
 
 ROWS: Final = (
     Table("leads", Lead, DELETED, _leads, _delete(Lead)),
-    Table("events", Event, DELETED, _of_customer(Event), _delete_events),
-    Table("feedback", Feedback, ANONYMIZED, _of_customer(Feedback), _anonymize_feedback),
+    Table("events", Event, DELETED, _make_row_query(Event), _delete_events),
+    Table("feedback", Feedback, ANONYMIZED, _make_row_query(Feedback), _anonymize_feedback),
     Table(
         "conversations",
         Conversation,
         ANONYMIZED,
-        _of_customer(Conversation),
+        _make_row_query(Conversation),
         _anonymize_conversations,
         parts=(ConversationMessage,),
         batch=50,

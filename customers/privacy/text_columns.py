@@ -22,7 +22,7 @@ def _none(_subject: Subject) -> Q:
     return Q(pk__in=())
 
 
-def by_id_and_email(subject: Subject) -> Redaction:
+def id_and_email_redaction(subject: Subject) -> Redaction:
     """Returns the redaction of texts of others.
 
     A full name and an external id are chosen by anybody, and may be a common word. An id at a
@@ -48,7 +48,7 @@ class TextColumns:
     values: Sequence[str] = ()
     keys: Sequence[str] = ()
     organization: str = "organization"
-    redaction: Callable[[Subject], Redaction] = by_id_and_email
+    redaction: Callable[[Subject], Redaction] = id_and_email_redaction
     own: Callable[[Subject], Q] = _none
 
     @property
@@ -60,7 +60,9 @@ class TextColumns:
         redaction = self.redaction(subject)
         rows: QuerySet[Any] = QuerySet(self.model)
         rows = rows.filter(**{self.organization: subject.organization_id})
-        naming = redaction.in_text(*self.texts, *self.keys) | redaction.in_json(*self.values)
+        naming = redaction.text_condition(*self.texts, *self.keys) | redaction.json_condition(
+            *self.values
+        )
         return rows.filter(naming).exclude(self.own(subject))
 
     def erase(self, subject: Subject) -> Iterator[int]:
@@ -73,7 +75,7 @@ class TextColumns:
             if many:
                 yield many
 
-    def exported(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
+    def export_rows(self, subject: Subject) -> Iterator[Mapping[str, Any]]:
         """Yields the rows that name the customer: their keys and these columns."""
         redaction = self.redaction(subject)
         rows = self.naming(subject).order_by("pk").values("pk", *self.columns)

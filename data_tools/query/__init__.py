@@ -1,4 +1,4 @@
-"""What the data tools share. A tool is a function of a `Call` that returns `Facts`:
+"""What the data tools share. A tool is a function of a `DataToolCall` that returns `Facts`:
 
     TOOLSET: Final = Toolset(scope="data:read", title="Tickets")
 
@@ -8,10 +8,10 @@
         description="...",
         arguments={**QUERY, "status": choice("any", "open"), **USER, **time_of("all_time"), **PAGE},
     )
-    def data_search_tickets(call: Call) -> Facts:
+    def data_search_tickets(call: DataToolCall) -> Facts:
         filters = Filters(call)
-        filters.equal("status", "status", unless="any")
-        if user := who.named(call, who.USERS):
+        filters.add_equal("status", "status", unless="any")
+        if user := who.find_row(call, who.USERS):
             filters.add("user", Q(customer=user.pk), shown=who.reference(user))
         return listing.answer(call, Listing(rows=access.tickets(call.access), ...))
 
@@ -20,19 +20,22 @@ AGENT, time_of(default), PAGE, RANK, DETAIL; and text, choice, integer and numbe
 A `default` in a schema is in `call.arguments` if the caller left the argument out. The first value
 of `choice` is its default.
 
-`Call` (`call`): the arguments, the `Access` (bound to a customer or not), the organization, its
-zone, and the time of the call. `call.when(time)` and `call.text(words)` prepare values for results.
+`DataToolCall` (`call`): the arguments, the `Access` (bound to a customer or not), the organization,
+its zone, and the time of the call. `call.when(time)` and `call.text(words)` prepare values for
+results.
 
-Periods (`periods`): `periods.of(call)` reads period, from and to; `Period.q(model, column, zone)`
-is the filter, and `Period.shown(call, column)` what results show. A listing does all by itself.
+Periods (`periods`): `periods.from_call(call)` reads period, from and to. `q(model, column, zone)`
+of a `QueryPeriod` is the filter, and `describe(call, column)` what results show. A listing does all
+by itself.
 
-Names (`who`): `who.named(call, who.USERS)` is the row that `user` names, or None without one; it
-raises Invalid with candidates. `who.look_up` returns them instead.
+Names (`who`): `who.find_row(call, who.USERS)` is the row that `user` names, or None without one; it
+raises ValidationFailure with candidates. `who.look_up` returns them instead.
 
 Listings (`listing`): `answer` filters, counts, pages, groups and explains empty results. Results of
 another form are made by `results.answer`, which drops what is empty and cleans text.
 
-Refusals: `refused(field, reason)`. `workspace.access.CannotNarrow` becomes a refusal by itself.
+Refusals: `invalid_argument(field, reason)`. `workspace.access.CannotNarrow` becomes a refusal by
+itself.
 """
 
 from data_tools.query.arguments import (
@@ -51,12 +54,12 @@ from data_tools.query.arguments import (
     text,
     time_of,
 )
-from data_tools.query.call import Call, refused
+from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.declaring import data_tool
 from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
-from data_tools.query.listing import Listing, Order
-from data_tools.query.periods import Period
+from data_tools.query.listing import Listing, RowOrder
+from data_tools.query.periods import QueryPeriod
 
 __all__ = [
     "AGENT",
@@ -66,19 +69,19 @@ __all__ = [
     "QUERY",
     "RANK",
     "USER",
-    "Call",
+    "DataToolCall",
     "Filters",
     "Grouping",
     "Listing",
-    "Order",
-    "Period",
+    "QueryPeriod",
+    "RowOrder",
     "choice",
     "data_tool",
     "filter_choice",
     "integer",
+    "invalid_argument",
     "number",
     "optional_choice",
-    "refused",
     "text",
     "time_of",
 ]

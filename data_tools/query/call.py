@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 from django.utils import timezone
 
 from data_tools.query import texts
-from tools_registry.api import Invalid, Json, ToolContext
+from tools_registry.api import Json, ToolContext, ValidationFailure
 from workspace import access
 from workspace.access import Access
 from workspace.models import Organization
 
 
 @dataclass(frozen=True)
-class Call:
+class DataToolCall:
     """A call of a data tool.
 
     `arguments` are those given and the defaults of the others, `given` only the former. `user_id`
@@ -56,9 +56,9 @@ class Call:
         return texts.clean(words) if self.is_detailed else texts.cut(texts.clean(words))
 
 
-def of(
+def build_call(
     tool: str, context: ToolContext, given: Mapping[str, Json], defaults: Mapping[str, Json]
-) -> Call:
+) -> DataToolCall:
     """The call of a tool in its context. The binding has been resolved for this call."""
     bound = context.customer
     reads = Access(
@@ -68,9 +68,11 @@ def of(
     )
     organization = access.organization(reads)
     arguments = {**defaults, **given}
-    return Call(tool, arguments, given, reads, organization, timezone.now(), context.user_id)
+    return DataToolCall(
+        tool, arguments, given, reads, organization, timezone.now(), context.user_id
+    )
 
 
-def refused(field: str, reason: str) -> Invalid:
+def invalid_argument(field: str, reason: str) -> ValidationFailure:
     """An argument that cannot be used: which one, why, and what to send instead."""
-    return Invalid(f"{field}: {reason}", field=field, reason=reason)
+    return ValidationFailure(f"{field}: {reason}", field=field, reason=reason)

@@ -3,15 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from data_tools.query.call import Call
-from data_tools.query.periods import Period, month_after
+from data_tools.query.call import DataToolCall
+from data_tools.query.periods import QueryPeriod, month_after
 
 PREVIOUS_PERIOD: Final = "previous_period"
 PREVIOUS_YEAR: Final = "previous_year"
 MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 
 
-def before(call: Call, period: Period, compare: str) -> Period | None:
+def compared_period(call: DataToolCall, period: QueryPeriod, compare: str) -> QueryPeriod | None:
     """Returns the period before, or the same one a year ago; None for a period without a start.
 
     If the period has not ended, the other one ends as long after its start, by the clock.
@@ -30,14 +30,14 @@ def before(call: Call, period: Period, compare: str) -> Period | None:
     return _period(call, compare, earlier, reached)
 
 
-def _local(call: Call, moment: datetime) -> datetime:
+def _local(call: DataToolCall, moment: datetime) -> datetime:
     """The time on the clocks of the organization, so that a day has 24 hours."""
     return moment.astimezone(call.zone).replace(tzinfo=None)
 
 
-def _period(call: Call, name: str, start: datetime, end: datetime) -> Period:
+def _period(call: DataToolCall, name: str, start: datetime, end: datetime) -> QueryPeriod:
     start, end = (one.replace(tzinfo=call.zone).astimezone(UTC) for one in (start, end))
-    return Period(name, start, end)
+    return QueryPeriod(name, start, end)
 
 
 def _months_earlier(moment: datetime, many: int) -> datetime:

@@ -10,8 +10,8 @@ from typing import Any, Final
 import orjson
 
 from data_tools.query.arguments import PRESENTATION
-from data_tools.query.call import Call, refused
-from data_tools.query.periods import Period
+from data_tools.query.call import DataToolCall, invalid_argument
+from data_tools.query.periods import QueryPeriod
 from foundation import sealed_text
 from foundation.sealing import SealBroken
 
@@ -31,20 +31,20 @@ READ: Final[Mapping[str, Callable[[str], Any]]] = {
 class Cursor:
     """The period of the first page, and the sort key and tie-breaker of the last row sent."""
 
-    period: Period
+    period: QueryPeriod
     key: Any
     tie: Any
 
 
-def seal(call: Call, cursor: Cursor) -> str:
+def seal(call: DataToolCall, cursor: Cursor) -> str:
     """Returns a cursor as text that only a call with the same arguments can use."""
     period = cursor.period
     bounds = [bound and bound.isoformat() for bound in (period.start, period.end)]
-    value = [period.name, bounds, _written(cursor.key), _written(cursor.tie)]
+    value = [period.name, bounds, _serialize_value(cursor.key), _serialize_value(cursor.tie)]
     return sealed_text.seal(orjson.dumps(value), context=_context(call))
 
 
-def opened(call: Call) -> Cursor | None:
+def read_cursor(call: DataToolCall) -> Cursor | None:
     """Returns the cursor that a call sent, or None. Raises Invalid."""
     if "cursor" not in call.arguments:
         return None
@@ -52,13 +52,13 @@ def opened(call: Call) -> Cursor | None:
         value = sealed_text.unseal(call.arguments["cursor"], context=_context(call))
     except SealBroken:
         reason = "made with other arguments. Repeat them or leave it out."
-        raise refused("cursor", reason) from None
+        raise invalid_argument("cursor", reason) from None
     name, bounds, key, tie = orjson.loads(value)
     start, end = (bound and datetime.fromisoformat(bound) for bound in bounds)
-    return Cursor(Period(name, start, end), _read(key), _read(tie))
+    return Cursor(QueryPeriod(name, start, end), _read(key), _read(tie))
 
 
-def _context(call: Call) -> bytes:
+def _context(call: DataToolCall) -> bytes:
     # How much of each row is sent does not change which rows follow.
     kept = {name: one for name, one in call.arguments.items() if name not in PRESENTATION}
     caller = [str(call.access.organization_id), call.access.customer_id, call.tool, kept]
@@ -66,7 +66,7 @@ def _context(call: Call) -> bytes:
     return b"data cursor:" + digest.digest()
 
 
-def _written(value: Any) -> list[str]:
+def _serialize_value(value: Any) -> list[str]:
     text = value.isoformat() if isinstance(value, date) else str(value)
     return [type(value).__name__, text]
 

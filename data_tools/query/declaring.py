@@ -8,21 +8,21 @@ from django.conf import settings
 
 from data_tools.query import call as calls
 from data_tools.query import results
-from data_tools.query.call import Call
+from data_tools.query.call import DataToolCall
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tools_registry.api import (
     Arguments,
     Facts,
-    Invalid,
     Run,
     Schema,
     ToolContext,
     ToolFailure,
     Toolset,
+    ValidationFailure,
 )
 from workspace.access import CannotNarrow
 
-Answer: TypeAlias = Callable[[Call], Facts]
+Answer: TypeAlias = Callable[[DataToolCall], Facts]
 
 WHOLE_WORKSPACE: Final = (
     "This tool reads the whole workspace and cannot be limited to one customer. "
@@ -74,9 +74,9 @@ def data_tool(
         def run(context: ToolContext, given: Arguments) -> Facts:
             try:
                 with time_limit(settings.HALO_DATA_SECONDS):
-                    return answer(calls.of(answer.__name__, context, given, defaults))
+                    return answer(calls.build_call(answer.__name__, context, given, defaults))
             except CannotNarrow:
-                raise Invalid(WHOLE_WORKSPACE, reason=WHOLE_WORKSPACE) from None
+                raise ValidationFailure(WHOLE_WORKSPACE, reason=WHOLE_WORKSPACE) from None
             except TimeLimitExceeded:
                 raise TookTooLong(settings.HALO_DATA_SECONDS) from None
 

@@ -14,7 +14,7 @@ from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
 
 from customers.lookup_keys import name_key
-from data_tools.query.call import Call, refused
+from data_tools.query.call import DataToolCall, invalid_argument
 from tools_registry.api import Json
 
 TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
@@ -49,7 +49,7 @@ class Member(Func):
 class Filters:
     """The conditions that the arguments of a call put on rows."""
 
-    call: Call
+    call: DataToolCall
     conditions: dict[str, Q] = field(default_factory=dict)
     shown: dict[str, Json] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Filters:
         if shown is not None:
             self.shown[argument] = shown
 
-    def equal(self, argument: str, column: str, *, unless: str = "") -> None:
+    def add_equal(self, argument: str, column: str, *, unless: str = "") -> None:
         """Adds the condition that a column has the value of an argument.
 
         Without the argument, and if its value is `unless`, there is no condition.
@@ -68,7 +68,7 @@ class Filters:
         if value != unless:
             self.add(argument, Q(**{column: value}))
 
-    def in_any_case(self, argument: str, column: str) -> None:
+    def add_ignoring_case(self, argument: str, column: str) -> None:
         """Adds the condition that a column has the text of an argument, in upper or lower case.
 
         As the indexes have the column: `iexact` is LIKE on SQLite, which uses none of them.
@@ -82,7 +82,7 @@ class Filters:
             found = terms(self.call.arguments[argument])
             self.add(argument, reduce(and_, (_anywhere(term, lookups) for term in found)))
 
-    def between(self, argument: str, column: str) -> None:
+    def add_range(self, argument: str, column: str) -> None:
         """Adds the bounds `min_...` and `max_...` of a column."""
         for bound, lookup in (("min", "gte"), ("max", "lte")):
             name = f"{bound}_{argument}"
@@ -95,11 +95,11 @@ class Filters:
             return
         name, equals, value = self.call.arguments[argument].partition("=")
         if not equals or not name.strip():
-            raise refused(argument, "send name=value, such as beta=true.")
+            raise invalid_argument(argument, "send name=value, such as beta=true.")
         member = Member(column, Value(name.strip(), output_field=TextField()))
         self.add(argument, Q(IExact(member, value.strip())))
 
-    def without(self, argument: str = "") -> Q:
+    def combine_without(self, argument: str = "") -> Q:
         """All conditions together, but for that of one argument."""
         return reduce(and_, (q for name, q in self.conditions.items() if name != argument), Q())
 
@@ -108,7 +108,7 @@ def terms(query: str) -> list[str]:
     """The words of a query, and its phrases in quotes, in lower case. Raises Invalid."""
     found = split(query)
     if not 0 < len(found) <= MAX_TERMS:
-        raise refused("query", f"send 1 to {MAX_TERMS} words.")
+        raise invalid_argument("query", f"send 1 to {MAX_TERMS} words.")
     return found
 
 

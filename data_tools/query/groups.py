@@ -42,10 +42,10 @@ def reference(
 ) -> Grouping:
     """Counts by the row that a column refers to; `rows` are those that the caller may read."""
 
-    def shown(ids: Sequence[Any]) -> Mapping[Any, Json]:
+    def show_rows(ids: Sequence[Any]) -> Mapping[Any, Json]:
         return {row.pk: show(row) for row in rows.filter(pk__in=ids)}
 
-    return Grouping(F(f"{name}_id"), shown)
+    return Grouping(F(f"{name}_id"), show_rows)
 
 
 def day(name: str, zone: ZoneInfo) -> Grouping:
@@ -53,14 +53,14 @@ def day(name: str, zone: ZoneInfo) -> Grouping:
     return Grouping(TruncDate(name, tzinfo=zone))
 
 
-def counted(rows: QuerySet[Any], grouping: Grouping) -> tuple[list[dict[str, Json]], int]:
+def count_all(rows: QuerySet[Any], grouping: Grouping) -> tuple[list[dict[str, Json]], int]:
     """Returns the largest groups, or the latest days, and how many rows all groups have."""
     counts = _counts(rows, grouping)
-    shown = _shown([(value, many) for value, many, _ in counts], grouping)
+    shown = _format_counts([(value, many) for value, many, _ in counts], grouping)
     return shown, counts[0][2] if counts else 0
 
 
-def counted_first(
+def count_first(
     rows: QuerySet[Any], grouping: Grouping, limit: int
 ) -> tuple[list[dict[str, Json]], int, bool]:
     """Returns the groups of the first `limit` rows, their number, and if those are all rows."""
@@ -71,11 +71,11 @@ def counted_first(
         ordered = sorted(counts, key=lambda one: str(one[0] or ""), reverse=True)
     else:
         ordered = sorted(counts, key=lambda one: (-one[1], str(one[0])))
-    shown = _shown(ordered[:MAX_GROUPS], grouping)
+    shown = _format_counts(ordered[:MAX_GROUPS], grouping)
     return shown, min(len(values), limit), len(values) <= limit
 
 
-def _shown(counts: Sequence[tuple[Any, int]], grouping: Grouping) -> list[dict[str, Json]]:
+def _format_counts(counts: Sequence[tuple[Any, int]], grouping: Grouping) -> list[dict[str, Json]]:
     shown = grouping.shown([value for value, _ in counts if not _is_none(value)])
     return [
         {"value": NONE if _is_none(value) else shown.get(value, str(value)), "count": many}

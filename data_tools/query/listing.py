@@ -8,11 +8,11 @@ from typing import Any, Final, Generic, TypeVar
 from django.db.models import Model, Q, QuerySet
 
 from data_tools.query import cursors, groups, periods, results
-from data_tools.query.call import Call
+from data_tools.query.call import DataToolCall
 from data_tools.query.cursors import Cursor
 from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
-from data_tools.query.periods import Period
+from data_tools.query.periods import QueryPeriod
 from tools_registry.api import Facts, Json
 
 M = TypeVar("M", bound=Model)
@@ -33,7 +33,7 @@ TOO_LONG: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RowOrder:
     """The order of rows: a column, with a minus if descending, and a unique one for equal keys.
 
     Rows without a key come last.
@@ -66,7 +66,7 @@ class Listing(Generic[M]):
     noun: str
     rows: QuerySet[M]
     filters: Filters
-    order: Order
+    order: RowOrder
     items: Callable[[Sequence[M]], Sequence[Mapping[str, Json]]]
     time: str = ""
     groupings: Mapping[str, Grouping] = field(default_factory=dict)
@@ -77,18 +77,18 @@ class Listing(Generic[M]):
     why_none: str = ""
 
 
-def answer(call: Call, listing: Listing[Any]) -> Facts:
+def answer(call: DataToolCall, listing: Listing[Any]) -> Facts:
     """Returns the groups that the call asks for, or a page of items."""
-    cursor = cursors.opened(call)
-    period = cursor.period if cursor else periods.of(call) if listing.time else None
+    cursor = cursors.read_cursor(call)
+    period = cursor.period if cursor else periods.from_call(call) if listing.time else None
     if period is not None and (period.start or period.end):
         listing.filters.add("period", period.q(listing.rows.model, listing.time, call.zone))
-    rows = listing.rows.filter(listing.filters.without())
+    rows = listing.rows.filter(listing.filters.combine_without())
     if by := call.arguments.get("group_by"):
         found = _groups(listing, rows, listing.groupings[by])
     else:
         found = _page(call, listing, rows, period, cursor)
-    hints = found.pop("hints", None) or _explained(listing, found)
+    hints = found.pop("hints", None) or _explain_no_results(listing, found)
     return results.answer(
         call,
         searched=listing.filters.shown,
@@ -96,35 +96,37 @@ def answer(call: Call, listing: Listing[Any]) -> Facts:
         rows=found.get("returned", 0),
         **found,
         **listing.members,
-        period=period and period.shown(call, listing.time),
+        period=period and period.describe(call, listing.time),
     )
 
 
-def read(rows: QuerySet[M], order: Order, after: Cursor | None, limit: int) -> list[M]:
+def read(rows: QuerySet[M], order: RowOrder, after: Cursor | None, limit: int) -> list[M]:
     """Returns the rows that follow a cursor; those without a key after all others."""
     if not _may_be_null(rows.model, order.key):
-        return _keyed(rows, order, after, limit)
+        return _list_keyed_rows(rows, order, after, limit)
     is_past_keys = after is not None and after.key is None
     keyed = rows.filter(**{f"{order.key}__isnull": False})
-    found = [] if is_past_keys else _keyed(keyed, order, after, limit)
+    found = [] if is_past_keys else _list_keyed_rows(keyed, order, after, limit)
     if len(found) == limit:
         return found
     others = rows.filter(**{f"{order.key}__isnull": True})
     if after is not None and is_past_keys:
-        others = others.filter(_beyond(order.tie, after.tie))
+        others = others.filter(_following_condition(order.tie, after.tie))
     return [*found, *others.order_by(order.tie)[: limit - len(found)]]
 
 
-def _keyed(rows: QuerySet[M], order: Order, after: Cursor | None, limit: int) -> list[M]:
+def _list_keyed_rows(
+    rows: QuerySet[M], order: RowOrder, after: Cursor | None, limit: int
+) -> list[M]:
     if after is not None:
-        tied = Q(**{order.key: after.key}) & _beyond(order.tie, after.tie)
+        tied = Q(**{order.key: after.key}) & _following_condition(order.tie, after.tie)
         # The first condition is implied; an index finds the place by it.
-        reached = _beyond(order.by, after.key, "e")
-        rows = rows.filter(reached, _beyond(order.by, after.key) | tied)
+        reached = _following_condition(order.by, after.key, "e")
+        rows = rows.filter(reached, _following_condition(order.by, after.key) | tied)
     return list(rows.order_by(*order.columns)[:limit])
 
 
-def _beyond(order: str, value: Any, or_equal: str = "") -> Q:
+def _following_condition(order: str, value: Any, or_equal: str = "") -> Q:
     column = order.removeprefix("-")
     lookup = "lt" if order != column else "gt"
     return Q(**{f"{column}__{lookup}{or_equal}": value})
@@ -137,14 +139,14 @@ def _may_be_null(model: type[Model], column: str) -> bool:
 
 
 def _page(
-    call: Call,
+    call: DataToolCall,
     listing: Listing[M],
     rows: QuerySet[M],
-    period: Period | None,
+    period: QueryPeriod | None,
     cursor: Cursor | None,
 ) -> dict[str, Any]:
     size: int = call.arguments["page_size"]
-    total = results.counted(rows, listing.max_total)
+    total = results.count_rows(rows, listing.max_total)
     # To find no row in the order of an index means to read all of it.
     found = read(rows, listing.order, cursor, size + 1) if total != {"total": 0} else []
     items = listing.items(found[:size])
@@ -158,18 +160,18 @@ def _page(
     return {"items": items[:sent], "returned": sent, **total, **more}
 
 
-def _next(call: Call, order: Order, last: Model, period: Period | None) -> str:
+def _next(call: DataToolCall, order: RowOrder, last: Model, period: QueryPeriod | None) -> str:
     tie = getattr(last, order.tie.removeprefix("-"))
-    everything = Period(periods.ALL_TIME, None, None)
+    everything = QueryPeriod(periods.ALL_TIME, None, None)
     return cursors.seal(call, Cursor(period or everything, getattr(last, order.key), tie))
 
 
 def _groups(listing: Listing[Any], rows: QuerySet[Any], grouping: Grouping) -> dict[str, Any]:
     if listing.max_total is None:
-        counts, total = groups.counted(rows, grouping)
+        counts, total = groups.count_all(rows, grouping)
         return {"groups": counts, "total": total, "other": _others(counts, total)}
     ordered = rows.order_by(*listing.order.columns)
-    counts, total, is_all = groups.counted_first(ordered, grouping, MAX_GROUPED)
+    counts, total, is_all = groups.count_first(ordered, grouping, MAX_GROUPED)
     found = {"groups": counts, "other": _others(counts, total)}
     if is_all:
         return {**found, "total": total}
@@ -180,14 +182,14 @@ def _others(counts: Sequence[Mapping[str, Json]], total: int) -> int | None:
     return total - sum(one["count"] for one in counts) or None
 
 
-def _explained(listing: Listing[Any], found: Mapping[str, Any]) -> list[str]:
+def _explain_no_results(listing: Listing[Any], found: Mapping[str, Any]) -> list[str]:
     """Why nothing was found: what there is without each filter, and the values to choose from."""
     if found.get("items") or found.get("groups") or found.get("total"):
         return []
     if not listing.rows.exists():
         return [listing.why_none or f"No {listing.noun} were ever recorded."]
     hints = [
-        f"Without {argument}: {_without(listing, argument)}."
+        f"Without {argument}: {_count_without(listing, argument)}."
         for argument in listing.filters.conditions
         if argument != "period" or not listing.unindexed.intersection(listing.filters.conditions)
     ]
@@ -197,9 +199,9 @@ def _explained(listing: Listing[Any], found: Mapping[str, Any]) -> list[str]:
     return hints
 
 
-def _without(listing: Listing[Any], argument: str) -> str:
-    rows = listing.rows.filter(listing.filters.without(argument))
-    counted = results.counted(rows, listing.max_total)
+def _count_without(listing: Listing[Any], argument: str) -> str:
+    rows = listing.rows.filter(listing.filters.combine_without(argument))
+    counted = results.count_rows(rows, listing.max_total)
     return str(counted["total"]) if "total" in counted else f"over {counted['at_least']}"
 
 

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from customers import words
 from data_tools.query import filters, texts
-from data_tools.query.call import Call, refused
+from data_tools.query.call import DataToolCall, invalid_argument
 from tools_registry.api import Json
 from workspace.models import AuthorKind, ConversationMessage, TicketMessage
 
@@ -22,18 +22,18 @@ MAX_EXCERPTS: Final = 3
 BY_CUSTOMER: Final = Q(author_kind=AuthorKind.CUSTOMER)
 
 
-def terms(call: Call) -> list[str]:
+def terms(call: DataToolCall) -> list[str]:
     """Returns the words and phrases of `query`, or nothing without it. Raises Invalid."""
     if "query" not in call.arguments:
         return []
     found = words.significant(filters.split(call.arguments["query"]))
     if not 0 < len(found) <= filters.MAX_TERMS:
         reason = f"send 1 to {filters.MAX_TERMS} words, not counting such as the, and, is."
-        raise refused("query", reason)
+        raise invalid_argument("query", reason)
     return found
 
 
-def item(call: Call, message: TicketMessage | ConversationMessage) -> Item:
+def item(call: DataToolCall, message: TicketMessage | ConversationMessage) -> Item:
     """A message of a thread; `cut` says that the text goes on."""
     text = texts.clean(message.text)
     sent = texts.cut(text, MAX_DETAILED if call.is_detailed else texts.MAX_CONCISE)
@@ -51,7 +51,11 @@ def author(message: TicketMessage | ConversationMessage) -> Item:
 
 
 def excerpts(
-    call: Call, messages: QuerySet[M], parent: str, parents: Sequence[Any], found: Sequence[str]
+    call: DataToolCall,
+    messages: QuerySet[M],
+    parent: str,
+    parents: Sequence[Any],
+    found: Sequence[str],
 ) -> Mapping[str, list[Item]]:
     """Returns what the first messages say that have these words, by the id of what they belong to.
 
@@ -69,7 +73,7 @@ def excerpts(
 
 
 def _excerpt(
-    call: Call, message: TicketMessage | ConversationMessage, found: Sequence[str]
+    call: DataToolCall, message: TicketMessage | ConversationMessage, found: Sequence[str]
 ) -> Item:
     longest = MAX_DETAILED_EXCERPT if call.is_detailed else MAX_EXCERPT
     return {

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import DateTimeField, Model, Q
 
-from data_tools.query.call import Call, refused
+from data_tools.query.call import DataToolCall, invalid_argument
 from foundation.calendar_days import missing_day_message
-from tools_registry.api import Invalid, Json
+from tools_registry.api import Json, ValidationFailure
 
 DAY: Final = timedelta(days=1)
 RELATIVE: Final = re.compile(r"([+-])([0-9]{1,4})d")
@@ -23,7 +23,7 @@ Day = TypeVar("Day", bound=date)
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class QueryPeriod:
     """A period from `start` to before `end`, both in UTC; None where it has no bound."""
 
     name: str
@@ -37,12 +37,12 @@ class Period:
     def q(self, model: type[Model], column: str, zone: ZoneInfo) -> Q:
         """The condition that a column of times, or of days in this zone, is within the period."""
         if isinstance(model._meta.get_field(column), DateTimeField):
-            return _between(column, self.start, self.end)
+            return _range_condition(column, self.start, self.end)
         first = self.start and self.start.astimezone(zone).date()
         last = self.end and (self.end - timedelta(microseconds=1)).astimezone(zone).date()
-        return _between(column, first, last and last + DAY)
+        return _range_condition(column, first, last and last + DAY)
 
-    def shown(self, call: Call, column: str) -> dict[str, Json]:
+    def describe(self, call: DataToolCall, column: str) -> dict[str, Json]:
         """The period as results show it; `complete` is false while it has not ended."""
         return {
             "name": self.name,
@@ -54,26 +54,26 @@ class Period:
         }
 
 
-def of(call: Call) -> Period:
+def from_call(call: DataToolCall) -> QueryPeriod:
     """The period that a call names. Raises Invalid."""
     given = call.given
     if "from" not in given and "to" not in given:
-        return named(call.arguments["period"], call.today, call.zone)
+        return from_name(call.arguments["period"], call.today, call.zone)
     if "period" in given:
-        raise refused("period", "send period, or from and to, not both.")
+        raise invalid_argument("period", "send period, or from and to, not both.")
     start = _start(call) if "from" in given else None
     end = _end(call) if "to" in given else None
     if start is not None and end is not None and end <= start:
-        raise refused("to", "is before from. Send a later one.")
-    return Period(CUSTOM, start, end)
+        raise invalid_argument("to", "is before from. Send a later one.")
+    return QueryPeriod(CUSTOM, start, end)
 
 
-def named(name: str, today: date, zone: ZoneInfo) -> Period:
+def from_name(name: str, today: date, zone: ZoneInfo) -> QueryPeriod:
     """The period of this name: it ends after its last day, which may be today or later."""
     if name == ALL_TIME:
-        return Period(name, None, None)
+        return QueryPeriod(name, None, None)
     first, after = BY_NAME[name](today)
-    return Period(name, midnight(first, zone), midnight(after, zone))
+    return QueryPeriod(name, midnight(first, zone), midnight(after, zone))
 
 
 def midnight(day: date, zone: ZoneInfo) -> datetime:
@@ -81,23 +81,23 @@ def midnight(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time.min, zone).astimezone(UTC)
 
 
-def _between(column: str, first: date | None, after: date | None) -> Q:
+def _range_condition(column: str, first: date | None, after: date | None) -> Q:
     lower = Q(**{f"{column}__gte": first}) if first is not None else Q()
     upper = Q(**{f"{column}__lt": after}) if after is not None else Q()
     return lower & upper
 
 
-def _start(call: Call) -> datetime:
+def _start(call: DataToolCall) -> datetime:
     moment = _moment(call, "from")
     return midnight(moment, call.zone) if not isinstance(moment, datetime) else moment
 
 
-def _end(call: Call) -> datetime:
+def _end(call: DataToolCall) -> datetime:
     moment = _moment(call, "to")
     return midnight(moment + DAY, call.zone) if not isinstance(moment, datetime) else moment
 
 
-def _moment(call: Call, argument: str) -> date | datetime:
+def _moment(call: DataToolCall, argument: str) -> date | datetime:
     """The day or the time that an argument names."""
     text = call.given[argument].strip()
     if relative := RELATIVE.fullmatch(text):
@@ -105,24 +105,24 @@ def _moment(call: Call, argument: str) -> date | datetime:
         return call.today + int(f"{sign}{days}") * DAY
     try:
         if ISO_DATE.fullmatch(text):
-            return _in_range(date.fromisoformat(text), call, argument)
-        found = _in_range(datetime.fromisoformat(text), call, argument)
+            return _require_known_year(date.fromisoformat(text), call, argument)
+        found = _require_known_year(datetime.fromisoformat(text), call, argument)
     except ValueError:
         raise _unreadable(call, argument) from None
     return (found if found.tzinfo else found.replace(tzinfo=call.zone)).astimezone(UTC)
 
 
-def _in_range(found: Day, call: Call, argument: str) -> Day:
+def _require_known_year(found: Day, call: DataToolCall, argument: str) -> Day:
     if found.year not in YEARS:
         raise _unreadable(call, argument)
     return found
 
 
-def _unreadable(call: Call, argument: str) -> Invalid:
+def _unreadable(call: DataToolCall, argument: str) -> ValidationFailure:
     if missing := missing_day_message(call.given[argument]):
-        return refused(argument, missing)
+        return invalid_argument(argument, missing)
     reason = f"a date, an RFC 3339 time or -30d. Today is {call.today.isoformat()}."
-    return refused(argument, reason)
+    return invalid_argument(argument, reason)
 
 
 def _days(many: int) -> Callable[[date], tuple[date, date]]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 from django.db.models import QuerySet
 
 from data_tools.query.arguments import PRESENTATION, TIME
-from data_tools.query.call import Call
+from data_tools.query.call import DataToolCall
 from data_tools.query.texts import compact
-from mcp_protocol.json_writer import indented
+from mcp_protocol.json_writer import dumps_indented
 from tools_registry.api import Facts, Json, Schema
 from workspace.models import Account
 
@@ -48,7 +48,7 @@ LISTING: Final[Schema] = schema(
 
 
 def answer(
-    call: Call,
+    call: DataToolCall,
     *,
     searched: Mapping[str, Json] | None = None,
     hints: Sequence[str] = (),
@@ -100,19 +100,19 @@ def renewal(account: Account) -> dict[str, Json]:
     }
 
 
-def bounded(members: Mapping[str, Json], longest: int = MAX_MEMBERS) -> dict[str, Json]:
+def limit_members(members: Mapping[str, Json], longest: int = MAX_MEMBERS) -> dict[str, Json]:
     """The members of an object that an organization filled, as many as fit; the rest is counted."""
     members = compact(members)
     kept: dict[str, Json] = {}
     for name, value in members.items():
-        longest -= len(indented({name: value}))
+        longest -= len(dumps_indented({name: value}))
         if longest < 0:
             return {**kept, "left_out": len(members) - len(kept)}
         kept[name] = value
     return kept
 
 
-def counted(rows: QuerySet[Any], limit: int | None = None) -> dict[str, int]:
+def count_rows(rows: QuerySet[Any], limit: int | None = None) -> dict[str, int]:
     """How many rows there are: `total`, or `at_least` where they are more than the limit."""
     limit = MAX_TOTAL if limit is None else limit
     many = rows.order_by()[: limit + 1].count()
@@ -124,7 +124,7 @@ def fitting(items: Sequence[Mapping[str, Json]]) -> int:
     left = MAX_CHARACTERS - ENVELOPE_CHARACTERS
     for place, item in enumerate(items):
         # As an item of a member of the result: two levels deeper.
-        left -= len(indented({"items": [compact(item)]}))
+        left -= len(dumps_indented({"items": [compact(item)]}))
         if left < 0:
             return max(place, 1)
     return len(items)

@@ -10,7 +10,7 @@ from django.db.models import Model, Q, QuerySet
 
 from customers.lookup_keys import domain_of, email_key, has_external_id, name_key
 from data_tools.query import texts
-from data_tools.query.call import Call, refused
+from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.results import reference
 from tools_registry.api import Json
 from workspace import access
@@ -29,17 +29,17 @@ __all__ = [
     "COMPANIES",
     "TEAMMATES",
     "USERS",
-    "Kind",
-    "Match",
+    "RowKind",
+    "RowMatch",
+    "find_row",
     "look_up",
-    "named",
     "person",
     "reference",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[M]):
+class RowKind(Generic[M]):
     """What an argument names. `ways` are tried in turn: each returns a condition, or None.
 
     A row with this very key has precedence over the others that a way finds. `keys` are the indexed
@@ -53,7 +53,7 @@ class Kind(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True)
-class Match(Generic[M]):
+class RowMatch(Generic[M]):
     """What a name names: one row, or the rows that it may have meant."""
 
     row: M | None
@@ -67,7 +67,7 @@ class Match(Generic[M]):
         return "ambiguous" if self.is_ambiguous else "none"
 
 
-def named(call: Call, kind: Kind[M]) -> M | None:
+def find_row(call: DataToolCall, kind: RowKind[M]) -> M | None:
     """Returns the row that an argument names, or None without the argument. Raises Invalid."""
     if kind.argument not in call.arguments:
         return None
@@ -77,11 +77,13 @@ def named(call: Call, kind: Kind[M]) -> M | None:
     listed = ", ".join(f"{row.pk} {texts.line(str(row))}" for row in match.candidates)
     if match.is_ambiguous:
         many = f"{len(match.candidates)}" + "+" * (len(match.candidates) == MAX_CANDIDATES)
-        raise refused(kind.argument, f"{many} match: {listed}. Send an id.")
-    raise refused(kind.argument, "none matches" + (f"; closest: {listed}." if listed else "."))
+        raise invalid_argument(kind.argument, f"{many} match: {listed}. Send an id.")
+    raise invalid_argument(
+        kind.argument, "none matches" + (f"; closest: {listed}." if listed else ".")
+    )
 
 
-def hint(match: Match[Any], search: str) -> str:
+def hint(match: RowMatch[Any], search: str) -> str:
     """What to do about a name that names no row, or several."""
     if match.is_ambiguous:
         return f"{len(match.candidates)} match. Call again with an id."
@@ -89,7 +91,7 @@ def hint(match: Match[Any], search: str) -> str:
     return f"None matches. {closest}Use {search} to search."
 
 
-def look_up(call: Call, kind: Kind[M], name: str) -> Match[M]:
+def look_up(call: DataToolCall, kind: RowKind[M], name: str) -> RowMatch[M]:
     """Returns what a name names. An id has precedence over a name."""
     rows, name = kind.rows(call.access), name.strip()
     for way in kind.ways:
@@ -99,10 +101,10 @@ def look_up(call: Call, kind: Kind[M], name: str) -> Match[M]:
         found = list(rows.filter(condition).order_by("pk")[:MAX_CANDIDATES])
         exact = [row for row in found if row.pk == name] or found
         if len(exact) == 1:
-            return Match(exact[0])
+            return RowMatch(exact[0])
         if found:
-            return Match(None, found, is_ambiguous=True)
-    return Match(None, _closest(rows, kind.keys, name))
+            return RowMatch(None, found, is_ambiguous=True)
+    return RowMatch(None, _closest(rows, kind.keys, name))
 
 
 def person(user: User | None) -> dict[str, Json] | None:
@@ -149,20 +151,22 @@ def _key(name: str) -> Q | None:
     return Q(name_key=name_key(name)) if name_key(name) else None
 
 
-USERS: Final = Kind(
+USERS: Final = RowKind(
     "user",
     lambda reads: access.customers(reads).select_related("company"),
     (_id, _email, _key),
     ("name_key", "email_key"),
 )
-COMPANIES: Final = Kind(
+COMPANIES: Final = RowKind(
     "company",
     access.companies,
     (_id, _domain, _key),
     ("name_key", "domain"),
 )
-AGENTS: Final = Kind("agent", access.agents, (_uuid, lambda name: Q(name__iexact=name)), ("name",))
-TEAMMATES: Final = Kind(
+AGENTS: Final = RowKind(
+    "agent", access.agents, (_uuid, lambda name: Q(name__iexact=name)), ("name",)
+)
+TEAMMATES: Final = RowKind(
     "assignee",
     access.teammates,
     (_uuid, lambda name: Q(email__iexact=name), lambda name: Q(name__iexact=name)),

@@ -61,7 +61,7 @@ class ConcurrencyLimit:
             self.release(key)
 
     @property
-    def in_progress(self) -> int:
+    def active_count(self) -> int:
         """Returns how many operations are in progress for all keys."""
         return self._sum
 
@@ -97,4 +97,4 @@ class ConcurrencyLimits:
     @property
     def is_idle(self) -> bool:
         """Returns whether no operation is in progress."""
-        return not any(limit.in_progress for limit in self._limits)
+        return not any(limit.active_count for limit in self._limits)

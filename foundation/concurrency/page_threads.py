@@ -24,14 +24,14 @@ class PageWaitsForOutside(RuntimeError):
 @contextmanager
 def enter() -> Iterator[None]:
     """Marks the block as one that answers people."""
-    with _marked(is_answering=True):
+    with _mark_thread(is_answering=True):
         yield
 
 
 @contextmanager
 def leave() -> Iterator[None]:
     """Marks the block as one that may wait."""
-    with _marked(is_answering=False):
+    with _mark_thread(is_answering=False):
         yield
 
 
@@ -55,7 +55,7 @@ def refuse() -> None:
 
 
 @contextmanager
-def _marked(*, is_answering: bool) -> Iterator[None]:
+def _mark_thread(*, is_answering: bool) -> Iterator[None]:
     before = _is_answering.set(is_answering)
     try:
         yield

@@ -37,7 +37,7 @@ READERS: Final[Mapping[int, Read]] = {
     700: float,  # real
     701: float,  # double precision
     1043: bytes.decode,  # character varying
-    2950: lambda text: ids.stored(text.decode()),  # uuid
+    2950: lambda text: ids.parse_stored_key(text.decode()),  # uuid
     3802: bytes.decode,  # jsonb
 }
 
@@ -83,43 +83,47 @@ class Prepared:
         it: psycopg begins the transaction with its own first statement.
         """
         if not raw.autocommit or raw.prepare_threshold is None:
-            return self._by_cursor(raw, values)
+            return self._execute_with_cursor(raw, values)
         wire, known = raw.pgconn, _known.setdefault(raw, {})
-        written = _written(values)
+        written = _encode_values(values)
         try:
-            result = self._executed(raw, known, written)
+            result = self._execute_prepared(raw, known, written)
         except OUTDATED:
             # The statement was not executed. The server may still know the name; the next run
             # prepares it again.
             known.pop(self._name, None)
             raw.result_of(wire.send_query, b"DEALLOCATE " + self._name)
-            result = _checked(wire, raw.result_of(wire.send_query_params, self._numbered, written))
+            result = _check_result(
+                wire, raw.result_of(wire.send_query_params, self._numbered, written)
+            )
             return _rows(result, _readers_of(result))
         readers = known.get(self._name) or _readers_of(result)
         known[self._name] = readers
         return _rows(result, readers)
 
-    def _by_cursor(self, raw: LimitedConnection, values: Sequence[Any]) -> list[Row]:
+    def _execute_with_cursor(self, raw: LimitedConnection, values: Sequence[Any]) -> list[Row]:
         with raw.cursor() as cursor:
             cursor.execute(self._sql, values)
             return cursor.fetchall() if cursor.description else []
 
-    def _executed(self, raw: LimitedConnection, known: ReadersByName, written: Written) -> PGresult:
+    def _execute_prepared(
+        self, raw: LimitedConnection, known: ReadersByName, written: Written
+    ) -> PGresult:
         wire = raw.pgconn
         if self._name not in known:
-            _checked(wire, raw.result_of(wire.send_prepare, self._name, self._numbered))
-        return _checked(wire, raw.result_of(wire.send_query_prepared, self._name, written))
+            _check_result(wire, raw.result_of(wire.send_prepare, self._name, self._numbered))
+        return _check_result(wire, raw.result_of(wire.send_query_prepared, self._name, written))
 
 
-def _written(values: Sequence[Any]) -> Written:
-    written = WRITERS.written(values)
+def _encode_values(values: Sequence[Any]) -> Written:
+    written = WRITERS.adapt_values(values)
     # libpq takes C strings and would silently drop what follows a NUL.
     if b"\0" in b"".join(filter(None, written)):
         raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
     return written
 
 
-def _checked(wire: PGconn, result: PGresult) -> PGresult:
+def _check_result(wire: PGconn, result: PGresult) -> PGresult:
     if result.status in {ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK}:
         return result
     if wire.status == ConnStatus.BAD:

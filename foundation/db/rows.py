@@ -16,5 +16,5 @@ class Writers(dict[type, Callable[[Any], W]], Generic[W]):
                 return self.setdefault(kind, self[base])
         raise TypeError(f"No statement takes a value of {kind.__name__}.")
 
-    def written(self, values: Sequence[Any]) -> list[W]:
+    def adapt_values(self, values: Sequence[Any]) -> list[W]:
         return [self[type(value)](value) for value in values]

@@ -63,7 +63,7 @@ class Statement:
         """Returns all rows, if any. Raises the errors of Django's cursor."""
         database = connections[DEFAULT_DB_ALIAS]
         if database.execute_wrappers or database.force_debug_cursor:
-            return self._watched(database, values)
+            return self._execute_with_cursor(database, values)
         if database.connection is None or not database.health_check_done:  # type: ignore[attr-defined]  # the stubs lack it
             database.close_if_health_check_failed()
             database.ensure_connection()
@@ -77,7 +77,7 @@ class Statement:
             written = [WRITERS[type(value)](value) for value in values]
             # A transaction has SQLite's lock already: another thread may wait for it with ours.
             if self._writes and not database.in_atomic_block:
-                return self._in_turn(raw, written)
+                return self._write_exclusively(raw, written)
             return raw.execute(self._for_sqlite, written).fetchall()
 
     def _prepare(self) -> "Prepared":
@@ -86,7 +86,9 @@ class Statement:
         self._prepared = Prepared(self.sql)
         return self._prepared
 
-    def _in_turn(self, raw: sqlite3.Connection, written: Sequence[str | int | None]) -> list[Row]:
+    def _write_exclusively(
+        self, raw: sqlite3.Connection, written: Sequence[str | int | None]
+    ) -> list[Row]:
         """Runs a write when no other thread does; waits as long for them as for a transaction."""
         if not SQLITE_WRITE.acquire(timeout=settings.SQLITE_TIMEOUT_SECONDS):
             raise sqlite3.OperationalError("database is locked")
@@ -95,8 +97,10 @@ class Statement:
         finally:
             SQLITE_WRITE.release()
 
-    def _watched(self, database: BaseDatabaseWrapper, values: Sequence[Value]) -> list[Row]:
-        adapted = WRITERS.written(values) if database.vendor == "sqlite" else values
+    def _execute_with_cursor(
+        self, database: BaseDatabaseWrapper, values: Sequence[Value]
+    ) -> list[Row]:
+        adapted = WRITERS.adapt_values(values) if database.vendor == "sqlite" else values
         with database.cursor() as cursor:
             cursor.execute(self.sql, adapted)
             return cursor.fetchall() if cursor.description else []

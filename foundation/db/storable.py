@@ -35,7 +35,7 @@ def unstorable_place(value: object) -> str | None:
     """
     if not has_unstorable_text(value):
         return None
-    for name, member in _named(value):
+    for name, member in _named_members(value):
         inner = unstorable_place(member)
         if inner is not None:
             between = "." if inner and not inner.startswith("[") else ""
@@ -48,7 +48,7 @@ def escape_unstorable(value: object) -> object:
 
     For rows that record what a client sent. Two keys that differ only in their escapes become one.
     """
-    return spelled_out(value, UNSTORABLE) if has_unstorable_text(value) else value
+    return escape_characters(value, UNSTORABLE) if has_unstorable_text(value) else value
 
 
 def storable_json(value: object) -> str:
@@ -63,16 +63,17 @@ def storable_json(value: object) -> str:
     return json.dumps(escape_unstorable(value))
 
 
-def spelled_out(value: object, pattern: re.Pattern[str]) -> object:
+def escape_characters(value: object, pattern: re.Pattern[str]) -> object:
     """Returns a JSON value with every character that matches `pattern` escaped."""
     if isinstance(value, str):
         return pattern.sub(_escape, value)
     if isinstance(value, dict):
         return {
-            spelled_out(key, pattern): spelled_out(item, pattern) for key, item in value.items()
+            escape_characters(key, pattern): escape_characters(item, pattern)
+            for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [spelled_out(item, pattern) for item in value]
+        return [escape_characters(item, pattern) for item in value]
     return value
 
 
@@ -96,7 +97,7 @@ def members(node: object) -> Iterable[object]:
     return node if isinstance(node, list | tuple) else ()
 
 
-def _named(value: object) -> Iterable[tuple[str, object]]:
+def _named_members(value: object) -> Iterable[tuple[str, object]]:
     """Returns the members of an array or object by name; nothing if a name is not storable."""
     if isinstance(value, dict):
         is_named = not has_unstorable_text([*value])

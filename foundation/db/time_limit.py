@@ -38,7 +38,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     Raises TimeLimitExceeded in place of the error of the cancelled statement. A transaction around
     the block cannot be used afterwards.
     """
-    block = _Block(connections[DEFAULT_DB_ALIAS], time.monotonic() + seconds)
+    block = _LimitedBlock(connections[DEFAULT_DB_ALIAS], time.monotonic() + seconds)
     _canceller.add(block)
     try:
         # PostgreSQL may be silent, and answer neither the statement nor its cancellation.
@@ -52,7 +52,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         _canceller.remove(block)
 
 
-class _Block:
+class _LimitedBlock:
     """A running block: its connection, and when it is overdue."""
 
     __slots__ = ("_database", "_is_over", "_lock", "overdue_at")
@@ -86,12 +86,12 @@ class _Canceller:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._blocks: set[_Block] = set()
+        self._blocks: set[_LimitedBlock] = set()
         self._thread: threading.Thread | None = None
         self._wakes_at = 0.0
         self._woken = threading.Event()
 
-    def add(self, block: _Block) -> None:
+    def add(self, block: _LimitedBlock) -> None:
         with self._lock:
             self._blocks.add(block)
             # After a fork the thread is missing in the new process.
@@ -103,7 +103,7 @@ class _Canceller:
             elif block.overdue_at < self._wakes_at:
                 self._woken.set()
 
-    def remove(self, block: _Block) -> None:
+    def remove(self, block: _LimitedBlock) -> None:
         with self._lock:
             self._blocks.discard(block)
         block.end()
@@ -126,7 +126,7 @@ class _Canceller:
             return self._wakes_at - now
 
 
-def _cancel(block: _Block) -> None:
+def _cancel(block: _LimitedBlock) -> None:
     try:
         block.cancel()
     except Exception:

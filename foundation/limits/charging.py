@@ -45,7 +45,7 @@ _choosing = threading.Lock()
 _chosen: list[Store] = []
 
 
-def of_address(address: str) -> Bucket:
+def address_bucket(address: str) -> Bucket:
     """Returns the bucket that requests from an address are charged to, whatever they are for."""
     return Bucket(f"{ADDRESS}:{peer.rate_key(address)}", settings.HALO_RATE_IP)
 
@@ -62,7 +62,7 @@ def charge(buckets: Sequence[Bucket]) -> Verdict | None:
     if outage.retry_at is not None and outage.skips_store():
         raise LimitStoreDown("The limit store failed a moment ago.")
     is_distinct = len({bucket.key for bucket in buckets}) == len(buckets)
-    merged = buckets if is_distinct else _merged(buckets)
+    merged = buckets if is_distinct else _merge_buckets(buckets)
     if _refusals.by_digest:
         refused = list(filter(None, map(_refusals.recall, merged)))
         if refused:
@@ -70,11 +70,11 @@ def charge(buckets: Sequence[Bucket]) -> Verdict | None:
     try:
         reading = (_chosen[0] if _chosen else _store()).take(merged)
     except LimitStoreDown:
-        outage.failed()
+        outage.record_failure()
         raise
-    if outage.retry_at is not None and outage.answered():
+    if outage.retry_at is not None and outage.record_success():
         log.info("limit_store_up")
-    return None if reading is None else _refused(reading, merged, _refusals)
+    return None if reading is None else _build_refusal(reading, merged, _refusals)
 
 
 def charge_or_share(buckets: Sequence[Bucket], on_outage: Callable[[], None]) -> Verdict | None:
@@ -92,7 +92,7 @@ def charge_or_share(buckets: Sequence[Bucket], on_outage: Callable[[], None]) ->
             on_outage()
     parts = [_part(bucket) for bucket in buckets]
     reading = _share_counts.take(parts)
-    return None if reading is None else _refused(reading, parts, _share_refusals)
+    return None if reading is None else _build_refusal(reading, parts, _share_refusals)
 
 
 def give_back(buckets: Sequence[Bucket]) -> None:
@@ -102,7 +102,7 @@ def give_back(buckets: Sequence[Bucket]) -> None:
     """
     if outage.is_known():
         raise LimitStoreDown("The limit store failed a moment ago.")
-    _store().give_back(_merged(buckets))
+    _store().give_back(_merge_buckets(buckets))
 
 
 def reading(bucket: Bucket) -> Verdict | None:
@@ -185,7 +185,7 @@ def reset_shares() -> None:
     _share_refusals.clear()
 
 
-def _refused(reading: Reading, buckets: Sequence[Bucket], memory: Refusals) -> Verdict:
+def _build_refusal(reading: Reading, buckets: Sequence[Bucket], memory: Refusals) -> Verdict:
     states = reading.states(buckets)
     return _tightest([memory.remember(state) for state in states if state.wait])
 
@@ -200,7 +200,7 @@ def _part(bucket: Bucket) -> Bucket:
     return replace(bucket, limit=Limit(share, whole.seconds))
 
 
-def _merged(buckets: Sequence[Bucket]) -> Sequence[Bucket]:
+def _merge_buckets(buckets: Sequence[Bucket]) -> Sequence[Bucket]:
     costs: dict[tuple[str, Limit], int] = {}
     for bucket in buckets:
         costs[bucket.key, bucket.limit] = costs.get((bucket.key, bucket.limit), 0) + bucket.cost

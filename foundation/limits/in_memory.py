@@ -31,13 +31,13 @@ class MemoryStore:
             now = int(self._now() * 1000)
             names = [bucket.digest for bucket in buckets]
             windows = tuple(
-                self._windows.get(name, UNTOUCHED).rolled(now, bucket.limit.milliseconds)
+                self._windows.get(name, UNTOUCHED).roll_to(now, bucket.limit.milliseconds)
                 for name, bucket in zip(names, buckets, strict=True)
             )
             if any(map(wait, buckets, windows, repeat(now))):
                 return Reading(now, windows)
             charged = [
-                window.charged(bucket.cost, now)
+                window.add_charge(bucket.cost, now)
                 for window, bucket in zip(windows, buckets, strict=True)
             ]
             for name, window in zip(names, charged, strict=True):
@@ -51,7 +51,7 @@ class MemoryStore:
         with self._lock:
             for bucket in buckets:
                 if stored := self._windows.get(bucket.digest):
-                    self._windows[bucket.digest] = stored.relieved(bucket.cost)
+                    self._windows[bucket.digest] = stored.remove_charge(bucket.cost)
 
     def close(self) -> None:
         self._windows.clear()

@@ -124,13 +124,13 @@ class RedisStore:
     def _ask(self, *command: str | int) -> Any:
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # its stub takes one word only
         try:
-            return self._answered(packed)
+            return self._answer_with_retry(packed)
         except NoScriptError:
             raise
         except (redis.RedisError, OSError) as error:
             raise LimitStoreDown("Redis did not count.") from error
 
-    def _answered(self, packed: bytes) -> Any:
+    def _answer_with_retry(self, packed: bytes) -> Any:
         """Asks again once if the connection was closed since its last use, as by a restart.
 
         Each thread has a connection of its own, and every one of them is stale then. A time-out is

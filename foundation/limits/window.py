@@ -139,7 +139,7 @@ class Window:
     current: int
     last: int
 
-    def rolled(self, now: int, span: int) -> "Window":
+    def roll_to(self, now: int, span: int) -> "Window":
         """Returns the window that contains `now`, for windows `span` milliseconds long."""
         if now - self.last >= span:
             return Window(started=now, previous=0, current=0, last=now)
@@ -148,10 +148,10 @@ class Window:
             return Window(self.started + span, self.current, 0, self.last)
         return self
 
-    def charged(self, cost: int, now: int) -> "Window":
+    def add_charge(self, cost: int, now: int) -> "Window":
         return Window(self.started, self.previous, self.current + cost, now)
 
-    def relieved(self, cost: int) -> "Window":
+    def remove_charge(self, cost: int) -> "Window":
         return Window(self.started, self.previous, max(0, self.current - cost), self.last)
 
 
@@ -167,7 +167,7 @@ class WindowState:
     now: int
 
     @property
-    def elapsed(self) -> int:
+    def elapsed_milliseconds(self) -> int:
         # With a clock set back, the previous window must not weigh more than its count.
         return max(0, self.now - self.window.started)
 
@@ -175,7 +175,7 @@ class WindowState:
     def remaining(self) -> int:
         span, window = self.bucket.limit.milliseconds, self.window
         room = (self.bucket.limit.count - window.current) * span
-        return max(0, (room - window.previous * (span - self.elapsed)) // span)
+        return max(0, (room - window.previous * (span - self.elapsed_milliseconds)) // span)
 
     @property
     def wait(self) -> int:
@@ -185,7 +185,7 @@ class WindowState:
     @property
     def frees_at(self) -> int:
         """When a full bucket next has room, else when its window ends, in Unix milliseconds."""
-        return self.now + (self.wait or self.bucket.limit.milliseconds - self.elapsed)
+        return self.now + (self.wait or self.bucket.limit.milliseconds - self.elapsed_milliseconds)
 
 
 def wait(bucket: Bucket, window: Window, now: int) -> int:

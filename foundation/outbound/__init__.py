@@ -4,15 +4,15 @@
 `again` and `breaker` are for repeated requests to the same host.
 """
 
-from foundation.outbound.client import Reply, fetch, vet
+from foundation.outbound.client import OutboundReply, fetch, vet
 from foundation.outbound.errors import (
     OutboundError,
     RefusedAddress,
     RefusedRedirect,
     RefusedRequest,
     RefusedUrl,
+    ResponseTooLarge,
     TimedOut,
-    TooLarge,
     Unreachable,
     Unwanted,
 )
@@ -21,14 +21,14 @@ from foundation.outbound.reach import has_reached_internet
 
 __all__ = [
     "OutboundError",
+    "OutboundReply",
     "Policy",
     "RefusedAddress",
     "RefusedRedirect",
     "RefusedRequest",
     "RefusedUrl",
-    "Reply",
+    "ResponseTooLarge",
     "TimedOut",
-    "TooLarge",
     "Unreachable",
     "Unwanted",
     "fetch",

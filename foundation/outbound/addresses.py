@@ -71,7 +71,7 @@ METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::25
 
 def is_public(address: Address) -> bool:
     """Returns whether the address is on the public internet, with IPv4 inside IPv6 unwrapped."""
-    address = unwrapped(address)
+    address = unwrap_ipv4(address)
     if isinstance(address, IPv4):
         return address.is_global and not any(address in network for network in DENIED_IPV4)
     if address not in GLOBAL_UNICAST:
@@ -81,11 +81,11 @@ def is_public(address: Address) -> bool:
 
 def is_private(address: Address) -> bool:
     """Returns whether an administrator may approve a host at the address."""
-    address = unwrapped(address)
+    address = unwrap_ipv4(address)
     return address not in METADATA and any(address in network for network in PRIVATE)
 
 
-def unwrapped(address: Address) -> Address:
+def unwrap_ipv4(address: Address) -> Address:
     """Returns the IPv4 address of an IPv4-mapped or NAT64 address (RFC 4291, RFC 6052)."""
     if isinstance(address, IPv6) and (address in MAPPED or address in NAT64):
         return IPv4(int(address) & 0xFFFF_FFFF)

@@ -47,12 +47,12 @@ class Breakers:
             trouble.rests_until = self._clock() + REST_SECONDS
             return 0.0
 
-    def answered(self, key: Hashable) -> None:
+    def record_success(self, key: Hashable) -> None:
         """Records a success, which closes the breaker."""
         with self._lock:
             self._troubles.pop(key, None)
 
-    def failed(self, key: Hashable) -> bool:
+    def record_failure(self, key: Hashable) -> bool:
         """Records a failure; returns whether it opened the breaker."""
         with self._lock:
             trouble = self._troubles.setdefault(key, _Trouble())

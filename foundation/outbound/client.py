@@ -11,13 +11,13 @@ import httpx2
 
 from foundation.concurrency import page_threads
 from foundation.db.waits import give_back_connection
-from foundation.headers import joined
+from foundation.headers import combine_repeated
 from foundation.outbound import lookup, reach, request
 from foundation.outbound.content import collect
 from foundation.outbound.deadline import Deadline, always_wanted
 from foundation.outbound.errors import OutboundError, RefusedRedirect, RefusedUrl, Unreachable
 from foundation.outbound.policy import DEFAULT, Policy
-from foundation.outbound.request import REDIRECTABLE, Request
+from foundation.outbound.request import REDIRECTABLE, OutboundRequest
 from foundation.outbound.target import Target
 from foundation.outbound.wire import Pinned
 
@@ -26,7 +26,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Reply:
+class OutboundReply:
     """A response, whatever its status; header names in lower case, `url` the final one.
 
     Repeated headers are joined with commas (RFC 9110 §5.3).
@@ -46,7 +46,7 @@ def fetch(
     body: bytes | None = None,
     policy: Policy = DEFAULT,
     unwanted: Callable[[], bool] = always_wanted,
-) -> Reply:
+) -> OutboundReply:
     """Sends a request to the public internet and returns the response.
 
     The host is resolved once, and only its checked addresses are connected to. Proxies and
@@ -60,17 +60,17 @@ def fetch(
     # Others may use the connection to the database while this thread waits.
     give_back_connection()
     target = Target.parse(url, policy)
-    sent = request.checked(target.host, method, headers or NO_HEADERS, body, policy)
+    sent = request.prepare(target.host, method, headers or NO_HEADERS, body, policy)
     deadline = Deadline(target.host, policy.deadline, unwanted)
     try:
         route = Pinned(lookup.addresses(target, deadline, policy), deadline)
-        return _redirected(target, sent, route, policy)
+        return _follow_redirects(target, sent, route, policy)
     except OutboundError as error:
         error.was_sent = deadline.has_begun
         raise
 
 
-def is_redirect(reply: Reply) -> bool:
+def is_redirect(reply: OutboundReply) -> bool:
     """Returns whether a response leads to another URL."""
     return reply.status in REDIRECTS and "location" in reply.headers
 
@@ -91,21 +91,23 @@ def tls_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-def _redirected(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply:
+def _follow_redirects(
+    target: Target, sent: OutboundRequest, route: Pinned, policy: Policy
+) -> OutboundReply:
     """The reply after the redirects that the policy follows."""
     reply = _send(target, sent, route, policy)
     for _ in range(policy.max_redirects if sent.method in REDIRECTABLE else 0):
         if not is_redirect(reply):
             break
         try:
-            target = target.redirected(reply.headers["location"], policy)
+            target = target.resolve_redirect(reply.headers["location"], policy)
         except RefusedUrl as refused:
             raise RefusedRedirect(refused, reply.status, reply.headers) from None
         reply = _send(target, sent, route, policy)
     return reply
 
 
-def _send(target: Target, sent: Request, route: Pinned, policy: Policy) -> Reply:
+def _send(target: Target, sent: OutboundRequest, route: Pinned, policy: Policy) -> OutboundReply:
     try:
         with _connection(target, route) as connection:
             reply = _exchange(connection, target, sent, policy)
@@ -133,8 +135,8 @@ def _address(target: Target) -> httpcore2.URL:
 
 
 def _exchange(
-    connection: httpcore2.HTTPConnection, target: Target, sent: Request, policy: Policy
-) -> Reply:
+    connection: httpcore2.HTTPConnection, target: Target, sent: OutboundRequest, policy: Policy
+) -> OutboundReply:
     seconds = {
         "connect": policy.connect_timeout,
         "read": policy.read_timeout,
@@ -147,10 +149,10 @@ def _exchange(
         content=sent.body,
         extensions={"timeout": seconds},
     ) as response:
-        headers = joined(_text(response.headers))
+        headers = combine_repeated(_text(response.headers))
         chunks = response.iter_stream()
         read = collect(chunks, headers, host=target.host, max_bytes=policy.max_bytes)
-        return Reply(response.status, headers, read, target.url)
+        return OutboundReply(response.status, headers, read, target.url)
 
 
 def _text(fields: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from foundation.outbound.errors import TooLarge, Unreachable
+from foundation.outbound.errors import ResponseTooLarge, Unreachable
 
 GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's wbits value for the gzip format
 
@@ -15,25 +15,25 @@ def collect(
 
     Raises Unreachable for an encoding that was not requested, or invalid gzip (RFC 9110 §8.4.1).
     """
-    sent = _capped(chunks, host, max_bytes)
+    sent = _limit_bytes(chunks, host, max_bytes)
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "identity":
         return b"".join(sent)
     if coding not in {"gzip", "x-gzip"}:
         raise Unreachable(host, "the answer has a content coding that was not asked for")
-    return b"".join(_capped(_inflated(sent, host, max_bytes), host, max_bytes))
+    return b"".join(_limit_bytes(_inflate_chunks(sent, host, max_bytes), host, max_bytes))
 
 
-def _capped(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[bytes]:
+def _limit_bytes(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[bytes]:
     total = 0
     for chunk in chunks:
         total += len(chunk)
         if total > max_bytes:
-            raise TooLarge(host, "the answer is too large")
+            raise ResponseTooLarge(host, "the answer is too large")
         yield chunk
 
 
-def _inflated(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[bytes]:
+def _inflate_chunks(chunks: Iterable[bytes], host: str, max_bytes: int) -> Iterator[bytes]:
     inflater = zlib.decompressobj(GZIP_WINDOW)
     began = False
     try:

@@ -23,7 +23,7 @@ class Deadline:
         self._ends = time.monotonic() + seconds
         self._unwanted = unwanted
 
-    def left(self, at_most: float | None) -> float:
+    def seconds_left(self, at_most: float | None) -> float:
         """Returns the seconds left for a step, at most `at_most`.
 
         Raises TimedOut if none are left, and Unwanted if the request was cancelled.

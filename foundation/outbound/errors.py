@@ -37,7 +37,7 @@ class RefusedRequest(OutboundError):
     """The method or a header is not permitted."""
 
 
-class TooLarge(OutboundError):
+class ResponseTooLarge(OutboundError):
     """The response is larger than the policy allows, encoded or decoded."""
 
 

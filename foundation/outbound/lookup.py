@@ -41,10 +41,10 @@ def vet(host: str, address: Address, policy: Policy) -> None:
 
 
 def _resolve(target: Target, deadline: Deadline, policy: Policy) -> tuple[Address, ...]:
-    if not _lookups.acquire(timeout=deadline.left(policy.connect_timeout)):
+    if not _lookups.acquire(timeout=deadline.seconds_left(policy.connect_timeout)):
         raise TimedOut(target.host, "too many names are being resolved")
     try:
-        found = _ask(target).get(timeout=deadline.left(policy.connect_timeout))
+        found = _ask(target).get(timeout=deadline.seconds_left(policy.connect_timeout))
     except queue.Empty:
         raise TimedOut(target.host, "its name was not resolved in time") from None
     if not found:

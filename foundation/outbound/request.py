@@ -37,7 +37,7 @@ VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?", re.ASCII)  # RFC 9110 §5.5,
 
 
 @dataclass(frozen=True)
-class Request:
+class OutboundRequest:
     """Method, headers in lower case and body; `repr` shows neither headers nor body."""
 
     method: str
@@ -45,9 +45,9 @@ class Request:
     body: bytes | None = field(repr=False)
 
 
-def checked(
+def prepare(
     host: str, method: str, headers: Mapping[str, str], body: bytes | None, policy: Policy
-) -> Request:
+) -> OutboundRequest:
     """Returns the request with the headers set here; raises RefusedRequest if it is refused."""
     if method not in METHODS:
         raise RefusedRequest(host, "the method is not allowed")
@@ -58,4 +58,4 @@ def checked(
     ours = {"user-agent": policy.user_agent, "accept-encoding": "gzip", "connection": "close"}
     # An empty body has a Content-Length (RFC 9110 §8.6); some servers answer 411 otherwise.
     content = b"" if body is None and method in WITH_CONTENT else body
-    return Request(method, {**ours, **given}, content)
+    return OutboundRequest(method, {**ours, **given}, content)

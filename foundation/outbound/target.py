@@ -63,7 +63,7 @@ class Target:
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.path}"
 
-    def redirected(self, location: str, policy: Policy) -> "Target":
+    def resolve_redirect(self, location: str, policy: Policy) -> "Target":
         """Returns the target of a Location header. Raises RefusedUrl if it is another origin.
 
         The reference may be relative and may have a fragment (RFC 9110 §10.2.2).

@@ -43,7 +43,9 @@ class Pinned(httpcore2.NetworkBackend):
         raise _meaning_of(failure, host)
 
     def _connect(self, address: Address, port: int, timeout: float | None) -> "Wire":
-        connected = socket.create_connection((str(address), port), self._deadline.left(timeout))
+        connected = socket.create_connection(
+            (str(address), port), self._deadline.seconds_left(timeout)
+        )
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return Wire(connected, self._deadline)
 
@@ -59,10 +61,10 @@ class Wire(httpcore2.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        until = time.monotonic() + self._deadline.left(timeout)
+        until = time.monotonic() + self._deadline.seconds_left(timeout)
         while True:
             # In short reads: the wait for a silent server ends soon after the request is cancelled.
-            self._socket.settimeout(min(self._deadline.left(timeout), LOOK))
+            self._socket.settimeout(min(self._deadline.seconds_left(timeout), LOOK))
             try:
                 return self._socket.recv(max_bytes)
             except OSError as error:
@@ -73,7 +75,7 @@ class Wire(httpcore2.NetworkStream):
         self._deadline.has_begun = True
         rest = memoryview(buffer)
         while rest:
-            self._socket.settimeout(self._deadline.left(timeout))
+            self._socket.settimeout(self._deadline.seconds_left(timeout))
             rest = rest[self._send(rest) :]
 
     def _send(self, rest: memoryview) -> int:
@@ -92,7 +94,7 @@ class Wire(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> "Wire":
-        self._socket.settimeout(self._deadline.left(timeout))
+        self._socket.settimeout(self._deadline.seconds_left(timeout))
         try:
             secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
         except OSError as error:

@@ -29,9 +29,9 @@ class RedisTransport:
         try:
             self._publisher.publish(CHANNEL, topic)
         except Exception:
-            self._outage.failed()
+            self._outage.record_failure()
             raise
-        self._outage.answered()
+        self._outage.record_success()
 
     def receive(self, deliver: Callable[[str | None], None], stopping: threading.Event) -> None:
         pubsub: PubSub = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # has no annotations

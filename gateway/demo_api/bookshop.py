@@ -23,7 +23,7 @@ FIRST: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class BookshopRequest:
     """A request without its credential; header names are in lower case."""
 
     query: Mapping[str, str] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class BookshopReply:
     status: int
     value: Json = None
     # What is sent instead of the value, with its media type.
@@ -40,7 +40,7 @@ class Reply:
     media_type: str = "application/json"
 
 
-class Refused(Exception):
+class BookshopError(Exception):
     """The request is refused with this status and message."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
@@ -53,8 +53,8 @@ class Bookshop:
     """The books by their number; every operation runs alone."""
 
     books: dict[int, dict[str, Json]] = field(default_factory=dict)
-    covers: dict[int, Reply] = field(default_factory=dict)
-    created: dict[str, tuple[bytes, Reply]] = field(default_factory=dict)
+    covers: dict[int, BookshopReply] = field(default_factory=dict)
+    created: dict[str, tuple[bytes, BookshopReply]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     last: int = 0
 
@@ -62,7 +62,7 @@ class Bookshop:
         for title, author, price, stock in FIRST:
             self._add({"title": title, "author": author, "price_cents": price, "stock": stock})
 
-    def list_books(self, request: Request) -> Reply:
+    def list_books(self, request: BookshopRequest) -> BookshopReply:
         words = request.query.get("q", "").lower()
         limit = _whole(request, "limit", 20, range(1, 101))
         offset = _whole(request, "offset", 0, range(1_000_000))
@@ -71,49 +71,49 @@ class Bookshop:
             for book in self.books.values()
             if words in f"{book['title']} {book['author']}".lower()
         ]
-        page = [_priced(book, request) for book in found[offset : offset + limit]]
-        return Reply(HTTPStatus.OK, {"total": len(found), "books": page})
+        page = [_convert_price(book, request) for book in found[offset : offset + limit]]
+        return BookshopReply(HTTPStatus.OK, {"total": len(found), "books": page})
 
-    def create_book(self, request: Request) -> Reply:
+    def create_book(self, request: BookshopRequest) -> BookshopReply:
         key = request.headers.get("idempotency-key", "")
         if key and key in self.created:
             body, reply = self.created[key]
             if body != request.body:
-                raise Refused(HTTPStatus.CONFLICT, "The key was used with another body.")
+                raise BookshopError(HTTPStatus.CONFLICT, "The key was used with another body.")
             return reply
         given = _properties(request)
         for name in ("title", "author", "price_cents"):
             if name not in given:
-                raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} is required.")
-        reply = Reply(HTTPStatus.CREATED, self._add({"stock": 0} | given))
+                raise BookshopError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} is required.")
+        reply = BookshopReply(HTTPStatus.CREATED, self._add({"stock": 0} | given))
         if key:
             self.created[key] = request.body, reply
         return reply
 
-    def get_book(self, number: int, request: Request) -> Reply:
-        return Reply(HTTPStatus.OK, _priced(self._book(number), request))
+    def get_book(self, number: int, request: BookshopRequest) -> BookshopReply:
+        return BookshopReply(HTTPStatus.OK, _convert_price(self._book(number), request))
 
-    def change_book(self, number: int, request: Request) -> Reply:
+    def change_book(self, number: int, request: BookshopRequest) -> BookshopReply:
         book = self._book(number) | _properties(request)
         self.books[number] = book
-        return Reply(HTTPStatus.OK, book)
+        return BookshopReply(HTTPStatus.OK, book)
 
-    def delete_book(self, number: int, _request: Request) -> Reply:
+    def delete_book(self, number: int, _request: BookshopRequest) -> BookshopReply:
         self._book(number)
         del self.books[number]
         self.covers.pop(number, None)
-        return Reply(HTTPStatus.NO_CONTENT)
+        return BookshopReply(HTTPStatus.NO_CONTENT)
 
-    def set_cover(self, number: int, request: Request) -> Reply:
+    def set_cover(self, number: int, request: BookshopRequest) -> BookshopReply:
         self._book(number)
         file = _part(request, "file")
         self.covers[number] = file
         size = len(file.data)
-        return Reply(HTTPStatus.OK, {"id": number, "type": file.media_type, "bytes": size})
+        return BookshopReply(HTTPStatus.OK, {"id": number, "type": file.media_type, "bytes": size})
 
-    def get_cover(self, number: int, _request: Request) -> Reply:
+    def get_cover(self, number: int, _request: BookshopRequest) -> BookshopReply:
         if number not in self.covers:
-            raise Refused(HTTPStatus.NOT_FOUND, "This book has no cover.")
+            raise BookshopError(HTTPStatus.NOT_FOUND, "This book has no cover.")
         return self.covers[number]
 
     def _add(self, properties: Mapping[str, Json]) -> dict[str, Json]:
@@ -123,13 +123,13 @@ class Bookshop:
 
     def _book(self, number: int) -> dict[str, Json]:
         if number not in self.books:
-            raise Refused(HTTPStatus.NOT_FOUND, f"There is no book {number}.")
+            raise BookshopError(HTTPStatus.NOT_FOUND, f"There is no book {number}.")
         return self.books[number]
 
 
 # The operations by method and path.
 NUMBER: Final = re.compile(r"/([0-9]{1,9})(?![^/])", re.ASCII)
-Operation: TypeAlias = Callable[..., Reply]
+Operation: TypeAlias = Callable[..., BookshopReply]
 OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/books"): Bookshop.list_books,
     ("POST", "/books"): Bookshop.create_book,
@@ -141,12 +141,12 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
 }
 
 
-def answer(shop: Bookshop, method: str, path: str, request: Request) -> Reply:
+def answer(shop: Bookshop, method: str, path: str, request: BookshopRequest) -> BookshopReply:
     """Returns the reply to a request. Raises Refused."""
     form = NUMBER.sub("/{id}", path)
     operation = None if "{" in path else OPERATIONS.get((method, form))
     if operation is None:
-        raise Refused(HTTPStatus.NOT_FOUND, "There is no such operation.")
+        raise BookshopError(HTTPStatus.NOT_FOUND, "There is no such operation.")
     with shop.lock:
         return operation(shop, *map(int, NUMBER.findall(path)), request)
 
@@ -154,42 +154,44 @@ def answer(shop: Bookshop, method: str, path: str, request: Request) -> Reply:
 KINDS: Final = {"title": str, "author": str, "price_cents": int, "stock": int}
 
 
-def _properties(request: Request) -> dict[str, Json]:
+def _properties(request: BookshopRequest) -> dict[str, Json]:
     try:
         given = json.loads(request.body)
     except ValueError:
-        raise Refused(HTTPStatus.BAD_REQUEST, "The body is not valid JSON.") from None
+        raise BookshopError(HTTPStatus.BAD_REQUEST, "The body is not valid JSON.") from None
     if not isinstance(given, dict):
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "The body must be an object.")
+        raise BookshopError(HTTPStatus.UNPROCESSABLE_ENTITY, "The body must be an object.")
     for name, value in given.items():
         is_known = type(value) is KINDS.get(name)
         if not is_known or not (value if isinstance(value, str) else value >= 0):
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} is unknown or invalid.")
+            raise BookshopError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} is unknown or invalid.")
     return given
 
 
-def _whole(request: Request, name: str, default: int, allowed: range) -> int:
+def _whole(request: BookshopRequest, name: str, default: int, allowed: range) -> int:
     text = request.query.get(name, str(default))
     if not text.isdecimal() or len(text) > len(str(allowed.stop)) or int(text) not in allowed:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} is invalid.")
+        raise BookshopError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} is invalid.")
     return int(text)
 
 
-def _priced(book: Mapping[str, Json], request: Request) -> dict[str, Json]:
+def _convert_price(book: Mapping[str, Json], request: BookshopRequest) -> dict[str, Json]:
     """The book with its price in the currency of the header."""
     currency = request.headers.get("x-currency", "EUR")
     if currency not in CURRENCIES:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "X-Currency must be EUR or USD.")
+        raise BookshopError(HTTPStatus.UNPROCESSABLE_ENTITY, "X-Currency must be EUR or USD.")
     cents = round(book["price_cents"] * CURRENCIES[currency])
     return {**book, "price_cents": cents, "currency": currency}
 
 
-def _part(request: Request, name: str) -> Reply:
+def _part(request: BookshopRequest, name: str) -> BookshopReply:
     """One file of a multipart body (RFC 7578)."""
     head = f"Content-Type: {request.headers.get('content-type', '')}\r\n\r\n"
     message = BytesParser(policy=HTTP).parsebytes(head.encode("latin-1") + request.body)
     for part in message.iter_parts() if message.is_multipart() else ():
         if part.get_param("name", header="content-disposition") == name:
             data = part.get_payload(decode=True)
-            return Reply(HTTPStatus.OK, data=bytes(data), media_type=part.get_content_type())
-    raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"The part {name} is missing.")
+            return BookshopReply(
+                HTTPStatus.OK, data=bytes(data), media_type=part.get_content_type()
+            )
+    raise BookshopError(HTTPStatus.UNPROCESSABLE_ENTITY, f"The part {name} is missing.")

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from gateway.demo_api.bookshop import Bookshop, Refused, Reply, Request, answer
+from gateway.demo_api.bookshop import (
+    Bookshop,
+    BookshopError,
+    BookshopReply,
+    BookshopRequest,
+    answer,
+)
 
 LOOPBACK: Final = "127.0.0.1"
 KEY: Final = "demo"
@@ -45,8 +51,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         try:
             reply = self._reply(self._body())
-        except Refused as refused:
-            reply = Reply(refused.status, {"error": str(refused)})
+        except BookshopError as refused:
+            reply = BookshopReply(refused.status, {"error": str(refused)})
         data = reply.data
         if not data and reply.status != HTTPStatus.NO_CONTENT:
             data = json.dumps(reply.value).encode()
@@ -62,23 +68,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815  names of the base class
 
-    def _reply(self, body: bytes) -> Reply:
+    def _reply(self, body: bytes) -> BookshopReply:
         address = urlsplit(self.path)
         path = unquote(address.path)
         if self.command == "GET" and path == "/openapi.json":
-            return Reply(HTTPStatus.OK, self.server.document)
+            return BookshopReply(HTTPStatus.OK, self.server.document)
         headers = {name.lower(): value for name, value in self.headers.items()}
         if headers.get("x-api-key") != KEY:
-            raise Refused(HTTPStatus.UNAUTHORIZED, "The header X-Api-Key is missing or wrong.")
+            raise BookshopError(
+                HTTPStatus.UNAUTHORIZED, "The header X-Api-Key is missing or wrong."
+            )
         query: Mapping[str, str] = dict(parse_qsl(address.query))
-        request = Request(query=query, headers=headers, body=body)
+        request = BookshopRequest(query=query, headers=headers, body=body)
         return answer(self.server.shop, self.command, path, request)
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY or "Transfer-Encoding" in self.headers:
             self.close_connection = True
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large.")
+            raise BookshopError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large.")
         return self.rfile.read(int(length))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name

@@ -16,7 +16,7 @@ from foundation import json_text
 from foundation.db.storable import escape_unstorable
 from foundation.outbound.retry import retry_after
 from gateway.openapi import cutting, masking, response_headers
-from gateway.openapi.shapes import Json, Operation
+from gateway.openapi.shapes import Json, OpenApiOperation
 from mcp_protocol import meta_keys
 from mcp_protocol.json_writer import dumps
 from tools_registry.api import Blocks, IntegrationFailure, Unauthorized
@@ -65,7 +65,7 @@ PAGING: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class UpstreamResponse:
     """A response as it is read here; header names are in lower case.
 
     `secrets` are the credentials of the request, which some APIs repeat.
@@ -74,7 +74,7 @@ class Response:
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
-    operation: Operation = field(repr=False)
+    operation: OpenApiOperation = field(repr=False)
     secrets: Sequence[str] = field(default=(), repr=False)
     max_bytes: int = MAX_RESULT_BYTES
 
@@ -116,7 +116,7 @@ def result(
     status: int,
     headers: Mapping[str, str],
     body: bytes,
-    operation: Operation,
+    operation: OpenApiOperation,
     *,
     is_read: bool = True,
     secrets: Sequence[str] = (),
@@ -136,10 +136,10 @@ def result(
     and IntegrationFailure for the other errors, and for a redirect of what does not only read: it
     was not followed, so that nothing says that the change was made.
     """
-    response = Response(
+    response = UpstreamResponse(
         status=status,
         headers={name.lower(): value for name, value in headers.items()},
-        body=masking.without(body, secrets) if status < HTTPStatus.MULTIPLE_CHOICES else body,
+        body=masking.mask_body(body, secrets) if status < HTTPStatus.MULTIPLE_CHOICES else body,
         operation=operation,
         secrets=(*secrets, *(form for one in private for form in (one, json.dumps(one)[1:-1]))),
         max_bytes=max_bytes - ROOM_BYTES,
@@ -151,23 +151,23 @@ def result(
     return _with_headers(response, url, arguments)
 
 
-def _with_headers(response: Response, url: str, arguments: Mapping[str, Json]) -> Blocks:
+def _with_headers(response: UpstreamResponse, url: str, arguments: Mapping[str, Json]) -> Blocks:
     """The result of the body, and what its caller needs of the headers in a line and in `_meta`."""
     operation, secrets = response.operation, response.secrets
     most = response.max_bytes // 4
-    headers = response_headers.shown(response.headers, operation, secrets, most)
+    headers = response_headers.select_for_result(response.headers, operation, secrets, most)
     page = response_headers.next_page(response.headers, url, operation, arguments, secrets)
     line = escape_unstorable(response_headers.sentence(headers, page))
     if not line:
-        return _of_body(response)
+        return _body_blocks(response)
     block = _text_block(str(line))
-    blocks = _of_body(replace(response, max_bytes=response.max_bytes - len(dumps(block))))
+    blocks = _body_blocks(replace(response, max_bytes=response.max_bytes - len(dumps(block))))
     meta: dict[str, Json] = {meta_keys.RESPONSE_HEADERS: headers} if headers else {}
     meta |= {meta_keys.NEXT_PAGE: page} if page is not None else {}
     return Blocks([*blocks.content, block], blocks.structured, meta)
 
 
-def _of_body(response: Response) -> Blocks:
+def _body_blocks(response: UpstreamResponse) -> Blocks:
     if not response.body.strip():
         done = f"The API answered {response.named_status}, without content."
         return _blocks(response, [_text_block(done)], {})
@@ -179,7 +179,7 @@ def _of_body(response: Response) -> Blocks:
     return _json(response, text) or _plain(response, text)
 
 
-def _json(response: Response, text: str) -> Blocks | None:
+def _json(response: UpstreamResponse, text: str) -> Blocks | None:
     """The text as it came, and its value; None for text that is no JSON."""
     is_declared = response.media_type.endswith(("/json", "+json"))
     if not is_declared and text.lstrip()[:1] not in {"{", "["}:
@@ -189,12 +189,12 @@ def _json(response: Response, text: str) -> Blocks | None:
     except (ValueError, RecursionError):
         return None
     try:
-        return _measured(response, text, blocks)
+        return _limit_size(response, text, blocks)
     except RecursionError:  # nested deeper than it can be written again
         return _plain(response, text)
 
 
-def _measured(response: Response, text: str, blocks: Blocks) -> Blocks:
+def _limit_size(response: UpstreamResponse, text: str, blocks: Blocks) -> Blocks:
     if _size(blocks) <= response.max_bytes:
         return blocks
     cut = cutting.cut(text, response.max_bytes)
@@ -204,7 +204,7 @@ def _measured(response: Response, text: str, blocks: Blocks) -> Blocks:
     return Blocks([*blocks.content, _text_block(_paging(response, cut))], blocks.structured)
 
 
-def _json_blocks(response: Response, text: str) -> Blocks:
+def _json_blocks(response: UpstreamResponse, text: str) -> Blocks:
     """A JSON text as it came, and its value. Raises ValueError and RecursionError.
 
     Many clients pass on the structured content alone. A number that they would round is in it as
@@ -223,7 +223,7 @@ def _json_blocks(response: Response, text: str) -> Blocks:
     return _blocks(response, content, {"value": value})
 
 
-def _paging(response: Response, cut: cutting.Cut) -> str:
+def _paging(response: UpstreamResponse, cut: cutting.Cut) -> str:
     arguments = [one.argument for one in response.operation.parameters if one.argument]
     paging = [name for name in arguments if name.lower().replace("-", "_") in PAGING]
     how = (
@@ -237,13 +237,13 @@ def _paging(response: Response, cut: cutting.Cut) -> str:
     )
 
 
-def _plain(response: Response, text: str) -> Blocks:
+def _plain(response: UpstreamResponse, text: str) -> Blocks:
     """Text, cut at a whole line if it is too large."""
     text = str(escape_unstorable(text))
     blocks = _blocks(response, [_text_block(text)], {"text": text})
     if _size(blocks) <= response.max_bytes:
         return blocks
-    shown = _shortened(text, response.max_bytes)
+    shown = _truncate_text(text, response.max_bytes)
     note = (
         f"The first {len(shown):,} of {len(text):,} characters are above; the whole answer is too "
         "large for a result. Request less data."
@@ -251,7 +251,7 @@ def _plain(response: Response, text: str) -> Blocks:
     return _blocks(response, [_text_block(shown), _text_block(note)], {"note": note})
 
 
-def _shortened(text: str, max_bytes: int) -> str:
+def _truncate_text(text: str, max_bytes: int) -> str:
     shown = text[:max_bytes]
     while (size := len(dumps(shown))) > max_bytes:
         shown = shown[: len(shown) * max_bytes // size - 1]
@@ -259,7 +259,7 @@ def _shortened(text: str, max_bytes: int) -> str:
     return lines if newline else shown
 
 
-def _image(response: Response) -> Blocks:
+def _image(response: UpstreamResponse) -> Blocks:
     data = base64.b64encode(response.body).decode()
     if len(data) > response.max_bytes:
         return _too_large(response)
@@ -267,7 +267,7 @@ def _image(response: Response) -> Blocks:
     return _blocks(response, [block], _file_facts(response))
 
 
-def _file(response: Response) -> Blocks:
+def _file(response: UpstreamResponse) -> Blocks:
     data = base64.b64encode(response.body).decode()
     if len(data) > response.max_bytes:
         return _too_large(response)
@@ -279,7 +279,7 @@ def _file(response: Response) -> Blocks:
     return _blocks(response, [{"type": "resource", "resource": resource}], _file_facts(response))
 
 
-def _too_large(response: Response) -> Blocks:
+def _too_large(response: UpstreamResponse) -> Blocks:
     facts = _file_facts(response)
     text = (
         f"The API answered with a file ({facts['mimeType']}, {facts['bytes']:,} bytes), "
@@ -288,13 +288,13 @@ def _too_large(response: Response) -> Blocks:
     return _blocks(response, [_text_block(text)], facts)
 
 
-def _file_facts(response: Response) -> dict[str, Json]:
+def _file_facts(response: UpstreamResponse) -> dict[str, Json]:
     media_type = response.media_type or "application/octet-stream"
     facts: dict[str, Json] = {"mimeType": media_type, "bytes": len(response.body)}
     return facts | ({"name": response.file_name} if response.file_name else {})
 
 
-def _redirect(response: Response, *, is_read: bool) -> Blocks:
+def _redirect(response: UpstreamResponse, *, is_read: bool) -> Blocks:
     """Redirects are not followed: the credential of the call must not reach another place.
 
     The API may have carried out a request before it redirects, as with 303, but not with 307 and
@@ -314,7 +314,7 @@ def _redirect(response: Response, *, is_read: bool) -> Blocks:
     return _blocks(response, [_text_block(text)], facts)
 
 
-def _fail(response: Response) -> NoReturn:
+def _fail(response: UpstreamResponse) -> NoReturn:
     text = _text(response) or ""
     if response.media_type == "text/html" or text.lstrip()[:1] == "<":
         text = masking.text_of_page(text)
@@ -328,7 +328,7 @@ def _fail(response: Response) -> NoReturn:
     raise IntegrationFailure(message, upstream_status=response.status)
 
 
-def _text(response: Response) -> str | None:
+def _text(response: UpstreamResponse) -> str | None:
     """The body as text, or None for what is none."""
     media_type, body = response.media_type, response.body
     is_json = media_type.endswith(("/json", "+json"))
@@ -340,13 +340,13 @@ def _text(response: Response) -> str | None:
         return body.decode("utf-8", errors="replace") if is_text else None
     is_open = not media_type or body.lstrip()[:1] in {b"{", b"["}
     if is_json or is_text or is_open:
-        return _decoded(body, response.charset, is_sure=is_json or is_text)
+        return _decode_text(body, response.charset, is_sure=is_json or is_text)
     return None
 
 
-def _decoded(body: bytes, charset: str, *, is_sure: bool) -> str | None:
+def _decode_text(body: bytes, charset: str, *, is_sure: bool) -> str | None:
     """Text in its declared charset, else in UTF-8, else in the one of Western computers."""
-    for name in (_known(charset), "utf-8-sig"):
+    for name in (_text_charset(charset), "utf-8-sig"):
         try:
             return body.decode(name or "utf-8-sig")
         except (LookupError, ValueError):
@@ -354,7 +354,7 @@ def _decoded(body: bytes, charset: str, *, is_sure: bool) -> str | None:
     return body.decode("cp1252", errors="replace") if is_sure else None
 
 
-def _known(charset: str) -> str:
+def _text_charset(charset: str) -> str:
     """The charset if it is one that text has; empty for any other codec of Python.
 
     Some of those take time by the square of the length, and some make surrogates.
@@ -366,7 +366,7 @@ def _known(charset: str) -> str:
 
 
 def _blocks(
-    response: Response, content: Sequence[Mapping[str, Json]], facts: Mapping[str, Json]
+    response: UpstreamResponse, content: Sequence[Mapping[str, Json]], facts: Mapping[str, Json]
 ) -> Blocks:
     """Content with structured content where the tool has an output schema.
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.openapi import bodies, names, parameters, security
-from gateway.openapi.bodies import Content
-from gateway.openapi.parameters import Declared
+from gateway.openapi.bodies import BodyContent
+from gateway.openapi.parameters import DeclaredParameter
 from gateway.openapi.references import Unmappable
 from gateway.openapi.schemas.definitions import Definitions
 from gateway.openapi.schemas.dialect import Schema, Translation
 from gateway.openapi.schemas.text import plain, with_sentence
 from gateway.openapi.security import Alternatives
-from gateway.openapi.shapes import Body, Field, Json, Parameter, Style
+from gateway.openapi.shapes import BodyField, Json, OperationBody, Parameter, Style
 from gateway.openapi.wire.names import is_rewriting
 
 _WHOLE: Final = "body"
@@ -34,7 +34,7 @@ class Arguments:
     properties: dict[str, Schema] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
     parameters: list[Parameter] = field(default_factory=list)
-    body: Body | None = None
+    body: OperationBody | None = None
     together: list[str] = field(default_factory=list)
     together_with: list[str] = field(default_factory=list)
     values: Schema = False
@@ -53,13 +53,13 @@ class _Object:
 
 
 def read(
-    definitions: Definitions, pass_: Translation, declared: Sequence[Declared],
-    content: Content | None, sets: Alternatives,
+    definitions: Definitions, pass_: Translation, declared: Sequence[DeclaredParameter],
+    content: BodyContent | None, sets: Alternatives,
 ) -> Arguments:  # fmt: skip
     """Returns the arguments of an operation. Raises Unmappable."""
     made = Arguments(security=sets)
     kept = [one for one in declared if one.place not in {"formData", _WHOLE}]
-    kept = _without_credentials(made, _without_idempotency(made, kept))
+    kept = _take_credentials(made, _take_idempotency(made, kept))
     shape = _object_of(definitions, pass_, content) if content else None
     fields = _visible_fields(made, content, shape, pass_)
     number = len(declared) + len(shape.properties if shape else ())
@@ -89,14 +89,18 @@ def _note_renamed(pass_: Translation, chosen: Mapping[tuple[str, str], str]) -> 
     ]
 
 
-def _without_idempotency(made: Arguments, declared: Sequence[Declared]) -> list[Declared]:
+def _take_idempotency(
+    made: Arguments, declared: Sequence[DeclaredParameter]
+) -> list[DeclaredParameter]:
     for one in declared:
         if parameters.is_idempotency(one):
             made.idempotency_header = one.name
     return [one for one in declared if not parameters.is_idempotency(one)]
 
 
-def _without_credentials(made: Arguments, declared: Sequence[Declared]) -> list[Declared]:
+def _take_credentials(
+    made: Arguments, declared: Sequence[DeclaredParameter]
+) -> list[DeclaredParameter]:
     kept = []
     for one in declared:
         if one.fixed is None and security.is_credential(one.place, one.name, made.security):
@@ -109,7 +113,7 @@ def _without_credentials(made: Arguments, declared: Sequence[Declared]) -> list[
 
 
 def _visible_fields(
-    made: Arguments, content: Content | None, shape: _Object | None, pass_: Translation
+    made: Arguments, content: BodyContent | None, shape: _Object | None, pass_: Translation
 ) -> list[str]:
     """The fields that are arguments: not credentials of a form, or what changes the method."""
     if shape is None or content is None:
@@ -129,7 +133,9 @@ def _visible_fields(
     return visible
 
 
-def _add_parameter(made: Arguments, one: Declared, argument: str, pass_: Translation) -> None:
+def _add_parameter(
+    made: Arguments, one: DeclaredParameter, argument: str, pass_: Translation
+) -> None:
     place: Any = one.place
     made.parameters.append(
         Parameter(
@@ -145,33 +151,33 @@ def _add_parameter(made: Arguments, one: Declared, argument: str, pass_: Transla
         )
     )
     if one.fixed is None:
-        made.properties[argument] = _described(pass_.schema(one.schema), one.description)
+        made.properties[argument] = _add_description(pass_.schema(one.schema), one.description)
         if one.required:
             made.required.append(argument)
         if one.may_be_empty:
             made.may_be_empty.append(argument)
 
 
-def _described(schema: Schema, description: Json) -> Schema:
+def _add_description(schema: Schema, description: Json) -> Schema:
     if not isinstance(schema, Mapping):
         schema = {} if schema else {"not": {}}
     text = plain(description)
     return {**schema, "description": text} if text else dict(schema)
 
 
-def _add_whole(made: Arguments, content: Content, argument: str, pass_: Translation) -> None:
+def _add_whole(made: Arguments, content: BodyContent, argument: str, pass_: Translation) -> None:
     match content.kind:
         case "text":
-            made.properties[argument] = _described({"type": "string"}, content.description)
+            made.properties[argument] = _add_description({"type": "string"}, content.description)
         case "binary":
             text = with_sentence(plain(content.description), bodies.IN_BASE64)
             made.properties[argument] = {**bodies.BYTES, "description": text}
         case _:
             schema = pass_.schema(content.schema)
-            made.properties[argument] = _described(schema, content.description)
+            made.properties[argument] = _add_description(schema, content.description)
     if content.required:
         made.required.append(argument)
-    made.body = Body(
+    made.body = OperationBody(
         kind=content.kind,
         media_type=content.media_type,
         argument=argument,
@@ -179,21 +185,23 @@ def _add_whole(made: Arguments, content: Content, argument: str, pass_: Translat
     )
 
 
-def _object_of(definitions: Definitions, pass_: Translation, content: Content) -> _Object | None:
+def _object_of(
+    definitions: Definitions, pass_: Translation, content: BodyContent
+) -> _Object | None:
     """The fields of an object body; None for one that is an argument as a whole."""
     if content.fields:
         files = {one.name for one in content.fields if bodies.is_file(one.schema)}
         properties = {
             one.name: dict(bodies.FILE)
             if one.name in files
-            else _described(pass_.schema(one.schema), one.description)
+            else _add_description(pass_.schema(one.schema), one.description)
             for one in content.fields
         }
         return _Object(properties, [one.name for one in content.fields if one.required], False)
     if content.kind in {"text", "binary"}:
         return None
     translated = pass_.schema(content.schema)
-    flat = definitions.merged(translated)
+    flat = definitions.merge_schema(translated)
     types = flat.get("type", "object")
     is_object = types == "object" or "object" in types
     values = flat.get("additionalProperties", False)
@@ -206,7 +214,7 @@ def _object_of(definitions: Definitions, pass_: Translation, content: Content) -
 
 
 def _add_fields(
-    made: Arguments, definitions: Definitions, content: Content, shape: _Object,
+    made: Arguments, definitions: Definitions, content: BodyContent, shape: _Object,
     chosen: Mapping[str, str],
 ) -> None:  # fmt: skip
     raw: dict[str, Json] = {one.name: one for one in content.fields}
@@ -229,7 +237,7 @@ def _add_fields(
         made.together, made.together_with = required, list(chosen.values())
     if not fields and not made.security and not shape.values and content.kind != "json":
         return
-    made.body = Body(
+    made.body = OperationBody(
         kind=content.kind,
         media_type=content.media_type,
         fields=tuple(fields),
@@ -239,19 +247,19 @@ def _add_fields(
 
 
 def _is_list(definitions: Definitions, schema: Schema) -> bool:
-    return bool(definitions.merged(schema).get("type") == "array")
+    return bool(definitions.merge_schema(schema).get("type") == "array")
 
 
 def _field(
-    definitions: Definitions, content: Content, name: str, argument: str, raw: Json
-) -> Field:
-    if isinstance(raw, Declared):
+    definitions: Definitions, content: BodyContent, name: str, argument: str, raw: Json
+) -> BodyField:
+    if isinstance(raw, DeclaredParameter):
         file = content.kind == "multipart" and bodies.is_file(raw.schema)
-        return Field(
+        return BodyField(
             argument=argument, name=name, style=raw.style, explode=raw.explode, is_file=file
         )
     if content.kind == "json":
-        return Field(argument=argument, name=name)
+        return BodyField(argument=argument, name=name)
     try:
         schema = definitions.document.resolve(raw)
         items = schema.get("items") if isinstance(schema, Mapping) else None
@@ -268,7 +276,7 @@ def _field(
         # Without a style, an object is JSON text (OpenAPI 3.0.4, "Encoding Object").
         is_list = isinstance(schema, Mapping) and schema.get("type") == "array"
         content_type = "application/json" if _is_object(items if is_list else schema) else ""
-    return Field(
+    return BodyField(
         argument=argument,
         name=name,
         style=style or "form",

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.openapi.parameters import Declared
-from gateway.openapi.references import Document, Unmappable
+from gateway.openapi.parameters import DeclaredParameter
+from gateway.openapi.references import OpenApiDocument, Unmappable
 from gateway.openapi.shapes import BodyKind, Json
 
 JSON: Final = "application/json"
@@ -38,7 +38,7 @@ BYTES: Final[Mapping[str, Json]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class BodyContent:
     """The body that is sent. `fields` are the form parameters of 2.0, instead of a schema."""
 
     kind: BodyKind
@@ -47,16 +47,16 @@ class Content:
     required: bool
     description: Json = None
     encoding: Mapping[str, Json] = field(default_factory=dict)
-    fields: Sequence[Declared] = ()
+    fields: Sequence[DeclaredParameter] = ()
 
 
 def read(
-    document: Document, operation: Mapping[str, Json], declared: Sequence[Declared],
+    document: OpenApiDocument, operation: Mapping[str, Json], declared: Sequence[DeclaredParameter],
     notes: list[str],
-) -> Content | None:  # fmt: skip
+) -> BodyContent | None:  # fmt: skip
     """Returns the body of an operation, or None. Raises Unmappable."""
     if document.version == "2.0":
-        return _in_2(document, operation, declared)
+        return _read_swagger_body(document, operation, declared)
     raw = document.resolve(operation.get("requestBody"))
     if raw is None:
         return None
@@ -65,7 +65,7 @@ def read(
         raise Unmappable("Its request body has no content.")
     if not content:
         return None
-    media_type = _chosen(content)
+    media_type = _choose_media_type(content)
     if len(content) > 1:
         notes.append(f"Of the types of its body, {media_type[:80]} is sent.")
     inner = document.resolve(content[media_type])
@@ -73,8 +73,8 @@ def read(
         raise Unmappable("The content of its request body is not an object.")
     encoding = inner.get("encoding")
     schema = inner.get("schema", {})
-    kind, named = _sent_as(document, media_type, schema)
-    return Content(
+    kind, named = _body_encoding(document, media_type, schema)
+    return BodyContent(
         kind=kind,
         media_type=named,
         schema=schema,
@@ -97,7 +97,7 @@ def kind_of(media_type: str) -> BodyKind:
     return "text" if is_text else "binary"
 
 
-def _chosen(types: Mapping[str, Json] | Sequence[str]) -> str:
+def _choose_media_type(types: Mapping[str, Json] | Sequence[str]) -> str:
     """The exact JSON, then any other JSON, form, multipart, text, bytes; equals as listed."""
     return min(types, key=_rank)
 
@@ -111,7 +111,9 @@ def _rank(media_type: str) -> tuple[int, int]:
     )
 
 
-def _sent_as(document: Document, media_type: str, schema: Json) -> tuple[BodyKind, str]:
+def _body_encoding(
+    document: OpenApiDocument, media_type: str, schema: Json
+) -> tuple[BodyKind, str]:
     """How a body is written, and as which type. Raises Unmappable.
 
     In a range of all types, text and files are sent as they are given, and all else as JSON. The
@@ -132,16 +134,16 @@ def _sent_as(document: Document, media_type: str, schema: Json) -> tuple[BodyKin
     return "json", JSON if types and "string" not in types else media_type
 
 
-def _in_2(
-    document: Document, operation: Mapping[str, Json], declared: Sequence[Declared]
-) -> Content | None:
+def _read_swagger_body(
+    document: OpenApiDocument, operation: Mapping[str, Json], declared: Sequence[DeclaredParameter]
+) -> BodyContent | None:
     listed = operation.get("consumes", document.root.get("consumes"))
     types = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     fields = [one for one in declared if one.place == "formData"]
     if fields:
         has_file = any(is_file(one.schema) for one in fields)
         is_form = FORM in types or MULTIPART not in types
-        return Content(
+        return BodyContent(
             kind="form" if is_form and not has_file else "multipart",
             media_type=FORM if is_form and not has_file else MULTIPART,
             schema={},
@@ -150,8 +152,10 @@ def _in_2(
         )
     for one in declared:
         if one.place == "body":
-            kind, media_type = _sent_as(document, _chosen(types or [JSON]), one.schema)
-            return Content(
+            kind, media_type = _body_encoding(
+                document, _choose_media_type(types or [JSON]), one.schema
+            )
+            return BodyContent(
                 kind=kind,
                 media_type=media_type,
                 schema=one.schema,
@@ -171,7 +175,7 @@ def is_file(schema: Json) -> bool:
     return not is_text and "contentEncoding" not in schema
 
 
-def raw_properties(document: Document, schema: Json) -> Iterator[tuple[str, Json]]:
+def raw_properties(document: OpenApiDocument, schema: Json) -> Iterator[tuple[str, Json]]:
     """Returns the properties of an untranslated object schema with its `$ref` and `allOf`.
 
     Raises Unmappable.
@@ -185,7 +189,7 @@ def raw_properties(document: Document, schema: Json) -> Iterator[tuple[str, Json
         reference = one.get("$ref")
         if isinstance(reference, str) and reference not in seen:
             seen.add(reference)
-            left.append(document.at(reference))
+            left.append(document.value_at(reference))
         if isinstance(one.get("allOf"), list):
             left += reversed(one["allOf"])
         document.work.spend(1)

@@ -63,7 +63,7 @@ def cut(text: str, max_bytes: int) -> Cut | None:
 
 
 def _arrays(text: str) -> Iterator[_Items]:
-    start = _skipped(text, 0)
+    start = _skip_space(text, 0)
     if text[start] == "[":
         yield _read_array(text, start)
     elif text[start] == "{":
@@ -72,33 +72,33 @@ def _arrays(text: str) -> Iterator[_Items]:
 
 def _members(text: str, start: int, depth: int) -> Iterator[_Items]:
     """The arrays in the object at `start`, and in the objects that are its members."""
-    place = _skipped(text, start + 1)
+    place = _skip_space(text, start + 1)
     while text[place] == '"':
         _, end = DECODER.raw_decode(text, place)
-        place = _skipped(text, _skipped(text, end) + 1)
+        place = _skip_space(text, _skip_space(text, end) + 1)
         if text[place] == "[":
             yield _read_array(text, place)
         elif text[place] == "{" and depth:
             yield from _members(text, place, depth - 1)
         _, end = DECODER.raw_decode(text, place)
-        end = _skipped(text, end)
+        end = _skip_space(text, end)
         if text[end] == "}":
             return
-        place = _skipped(text, end + 1)
+        place = _skip_space(text, end + 1)
 
 
 def _read_array(text: str, start: int) -> _Items:
-    place = first = _skipped(text, start + 1)
+    place = first = _skip_space(text, start + 1)
     items: list[_Item] = []
     while text[place] != "]":
         value, end = DECODER.raw_decode(text, place)
         items.append(_Item(end, value))
-        place = _skipped(text, end)
+        place = _skip_space(text, end)
         if text[place] == ",":
-            place = _skipped(text, place + 1)
+            place = _skip_space(text, place + 1)
     return _Items(first, items)
 
 
-def _skipped(text: str, place: int) -> int:
+def _skip_space(text: str, place: int) -> int:
     space = SPACE.match(text, place)
     return space.end() if space else place

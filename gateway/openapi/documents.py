@@ -19,7 +19,7 @@ class InvalidDocument(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class DocumentLimits:
     """What a document may cost: its size before it is parsed, then nesting and number of values.
 
     `max_values` counts an alias of YAML as often as what it stands for.
@@ -30,12 +30,12 @@ class Limits:
     max_values: int = 3_000_000
 
 
-def parse(text: str | bytes, *, limits: Limits | None = None) -> Mapping[str, Json]:
+def parse(text: str | bytes, *, limits: DocumentLimits | None = None) -> Mapping[str, Json]:
     """Returns the document as JSON values. Raises InvalidDocument for everything that is none."""
-    limits = limits or Limits()
+    limits = limits or DocumentLimits()
     if len(text) > limits.max_bytes:
         raise InvalidDocument(f"The document is larger than {limits.max_bytes:,} bytes.")
-    decoded = _decoded(text) if isinstance(text, bytes) else text.removeprefix("\ufeff")
+    decoded = _decode_text(text) if isinstance(text, bytes) else text.removeprefix("\ufeff")
     if len(decoded.encode(errors="replace")) > limits.max_bytes:
         raise InvalidDocument(f"The document is larger than {limits.max_bytes:,} bytes.")
     value = _values(decoded, limits)
@@ -61,7 +61,7 @@ def version_of(document: Mapping[str, Json]) -> str:
     return version
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     """RFC 8259 section 8.1 has UTF-8 only; YAML 1.2.2 section 5.2 also UTF-16 with its mark."""
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
@@ -72,7 +72,7 @@ def _decoded(data: bytes) -> str:
         ) from None
 
 
-def _values(text: str, limits: Limits) -> Json:
+def _values(text: str, limits: DocumentLimits) -> Json:
     if text.lstrip()[:1] not in {"{", "["}:
         return _yaml(text, limits)
     try:
@@ -90,14 +90,14 @@ def _values(text: str, limits: Limits) -> Json:
         raise _too_deep(limits) from None
 
 
-def _yaml(text: str, limits: Limits) -> Json:
+def _yaml(text: str, limits: DocumentLimits) -> Json:
     try:
         return yaml_values.parse(text, max_depth=limits.max_depth, max_values=limits.max_values)
     except yaml_values.InvalidYaml as error:
         raise InvalidDocument(str(error)) from None
 
 
-def _check(value: Json, limits: Limits) -> None:
+def _check(value: Json, limits: DocumentLimits) -> None:
     """Bounds nesting and number of values, and refuses text that PostgreSQL cannot store."""
     level = [value]
     count = 0
@@ -129,7 +129,7 @@ def _check_text(text: str) -> None:
         raise InvalidDocument("The document contains a NUL character or half a surrogate pair.")
 
 
-def _too_deep(limits: Limits) -> InvalidDocument:
+def _too_deep(limits: DocumentLimits) -> InvalidDocument:
     return InvalidDocument(f"The document is nested more than {limits.max_depth} levels deep.")
 
 

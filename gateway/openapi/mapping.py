@@ -26,16 +26,16 @@ from gateway.openapi import (
 from gateway.openapi.arguments import Arguments
 from gateway.openapi.references import (
     CHARACTERS_PER_STEP,
-    Document,
+    OpenApiDocument,
     TooManySteps,
     Unmappable,
-    Unresolved,
+    UnresolvedReference,
 )
 from gateway.openapi.schemas.definitions import Definition, Definitions
 from gateway.openapi.schemas.dialect import PREFIX, Schema, is_write_only, validating
 from gateway.openapi.schemas.portable import Portable
 from gateway.openapi.schemas.text import plain, with_sentence
-from gateway.openapi.shapes import Import, Json, Operation, Unmapped
+from gateway.openapi.shapes import Import, Json, OpenApiOperation, UnmappedOperation
 from gateway.openapi.wire.names import is_rewriting
 
 # Increased with each change of how operations are mapped or fingerprints are made: what an earlier
@@ -59,14 +59,14 @@ TOO_MUCH_WORK: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class MappingSettings:
     """What an import may be configured with: how long the name of a tool is at most."""
 
     max_name_length: int = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _OperationPlace:
     """One operation in its document."""
 
     key: str
@@ -81,16 +81,16 @@ class _Place:
         return found if isinstance(found, str) else ""
 
 
-def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> Import:
+def read(document: Mapping[str, Json], *, settings: MappingSettings | None = None) -> Import:
     """Returns the tools of a document that `documents.parse` gave. Raises InvalidDocument.
 
     An operation that cannot be mapped is listed with its reason and does not stop the others.
     """
-    settings = settings or Settings()
+    settings = settings or MappingSettings()
     version = documents.version_of(document)
-    inside = Document(document, version)
+    inside = OpenApiDocument(document, version)
     info = document.get("info")
-    unmapped: list[Unmapped] = []
+    unmapped: list[UnmappedOperation] = []
     notes: list[str] = []
     try:
         found = _operations(inside, unmapped)
@@ -105,13 +105,15 @@ def read(document: Mapping[str, Json], *, settings: Settings | None = None) -> I
         title=plain(info.get("title") if isinstance(info, Mapping) else "", 200),
         version=version,
         servers=_servers(document) if version != "2.0" else _server_in_2(document),
-        operations=[_named(one, chosen[one.key]) for one in found],
+        operations=[_name_operation(one, chosen[one.key]) for one in found],
         unmapped=unmapped,
         notes=notes,
     )
 
 
-def _operations(document: Document, unmapped: list[Unmapped]) -> list[Operation]:
+def _operations(
+    document: OpenApiDocument, unmapped: list[UnmappedOperation]
+) -> list[OpenApiOperation]:
     places = list(islice(_places(document, unmapped), MAX_OPERATIONS + 1))
     if len(places) > MAX_OPERATIONS:
         raise documents.InvalidDocument(
@@ -119,43 +121,47 @@ def _operations(document: Document, unmapped: list[Unmapped]) -> list[Operation]
         )
     definitions = Definitions(document)
     portable = Portable(definitions)
-    found: list[Operation] = []
+    found: list[OpenApiOperation] = []
     for place in places:
         try:
             found.append(_operation(definitions, portable, place))
             unmapped += _callbacks(place)
         except Unmappable as error:
-            unmapped.append(Unmapped(place.key, str(error)))
+            unmapped.append(UnmappedOperation(place.key, str(error)))
     return found
 
 
-def _named(operation: Operation, name: str) -> Operation:
+def _name_operation(operation: OpenApiOperation, name: str) -> OpenApiOperation:
     if name == operation.operation_id or not operation.operation_id:
         return replace(operation, name=name)
     note = f"The operation id {operation.operation_id[:80]!r} became the name {name!r}."
     return replace(operation, name=name, notes=(note, *operation.notes))
 
 
-def _places(document: Document, unmapped: list[Unmapped]) -> Iterator[_Place]:
+def _places(
+    document: OpenApiDocument, unmapped: list[UnmappedOperation]
+) -> Iterator[_OperationPlace]:
     paths = document.root.get("paths")
     for path_key, raw in paths.items() if isinstance(paths, Mapping) else ():
         if not path_key.startswith("/"):
-            unmapped.append(Unmapped(path_key, "It is no path: it does not begin with a slash."))
+            unmapped.append(
+                UnmappedOperation(path_key, "It is no path: it does not begin with a slash.")
+            )
             continue
         try:
             item = _path_item(document, raw)
         except Unmappable as error:
-            unmapped.append(Unmapped(path_key, str(error)))
+            unmapped.append(UnmappedOperation(path_key, str(error)))
             continue
         yield from _methods(path_key, item, unmapped)
     webhooks = document.root.get("webhooks", document.root.get("x-webhooks"))
     unmapped += [
-        Unmapped(f"webhook {name}", "A webhook is called by the API.")
+        UnmappedOperation(f"webhook {name}", "A webhook is called by the API.")
         for name in (webhooks if isinstance(webhooks, Mapping) else ())
     ]
 
 
-def _path_item(document: Document, raw: Json) -> Mapping[str, Json]:
+def _path_item(document: OpenApiDocument, raw: Json) -> Mapping[str, Json]:
     """A `$ref` of a path item adds to what is next to it, in every version."""
     item = raw
     if isinstance(raw, Mapping) and "$ref" in raw:
@@ -167,32 +173,38 @@ def _path_item(document: Document, raw: Json) -> Mapping[str, Json]:
     return item
 
 
-def _methods(path_key: str, item: Mapping[str, Json], unmapped: list[Unmapped]) -> Iterator[_Place]:
+def _methods(
+    path_key: str, item: Mapping[str, Json], unmapped: list[UnmappedOperation]
+) -> Iterator[_OperationPlace]:
     for method, raw in item.items():
         if method in METHODS:
-            yield _Place(f"{method.upper()} {path_key}", method.upper(), path_key, item, raw)
+            yield _OperationPlace(
+                f"{method.upper()} {path_key}", method.upper(), path_key, item, raw
+            )
         elif method.startswith("x-"):
             if isinstance(raw, Mapping) and "responses" in raw:
-                unmapped.append(Unmapped(f"{method} {path_key}", "It is an extension."))
+                unmapped.append(UnmappedOperation(f"{method} {path_key}", "It is an extension."))
         elif method not in _NOT_OPERATIONS:
             reason = "The method is not supported." if method in {"trace", "query"} else (
                 "It is no HTTP method."
             )  # fmt: skip
-            unmapped.append(Unmapped(f"{method.upper()} {path_key}", reason))
+            unmapped.append(UnmappedOperation(f"{method.upper()} {path_key}", reason))
     more = item.get("additionalOperations")
     unmapped += [
-        Unmapped(f"{method} {path_key}", "The method is not supported.")
+        UnmappedOperation(f"{method} {path_key}", "The method is not supported.")
         for method in (more if isinstance(more, Mapping) else ())
     ]
 
 
-def _callbacks(place: _Place) -> Iterator[Unmapped]:
+def _callbacks(place: _OperationPlace) -> Iterator[UnmappedOperation]:
     callbacks = place.raw.get("callbacks")
     for name in callbacks if isinstance(callbacks, Mapping) else ():
-        yield Unmapped(f"{place.key} callback {name}", "A callback is called by the API.")
+        yield UnmappedOperation(f"{place.key} callback {name}", "A callback is called by the API.")
 
 
-def _operation(definitions: Definitions, portable: Portable, place: _Place) -> Operation:
+def _operation(
+    definitions: Definitions, portable: Portable, place: _OperationPlace
+) -> OpenApiOperation:
     document = definitions.document
     raw = document.resolve(place.raw)
     if not isinstance(raw, Mapping):
@@ -201,7 +213,7 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
     path, fixed_query = _path(place.path_key)
     pass_ = definitions.translation()
     declared = parameters.read(document, path, place.item, raw, notes)
-    declared = parameters.without_fixed(declared, dict(fixed_query), notes)
+    declared = parameters.remove_fixed(declared, dict(fixed_query), notes)
     content = bodies.read(document, raw, declared, notes)
     sets = security.alternatives(document, raw, notes)
     given = arguments.read(definitions, pass_, declared, content, sets)
@@ -213,14 +225,16 @@ def _operation(definitions: Definitions, portable: Portable, place: _Place) -> O
     notes += pass_.notes
     notes += [note for one in every.values() for note in one.notes]
     summary, description = plain(raw.get("summary"), 200), plain(raw.get("description"))
-    operation = Operation(
+    operation = OpenApiOperation(
         key=place.key,
         name="",
         operation_id=place.operation_id or "",
         method=place.method,
         path=path,
         title=summary,
-        description=_described(_text(summary, description) or place.key[:1024], document, raw),
+        description=_complete_description(
+            _text(summary, description) or place.key[:1024], document, raw
+        ),
         full_schema=full,
         listed_schema=listed,
         output_schema=_output(document, raw, notes),
@@ -292,34 +306,34 @@ def _text(summary: str, description: str) -> str:
     return plain(with_sentence(summary, description) if description else summary)
 
 
-def _described(text: str, document: Document, raw: Mapping[str, Json]) -> str:
+def _complete_description(text: str, document: OpenApiDocument, raw: Mapping[str, Json]) -> str:
     """The description of a tool, which says so if the tool returns a file."""
     return with_sentence(text, RETURNS_FILE) if _returns_file(document, raw) else text
 
 
-def _responses(document: Document, raw: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+def _responses(document: OpenApiDocument, raw: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
     """The responses that a success is declared with; what refers to nothing is left out."""
     responses = raw.get("responses")
     for status, response in responses.items() if isinstance(responses, Mapping) else ():
         if not str(status).startswith("2"):
             continue
-        with suppress(Unresolved):
+        with suppress(UnresolvedReference):
             resolved = document.resolve(response)
             if isinstance(resolved, Mapping):
                 yield resolved
 
 
-def _declared_headers(document: Document, raw: Mapping[str, Json]) -> tuple[str, ...]:
+def _declared_headers(document: OpenApiDocument, raw: Mapping[str, Json]) -> tuple[str, ...]:
     names: list[str] = []
     for response in _responses(document, raw):
         headers = response.get("headers")
         if isinstance(headers, Mapping):
             document.work.spend(len(headers))
             names += headers
-    return response_headers.declared(names)
+    return response_headers.select_allowed(names)
 
 
-def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
+def _returns_file(document: OpenApiDocument, raw: Mapping[str, Json]) -> bool:
     """Whether every body that a successful response is declared with is binary."""
     types: list[str] = []
     for response in _responses(document, raw):
@@ -328,7 +342,7 @@ def _returns_file(document: Document, raw: Mapping[str, Json]) -> bool:
     return bool(types) and all(bodies.kind_of(one) == "binary" for one in types)
 
 
-def _output(document: Document, raw: Mapping[str, Json], notes: list[str]) -> Schema | None:
+def _output(document: OpenApiDocument, raw: Mapping[str, Json], notes: list[str]) -> Schema | None:
     """The properties that a successful response has; any object is valid all the same.
 
     A call that ran must not fail because its API does not keep to its own document.
@@ -338,7 +352,7 @@ def _output(document: Document, raw: Mapping[str, Json], notes: list[str]) -> Sc
     for status, response in responses.items() if isinstance(responses, Mapping) else ():
         try:
             schema = _response_schema(document, response)
-        except Unresolved as error:
+        except UnresolvedReference as error:
             if "another document" in str(error):
                 raise
             notes.append(str(error))
@@ -362,7 +376,7 @@ def _output(document: Document, raw: Mapping[str, Json], notes: list[str]) -> Sc
     return {"type": "object", "properties": shown} if shown else {"type": "object"}
 
 
-def _response_schema(document: Document, response: Json) -> Json:
+def _response_schema(document: OpenApiDocument, response: Json) -> Json:
     response = document.resolve(response)
     if not isinstance(response, Mapping):
         return None
@@ -399,17 +413,19 @@ def _servers(owner: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _own_server(document: Document, raw: Mapping[str, Json], item: Mapping[str, Json]) -> str:
+def _own_server(
+    document: OpenApiDocument, raw: Mapping[str, Json], item: Mapping[str, Json]
+) -> str:
     """The server of an operation or of its path; empty if it has none.
 
     It is empty also for one of the servers of the document, which the target URL stands for.
     """
-    own = [_without_slash(url) for url in _servers(raw) or _servers(item)]
-    shared = set(map(_without_slash, _servers(document.root)))
+    own = [_strip_slash(url) for url in _servers(raw) or _servers(item)]
+    shared = set(map(_strip_slash, _servers(document.root)))
     return own[0] if own and shared.isdisjoint(own) and document.version != "2.0" else ""
 
 
-def _without_slash(url: str) -> str:
+def _strip_slash(url: str) -> str:
     return url.rstrip("/") or "/"
 
 
@@ -428,7 +444,9 @@ def _plain(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, Definition]) -> str:
+def _fingerprint(
+    document: OpenApiDocument, operation: OpenApiOperation, needed: Mapping[str, Definition]
+) -> str:
     """SHA-256 over what the operation means and what models read: not its name or its place."""
     full = {key: value for key, value in operation.full_schema.items() if key != "$defs"}
     full["required"] = sorted(full["required"])
@@ -453,7 +471,7 @@ def _fingerprint(document: Document, operation: Operation, needed: Mapping[str, 
     return hashlib.sha256(text + _read_by_models(operation)).hexdigest()
 
 
-def _read_by_models(operation: Operation) -> bytes:
+def _read_by_models(operation: OpenApiOperation) -> bytes:
     listed = operation.listed_schema
     shown = [
         *(operation.title, operation.description, operation.output_schema),

@@ -7,7 +7,7 @@ from html import unescape
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from foundation.masking import MASK, WORDS, masked
+from foundation.masking import MASK, WORDS, mask_secrets
 
 MAX_EXCERPT: Final = 1_000
 # Of this much text the excerpt is made: secrets are masked before the text is cut.
@@ -25,7 +25,7 @@ SECRET_PARAMETER: Final = re.compile(
 )
 
 
-def without(body: bytes, secrets: Iterable[str]) -> bytes:
+def mask_body(body: bytes, secrets: Iterable[str]) -> bytes:
     """Returns the body of a successful response without the given secrets, else as it came.
 
     A short secret may be a word of the answer, and stays.
@@ -40,7 +40,7 @@ def without(body: bytes, secrets: Iterable[str]) -> bytes:
 def excerpt(text: str, secrets: Iterable[str] = ()) -> str:
     """Returns the beginning of a text as one masked line of printable characters."""
     printable = "".join(c if c.isprintable() else " " for c in text[:MAX_READ])
-    shown = masked(" ".join(printable.split()), secrets)
+    shown = mask_secrets(" ".join(printable.split()), secrets)
     return shown if len(shown) <= MAX_EXCERPT else f"{shown[:MAX_EXCERPT].rstrip()}…"
 
 

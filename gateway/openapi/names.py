@@ -39,13 +39,13 @@ def tool_names(operations: Mapping[str, str], *, max_length: int = 64) -> dict[s
     The key is method and path key. A name that is too long or not unique, in upper and lower case
     alike, gets a hash of the key as suffix, whatever else the document has.
     """
-    wished = {key: _wished(key, operation_id) for key, operation_id in operations.items()}
+    wished = {key: _preferred_name(key, operation_id) for key, operation_id in operations.items()}
     count = Counter(_cut(name, max_length).casefold() for name in wished.values())
     names: dict[str, str] = {}
     for key, name in wished.items():
         is_unique = count[_cut(name, max_length).casefold()] == 1
         fits = len(name) <= max_length
-        names[key] = name if is_unique and fits else _hashed(name, key, max_length)
+        names[key] = name if is_unique and fits else _append_hash(name, key, max_length)
     return _distinct(names, wished, max_length)
 
 
@@ -57,19 +57,19 @@ def _distinct(names: dict[str, str], wished: Mapping[str, str], max_length: int)
         count = Counter(map(str.casefold, names.values()))
         for key, name in names.items():
             if count[name.casefold()] > 1:
-                names[key] = _hashed(wished[key], key, max_length, length)
+                names[key] = _append_hash(wished[key], key, max_length, length)
     return names
 
 
-def _wished(key: str, operation_id: str) -> str:
+def _preferred_name(key: str, operation_id: str) -> str:
     name = _ILLEGAL.sub("_", operation_id)
     if not re.search(r"[a-zA-Z0-9]", name) or name in _RESERVED:
-        name = _derived(key)
+        name = _name_from_key(key)
     # Gemini accepts names that begin with a letter or an underscore.
     return name if re.match(r"[a-zA-Z_]", name) else f"op_{name}"
 
 
-def _derived(key: str) -> str:
+def _name_from_key(key: str) -> str:
     """`GET /users/{id}` is `get_users_by_id`."""
     method, _, path = key.partition(" ")
     path = re.sub(r"\{([^{}]*)\}", r"by_\1", path)
@@ -80,7 +80,7 @@ def _cut(name: str, max_length: int) -> str:
     return name if len(name) <= max_length else name[: max_length - _SHORTEST_HASH - 1]
 
 
-def _hashed(name: str, key: str, max_length: int, length: int = _SHORTEST_HASH) -> str:
+def _append_hash(name: str, key: str, max_length: int, length: int = _SHORTEST_HASH) -> str:
     length = min(length, max_length - 2)
     return f"{name[: max_length - length - 1]}_{digest(key, length)}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gateway.openapi.references import Document, Unmappable
+from gateway.openapi.references import OpenApiDocument, Unmappable
 from gateway.openapi.shapes import Json, Style
 from gateway.openapi.wire.names import is_rewriting
 
@@ -30,7 +30,7 @@ TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class DeclaredParameter:
     """One parameter as the document has it; `place` may be "formData" or "body" in 2.0."""
 
     name: str
@@ -47,25 +47,25 @@ class Declared:
 
 
 def read(
-    document: Document, path: str, item: Mapping[str, Json], operation: Mapping[str, Json],
+    document: OpenApiDocument, path: str, item: Mapping[str, Json], operation: Mapping[str, Json],
     notes: list[str],
-) -> list[Declared]:  # fmt: skip
+) -> list[DeclaredParameter]:  # fmt: skip
     """Returns the parameters of path and operation. Raises Unmappable."""
-    found: dict[tuple[str, str], Declared] = {}
+    found: dict[tuple[str, str], DeclaredParameter] = {}
     for owner in (item, operation):
         listed = owner.get("parameters", [])
         if not isinstance(listed, list):
             raise Unmappable("Its parameters are not a list.")
         for raw in listed:
-            one = _declared(document, raw, notes)
+            one = _read_parameter(document, raw, notes)
             key = one.name.lower() if one.place == "header" else one.name
             found[one.place, key] = one
-    return [*_undeclared(path, found, notes), *_used(path, found, notes)]
+    return [*_undeclared_parameters(path, found, notes), *_usable_parameters(path, found, notes)]
 
 
-def without_fixed(
-    declared: Sequence[Declared], fixed_query: Mapping[str, str], notes: list[str]
-) -> list[Declared]:
+def remove_fixed(
+    declared: Sequence[DeclaredParameter], fixed_query: Mapping[str, str], notes: list[str]
+) -> list[DeclaredParameter]:
     """Returns the parameters that the query in the path of an operation does not have already."""
     kept = []
     for one in declared:
@@ -76,9 +76,9 @@ def without_fixed(
     return kept
 
 
-def _used(
-    path: str, found: Mapping[tuple[str, str], Declared], notes: list[str]
-) -> Iterator[Declared]:
+def _usable_parameters(
+    path: str, found: Mapping[tuple[str, str], DeclaredParameter], notes: list[str]
+) -> Iterator[DeclaredParameter]:
     names = set(TEMPLATE.findall(path))
     for one in found.values():
         if one.place == "path" and one.name not in names:
@@ -92,21 +92,21 @@ def _used(
             yield one
 
 
-def _undeclared(
-    path: str, found: Mapping[tuple[str, str], Declared], notes: list[str]
-) -> Iterator[Declared]:
+def _undeclared_parameters(
+    path: str, found: Mapping[tuple[str, str], DeclaredParameter], notes: list[str]
+) -> Iterator[DeclaredParameter]:
     for name in dict.fromkeys(TEMPLATE.findall(path)):
         if not name:
             raise Unmappable("Its path has a parameter without a name.")
         if ("path", name) not in found:
             notes.append(f"The path parameter {name[:80]!r} is not declared; it takes text.")
-            yield Declared(
+            yield DeclaredParameter(
                 name=name, place="path", schema={"type": "string"}, required=True,
                 style="simple", explode=False,
             )  # fmt: skip
 
 
-def _header(one: Declared, notes: list[str]) -> Declared | None:
+def _header(one: DeclaredParameter, notes: list[str]) -> DeclaredParameter | None:
     """A header that always has one value is sent without being an argument."""
     name = one.name.lower()
     value = _only_value(one)
@@ -119,7 +119,7 @@ def _header(one: Declared, notes: list[str]) -> Declared | None:
     return one
 
 
-def _only_value(one: Declared) -> Json:
+def _only_value(one: DeclaredParameter) -> Json:
     if not isinstance(one.schema, Mapping):
         return None
     choices = one.schema.get("enum")
@@ -130,12 +130,12 @@ def _only_value(one: Declared) -> Json:
     return value if isinstance(value, str | int | float) else None
 
 
-def is_idempotency(one: Declared) -> bool:
+def is_idempotency(one: DeclaredParameter) -> bool:
     """Returns whether a parameter is the header of an idempotency key, which the gateway sends."""
     return one.place == "header" and one.name.lower() in _IDEMPOTENCY
 
 
-def _declared(document: Document, raw: Json, notes: list[str]) -> Declared:
+def _read_parameter(document: OpenApiDocument, raw: Json, notes: list[str]) -> DeclaredParameter:
     raw = document.resolve(raw)
     if not isinstance(raw, Mapping):
         raise Unmappable("One of its parameters is not an object.")
@@ -143,7 +143,7 @@ def _declared(document: Document, raw: Json, notes: list[str]) -> Declared:
     if not isinstance(name, str) or not name:
         raise Unmappable("One of its parameters has no name.")
     if document.version == "2.0":
-        return _declared_in_2(raw, name, place)
+        return _read_swagger_parameter(raw, name, place)
     if place not in _STYLES:
         raise Unmappable(f"Its parameter {name[:80]!r} is in {str(place)[:40]!r}.")
     schema, media_type = raw.get("schema"), ""
@@ -160,7 +160,7 @@ def _declared(document: Document, raw: Json, notes: list[str]) -> Declared:
         notes.append(f"The parameter {name[:80]!r} cannot have the style {str(style)[:40]!r}.")
         style = _STYLES[place][0]
     explode = raw.get("explode")
-    return Declared(
+    return DeclaredParameter(
         name=name,
         place=place,
         schema=schema,
@@ -174,7 +174,7 @@ def _declared(document: Document, raw: Json, notes: list[str]) -> Declared:
     )
 
 
-def _declared_in_2(raw: Mapping[str, Json], name: str, place: str) -> Declared:
+def _read_swagger_parameter(raw: Mapping[str, Json], name: str, place: str) -> DeclaredParameter:
     if place not in {*_STYLES, "formData", "body"} or place == "cookie":
         raise Unmappable(f"Its parameter {name[:80]!r} is in {str(place)[:40]!r}.")
     collection = raw.get("collectionFormat", "csv")
@@ -183,7 +183,7 @@ def _declared_in_2(raw: Mapping[str, Json], name: str, place: str) -> Declared:
         style = "simple"
     inner = {key: value for key, value in raw.items() if key not in {"required", "in", "name"}}
     is_array = raw.get("type") == "array"
-    return Declared(
+    return DeclaredParameter(
         name=name,
         place=place,
         schema=raw.get("schema", {}) if place == "body" else inner,

@@ -9,7 +9,7 @@ import orjson
 
 from foundation import limited_process
 from gateway.openapi import documents, mapping
-from gateway.openapi.documents import InvalidDocument, Limits
+from gateway.openapi.documents import DocumentLimits, InvalidDocument
 from gateway.openapi.shapes import Import, Json, import_from_json
 
 # By its counted steps a document ends within half of it on a slow computer.
@@ -18,7 +18,7 @@ _DEFINITIONS: Final = "$defs"
 TOO_HARD: Final = "Reading the document took too much time or memory."
 
 
-def read(text: str, *, limits: Limits, seconds: float = SECONDS) -> Import:
+def read(text: str, *, limits: DocumentLimits, seconds: float = SECONDS) -> Import:
     """Returns the tools of a document. Raises InvalidDocument."""
     head = orjson.dumps(asdict(limits))
     # Half of a surrogate pair has no encoding: the reader refuses it, as it does bytes.
@@ -37,21 +37,21 @@ def read(text: str, *, limits: Limits, seconds: float = SECONDS) -> Import:
 def main(arguments: Sequence[str]) -> None:
     """Reads a document on the standard input, after a line with its limits; writes the import."""
     limited_process.limit(int(arguments[0]))
-    limits = Limits(**orjson.loads(sys.stdin.buffer.readline()))
+    limits = DocumentLimits(**orjson.loads(sys.stdin.buffer.readline()))
     sys.stdout.buffer.write(_answer(sys.stdin.buffer.read(), limits))
 
 
-def _answer(content: bytes, limits: Limits) -> bytes:
+def _answer(content: bytes, limits: DocumentLimits) -> bytes:
     try:
         text = content.decode(errors="surrogatepass")
-        return orjson.dumps(_shared(mapping.read(documents.parse(text, limits=limits))))
+        return orjson.dumps(_share_definitions(mapping.read(documents.parse(text, limits=limits))))
     except InvalidDocument as invalid:
         return orjson.dumps(str(invalid))
     except (MemoryError, RecursionError):
         return orjson.dumps(TOO_HARD)
 
 
-def _shared(found: Import) -> tuple[dict[str, Json], Import]:
+def _share_definitions(found: Import) -> tuple[dict[str, Json], Import]:
     """The definitions of all operations once, and an import with their names instead."""
     definitions: dict[str, Json] = {}
     operations = []

@@ -29,12 +29,12 @@ class TooManySteps(Exception):
     """A document takes more work than any that describes an API; no `Unmappable`: it ends all."""
 
 
-class Unresolved(Unmappable):
+class UnresolvedReference(Unmappable):
     """A reference that leads nowhere, or out of the document."""
 
 
 @dataclass(slots=True)
-class Work:
+class DocumentWork:
     """The steps that are left for a document."""
 
     left: int = MAX_STEPS
@@ -47,12 +47,12 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OpenApiDocument:
     """A parsed document, its version, the references looked up, and the work that may be done."""
 
     root: Mapping[str, Json]
     version: str
-    work: Work = field(default_factory=Work, repr=False)
+    work: DocumentWork = field(default_factory=DocumentWork, repr=False)
     patterns: set[str] = field(default_factory=set, repr=False)
     _found: dict[str, Json] = field(default_factory=dict, repr=False)
 
@@ -61,22 +61,22 @@ class Document:
         """Whether what is next to a `$ref` counts (3.1 on; 3.0.4, section "Reference Object")."""
         return self.version in {"3.1", "3.2"}
 
-    def at(self, reference: Json) -> Json:
+    def value_at(self, reference: Json) -> Json:
         """Returns the value at a reference (RFC 6901, as a URI fragment). Raises Unresolved."""
         if not isinstance(reference, str):
-            raise Unresolved("A $ref is not text.")
+            raise UnresolvedReference("A $ref is not text.")
         if reference not in self._found:
             self._found[reference] = self._look_up(reference)
         return self._found[reference]
 
     def _look_up(self, reference: str) -> Json:
         if not reference.startswith("#"):
-            raise Unresolved(
+            raise UnresolvedReference(
                 f"It refers to another document, which is not fetched: {reference[:200]!r}."
             )
         pointer = unquote(reference[1:])
         if pointer and not pointer.startswith("/"):
-            raise Unresolved(f"The reference {reference[:200]!r} is not a JSON Pointer.")
+            raise UnresolvedReference(f"The reference {reference[:200]!r} is not a JSON Pointer.")
         value: Json = self.root
         for token in pointer.split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")
@@ -87,7 +87,7 @@ class Document:
             ):
                 value = value[int(key)]
             else:
-                raise Unresolved(f"The reference {reference[:200]!r} leads to nothing.")
+                raise UnresolvedReference(f"The reference {reference[:200]!r} leads to nothing.")
         return value
 
     def resolve(self, value: Json) -> Json:
@@ -99,12 +99,12 @@ class Document:
         hops = 0
         while isinstance(value, Mapping) and "$ref" in value:
             if hops == MAX_HOPS:
-                raise Unresolved(f"The reference {value['$ref']!r} is part of a cycle.")
+                raise UnresolvedReference(f"The reference {value['$ref']!r} is part of a cycle.")
             hops += 1
             if self.merges_siblings:
                 self.work.spend(len(value) + len(siblings))
                 siblings = {k: v for k, v in value.items() if k != "$ref"} | siblings
-            value = self.at(value["$ref"])
+            value = self.value_at(value["$ref"])
         if siblings and isinstance(value, Mapping):
             self.work.spend(len(value))
             return {**value, **siblings}

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from foundation.db.storable import leaves
 from gateway.openapi import masking
-from gateway.openapi.shapes import Json, Operation, Parameter
+from gateway.openapi.shapes import Json, OpenApiOperation, Parameter
 from mcp_protocol.json_writer import dumps
 
 # What every response may have, declared or not, in the order of its use.
@@ -56,7 +56,7 @@ class _NoArgument(Exception):
     """A part of the query of a link is no value of an argument."""
 
 
-def declared(names: Iterable[str]) -> tuple[str, ...]:
+def select_allowed(names: Iterable[str]) -> tuple[str, ...]:
     """Returns the headers that a document declares and a result may have, in lower case."""
     lower = dict.fromkeys(name.lower() for name in names)
     return tuple(name for name in lower if NAME.fullmatch(name) and name not in NEVER)[
@@ -64,9 +64,9 @@ def declared(names: Iterable[str]) -> tuple[str, ...]:
     ]
 
 
-def shown(
+def select_for_result(
     headers: Mapping[str, str],
-    operation: Operation,
+    operation: OpenApiOperation,
     secrets: Sequence[str],
     max_characters: int = MAX_CHARACTERS,
 ) -> dict[str, str]:
@@ -89,7 +89,7 @@ def shown(
 def next_page(
     headers: Mapping[str, str],
     url: str,
-    operation: Operation,
+    operation: OpenApiOperation,
     arguments: Mapping[str, Json],
     secrets: Sequence[str],
 ) -> dict[str, Json] | None:
@@ -105,7 +105,9 @@ def next_page(
         there, here = urlsplit(urljoin(url, link)), urlsplit(url)
         if there.path.rpartition("/")[2] != here.path.rpartition("/")[2]:
             return None
-        changed = _changed(operation, arguments, _fields(there.query), _fields(here.query))
+        changed = _changed_arguments(
+            operation, arguments, _fields(there.query), _fields(here.query)
+        )
     except (ValueError, _NoArgument):
         return None
     if not changed or len(dumps(changed)) > MAX_PAGE_BYTES:
@@ -151,8 +153,8 @@ def _fields(query: str) -> dict[str, list[str]]:
     return found
 
 
-def _changed(
-    operation: Operation,
+def _changed_arguments(
+    operation: OpenApiOperation,
     arguments: Mapping[str, Json],
     there: Mapping[str, list[str]],
     here: Mapping[str, list[str]],
@@ -186,7 +188,7 @@ def _changed(
     return changed
 
 
-def _value(operation: Operation, parameter: Parameter, values: list[str]) -> Json:
+def _value(operation: OpenApiOperation, parameter: Parameter, values: list[str]) -> Json:
     schema = _schema(operation, parameter)
     if "array" in _types(schema):
         if parameter.style != "form" or not parameter.explode:
@@ -198,7 +200,7 @@ def _value(operation: Operation, parameter: Parameter, values: list[str]) -> Jso
     return _scalar(schema, values[0])
 
 
-def _schema(operation: Operation, parameter: Parameter) -> Mapping[str, Json]:
+def _schema(operation: OpenApiOperation, parameter: Parameter) -> Mapping[str, Json]:
     full = operation.full_schema
     schema = full.get("properties", {}).get(parameter.argument, {})
     reference = schema.get("$ref", "") if isinstance(schema, Mapping) else ""

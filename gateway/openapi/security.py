@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gateway.openapi.references import Document, Unmappable
+from gateway.openapi.references import OpenApiDocument, Unmappable
 from gateway.openapi.shapes import Json, Scheme
 
 # The flow that a person can go through comes first.
@@ -32,7 +32,7 @@ _STEPS_OF_A_SCHEME: Final = 50
 
 
 def alternatives(
-    document: Document, operation: Mapping[str, Json], notes: list[str]
+    document: OpenApiDocument, operation: Mapping[str, Json], notes: list[str]
 ) -> Alternatives:
     """Returns the sets of schemes of which one is needed; none at all where nothing is.
 
@@ -44,7 +44,7 @@ def alternatives(
     sets = [one for one in listed if isinstance(one, Mapping)]
     _check_number(sets)
     document.work.spend(_STEPS_OF_A_SCHEME * sum(map(len, sets)))
-    schemes = _declared(document)
+    schemes = _declared_schemes(document)
     return tuple(
         tuple(_scheme(document, schemes, name, needed, notes) for name, needed in one.items())
         for one in sets
@@ -59,7 +59,7 @@ def _check_number(sets: Sequence[Collection[object]]) -> None:
         )
 
 
-def _declared(document: Document) -> Mapping[str, Json]:
+def _declared_schemes(document: OpenApiDocument) -> Mapping[str, Json]:
     if document.version == "2.0":
         declared = document.root.get("securityDefinitions")
     else:
@@ -69,7 +69,11 @@ def _declared(document: Document) -> Mapping[str, Json]:
 
 
 def _scheme(
-    document: Document, declared: Mapping[str, Json], name: str, needed: Json, notes: list[str]
+    document: OpenApiDocument,
+    declared: Mapping[str, Json],
+    name: str,
+    needed: Json,
+    notes: list[str],
 ) -> Scheme:
     unsupported = Scheme(name=name, kind="unsupported")
     try:
@@ -175,7 +179,7 @@ def with_credential(sets: Alternatives, place: str, name: str, *, required: bool
     found: list[tuple[Scheme, ...]] = []
     has_place = False
     for one in sets:
-        made = _placed(one, place, name)
+        made = _place_credential(one, place, name)
         has_place = has_place or made is not None
         found.append(one if made is None else made)
     if has_place:
@@ -187,7 +191,9 @@ def with_credential(sets: Alternatives, place: str, name: str, *, required: bool
     return more
 
 
-def _placed(schemes: Sequence[Scheme], place: str, name: str) -> tuple[Scheme, ...] | None:
+def _place_credential(
+    schemes: Sequence[Scheme], place: str, name: str
+) -> tuple[Scheme, ...] | None:
     target: Json = place
     made: list[Scheme] = []
     is_found = False

@@ -1,4 +1,4 @@
-"""What an import finds in an OpenAPI document: one `Operation` for each tool, as plain values.
+"""What an import finds in an OpenAPI document: an `OpenApiOperation` for each tool, as values.
 
 An operation holds everything that a call needs. It is stored as JSON and read without the document.
 """
@@ -42,7 +42,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class BodyField:
     """One property of an object body, and how a form or a multipart body writes it."""
 
     argument: str
@@ -54,7 +54,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class OperationBody:
     """The body of a request.
 
     Either `argument` holds it as a whole, or each of `fields` is an argument of its own. With
@@ -64,7 +64,7 @@ class Body:
     kind: BodyKind
     media_type: str
     argument: str = ""
-    fields: Sequence[Field] = ()
+    fields: Sequence[BodyField] = ()
     open_fields: bool = False
     required: bool = False
 
@@ -89,7 +89,7 @@ class Scheme:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class OpenApiOperation:
     """One operation of a document as one tool.
 
     `key` is method and path key as the document has them, the stable name of the operation in it.
@@ -116,7 +116,7 @@ class Operation:
     listed_schema: Mapping[str, Json]
     output_schema: Mapping[str, Json] | None = None
     parameters: Sequence[Parameter] = ()
-    body: Body | None = None
+    body: OperationBody | None = None
     fixed_query: Sequence[tuple[str, str]] = ()
     security: Sequence[Sequence[Scheme]] = ()
     server: str = ""
@@ -130,7 +130,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmapped:
+class UnmappedOperation:
     """An operation, a webhook or a callback that has no tool, and why."""
 
     key: str
@@ -147,8 +147,8 @@ class Import:
     title: str
     version: str
     servers: Sequence[str]
-    operations: Sequence[Operation]
-    unmapped: Sequence[Unmapped] = ()
+    operations: Sequence[OpenApiOperation]
+    unmapped: Sequence[UnmappedOperation] = ()
     notes: Sequence[str] = ()
 
 
@@ -168,7 +168,7 @@ class UpstreamRequest:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def as_json(operation: Operation) -> dict[str, Json]:
+def as_json(operation: OpenApiOperation) -> dict[str, Json]:
     """Returns an operation as JSON values, to store it.
 
     The version before `server` reads each of its own members, so that it fails without `servers`.
@@ -176,9 +176,9 @@ def as_json(operation: Operation) -> dict[str, Json]:
     return asdict(operation) | {"servers": [operation.server] if operation.server else []}
 
 
-def from_json(stored: Mapping[str, Json]) -> Operation:
+def from_json(stored: Mapping[str, Json]) -> OpenApiOperation:
     """Returns the operation that `as_json` gave; what an earlier version lacks has its default."""
-    operation: Operation = _value(Operation, stored)
+    operation: OpenApiOperation = _value(OpenApiOperation, stored)
     return operation
 
 

@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from approvals.masked_arguments import UNDECLARED
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import record
 from foundation import limits
 from foundation.limits import Bucket, Limit
@@ -84,7 +84,7 @@ def _find_unannounced() -> QuerySet[ApprovalRequest]:
 def _find_waiting() -> QuerySet[ApprovalRequest]:
     waiting = ApprovalRequest.objects.filter(
         surface__startswith=policies.SURFACE_PREFIX,
-        status=Status.PENDING,
+        status=ApprovalStatus.PENDING,
         expires_at__gt=timezone.now(),
     )
     return waiting.order_by()
@@ -167,7 +167,7 @@ def _describe(row: ApprovalRequest, mails: MailRound) -> None:
     client = " ".join(row.client_name.split())
     text: dict[str, Any] = {"row": row, "client": client, "url": statuses.url(row)}
     try:
-        details = request_details.of(row)
+        details = request_details.build(row)
         arguments = [(_name(one), _text(one)) for one in details.arguments]
         text |= {"details": details, "arguments": arguments}
     except Exception:  # the others are described all the same

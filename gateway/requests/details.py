@@ -12,13 +12,13 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from approvals import deciders, decisions, masked_arguments, outcomes, requests
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import usage
-from foundation.db.storable import spelled_out
+from foundation.db.storable import escape_characters
 from gateway import policies, servers
 from gateway.models import Project, ProjectTool
 from gateway.openapi import wire
-from gateway.openapi.shapes import Operation, from_json
+from gateway.openapi.shapes import OpenApiOperation, from_json
 from gateway.openapi.wire.values import InvalidArgument
 from gateway.requests import statuses
 from gateway.servers import UnconfirmedServer
@@ -79,18 +79,20 @@ class RequestFilter:
     status: str = ""
     tool: str = ""
 
-    def of_tool(self) -> Q:
+    def tool_condition(self) -> Q:
         """Returns the condition for the project and the tool."""
         wanted = Q(tool__icontains=self.tool) if self.tool else Q()
         if self.project_id:
             wanted &= Q(surface=f"{policies.SURFACE_PREFIX}{self.project_id}")
         return wanted
 
-    def of_all(self) -> Q:
+    def full_condition(self) -> Q:
         """Returns the condition for project, tool and status."""
         if not self.status:
-            return self.of_tool()
-        return self.of_tool() & ApprovalRequest.with_current_status(Status(self.status))
+            return self.tool_condition()
+        return self.tool_condition() & ApprovalRequest.with_current_status(
+            ApprovalStatus(self.status)
+        )
 
 
 ALL_REQUESTS: Final = RequestFilter()
@@ -129,10 +131,14 @@ def visible_to(user: User, request_id: UUID) -> ApprovalRequest | None:
 def lists(user: User, wanted: RequestFilter = ALL_REQUESTS) -> Lists:
     """Returns the newest requests that concern a person."""
     rows = rows_of(user)
-    open_rows = rows.filter(wanted.of_tool(), ApprovalRequest.with_current_status(Status.PENDING))
+    open_rows = rows.filter(
+        wanted.tool_condition(), ApprovalRequest.with_current_status(ApprovalStatus.PENDING)
+    )
     waiting = open_rows.defer("result")[:MAX_SEARCHED]
-    mine = rows.filter(wanted.of_all(), user_id=str(user.pk))
-    decided = rows.filter(wanted.of_all(), decided_by=user).exclude(status=Status.PENDING)
+    mine = rows.filter(wanted.full_condition(), user_id=str(user.pk))
+    decided = rows.filter(wanted.full_condition(), decided_by=user).exclude(
+        status=ApprovalStatus.PENDING
+    )
     return Lists(
         [*mine.defer("arguments", "result")[:MAX_LISTED]],
         # One after the other: the arguments of all of them may be large.
@@ -158,12 +164,12 @@ def is_open(row: ApprovalRequest) -> bool:
     return decisions.may_be_tried(row)
 
 
-def of(row: ApprovalRequest) -> Details:
+def build(row: ApprovalRequest) -> Details:
     """Returns a request with everything that its approver has to read."""
     project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
     tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
     operation = from_json(tool.operation) if tool else None
-    shown = masked_arguments.of(row)
+    shown = masked_arguments.mask_request(row)
     return Details(
         row=row,
         project_name=project.name if project else "",
@@ -174,7 +180,7 @@ def of(row: ApprovalRequest) -> Details:
             for name in shown.values
         ],
         raw=json.dumps(shown.values, indent=2),
-        status=statuses.of(row),
+        status=statuses.get_name(row),
         reason=_safe(outcomes.reason(row)),
         url=statuses.url(row),
         result="" if row.result is None else _result(masked_arguments.masked_result(row)),
@@ -186,7 +192,7 @@ def of(row: ApprovalRequest) -> Details:
 
 def _times_returned(row: ApprovalRequest) -> int:
     """Returns how many identical calls were answered with the stored result."""
-    if row.status != Status.DONE or row.ended_at is None:
+    if row.status != ApprovalStatus.DONE or row.ended_at is None:
         return 0
     # The row of the execution itself may be of the millisecond in which the request ended.
     since, until = row.ended_at + timedelta(milliseconds=1), row.ended_at + requests.REPEATED
@@ -194,7 +200,7 @@ def _times_returned(row: ApprovalRequest) -> int:
     return usage.count_answered(row.authorization_id, detail, since, until)
 
 
-def _head(project: Project, operation: Operation, shown: Mapping[str, Any]) -> str:
+def _head(project: Project, operation: OpenApiOperation, shown: Mapping[str, Any]) -> str:
     """Method, address and headers; the path of the document if a mask fits nowhere."""
     try:
         request = wire.build(operation, shown)
@@ -219,4 +225,4 @@ def _result(stored: Any) -> str:
 
 
 def _safe(text: str) -> str:
-    return str(spelled_out(text, MISLEADING))
+    return str(escape_characters(text, MISLEADING))

@@ -6,22 +6,24 @@ from typing import Any, Final
 from django.conf import settings
 
 from approvals import outcomes
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 
 NAMES: Final[Mapping[str, str]] = {
-    Status.PENDING: "PENDING_APPROVAL",
-    Status.RUNNING: "APPROVED",
-    Status.DONE: "EXECUTED",
-    Status.FAILED: "FAILED",
+    ApprovalStatus.PENDING: "PENDING_APPROVAL",
+    ApprovalStatus.RUNNING: "APPROVED",
+    ApprovalStatus.DONE: "EXECUTED",
+    ApprovalStatus.FAILED: "FAILED",
     # Nobody knows whether the API has done it; the reason says so.
-    Status.UNKNOWN: "FAILED",
-    Status.DECLINED: "REJECTED",
-    Status.EXPIRED: "EXPIRED",
+    ApprovalStatus.UNKNOWN: "FAILED",
+    ApprovalStatus.DECLINED: "REJECTED",
+    ApprovalStatus.EXPIRED: "EXPIRED",
 }
-WITH_REASON: Final = frozenset({Status.FAILED, Status.UNKNOWN, Status.DECLINED, Status.EXPIRED})
+WITH_REASON: Final = frozenset(
+    {ApprovalStatus.FAILED, ApprovalStatus.UNKNOWN, ApprovalStatus.DECLINED, ApprovalStatus.EXPIRED}
+)
 
 
-def of(row: ApprovalRequest) -> str:
+def get_name(row: ApprovalRequest) -> str:
     """Returns the status of a request."""
     return NAMES[row.current_status]
 
@@ -38,7 +40,7 @@ def audit_detail(row: ApprovalRequest) -> str:
 
 def as_json(row: ApprovalRequest) -> dict[str, Any]:
     """Returns what programs read at the request's address: its status, with result or reason."""
-    body = {"requestId": str(row.pk), "status": of(row)}
-    if row.status == Status.DONE:
+    body = {"requestId": str(row.pk), "status": get_name(row)}
+    if row.status == ApprovalStatus.DONE:
         return {**body, "result": row.result}
     return {**body, "reason": outcomes.reason(row)} if row.current_status in WITH_REASON else body

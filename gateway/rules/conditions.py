@@ -34,7 +34,7 @@ class InvalidCondition(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ArgumentCondition:
     """One comparison of the value at `pointer`."""
 
     pointer: str
@@ -59,7 +59,7 @@ class Condition:
         return _is_equal(found, self.value) == (self.operator == "==")
 
 
-def checked(values: Any) -> Condition:
+def from_json(values: Any) -> ArgumentCondition:
     """Returns a condition that was entered as JSON. Raises InvalidCondition."""
     if not isinstance(values, Mapping) or set(values) != {"pointer", "operator", "value"}:
         raise InvalidCondition("A condition has a pointer, an operator and a value.")
@@ -78,10 +78,10 @@ def checked(values: Any) -> Condition:
         )
     if comparison == "prefix" and not isinstance(value, str):
         raise InvalidCondition("prefix needs a text in quotes.")
-    return Condition(pointer, comparison, value)
+    return ArgumentCondition(pointer, comparison, value)
 
 
-def parse(text: str) -> list[Condition]:
+def parse(text: str) -> list[ArgumentCondition]:
     """Returns the conditions of a text with one on each line, such as `/amount > 100`.
 
     Raises InvalidCondition.
@@ -89,10 +89,10 @@ def parse(text: str) -> list[Condition]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MAX_CONDITIONS:
         raise InvalidCondition(f"A rule has at most {MAX_CONDITIONS} conditions.")
-    return [_parsed(line) for line in lines]
+    return [_parse_line(line) for line in lines]
 
 
-def written(conditions: Any) -> str:
+def to_text(conditions: Any) -> str:
     """Returns stored conditions as the text that `parse` reads."""
     return "\n".join(
         f"{one['pointer']} {one['operator']} {json.dumps(one['value'], ensure_ascii=False)}"
@@ -113,7 +113,7 @@ def value_at(document: Any, pointer: str) -> Any:
     return document
 
 
-def _parsed(line: str) -> Condition:
+def _parse_line(line: str) -> ArgumentCondition:
     found = LINE.fullmatch(line)
     if found is None:
         raise InvalidCondition(f"“{line[:60]}” is not a condition. Write it like /amount > 100.")
@@ -124,7 +124,7 @@ def _parsed(line: str) -> Condition:
         raise InvalidCondition(
             f'“{text[:60]}” is no JSON value. Write text in quotes, like "eu".'
         ) from None
-    return checked({"pointer": pointer, "operator": comparison, "value": value})
+    return from_json({"pointer": pointer, "operator": comparison, "value": value})
 
 
 def _is_comparable(value: Any) -> bool:

@@ -14,9 +14,9 @@ from audit import usage
 from foundation import ids
 from gateway import policies, projects
 from gateway.models import ApproverGroup, Effect, PolicyRule, Project, ProjectTool
-from gateway.policies import Policy, Rule
+from gateway.policies import CompiledRule, ProjectPolicy
 from gateway.rules import conditions
-from gateway.rules.conditions import Condition
+from gateway.rules.conditions import ArgumentCondition
 from workspace.models import User
 
 MAX_RULES: Final = 200
@@ -41,7 +41,7 @@ class RuleFacts:
     """What a person enters for a rule."""
 
     pattern: str
-    conditions: Sequence[Condition]
+    conditions: Sequence[ArgumentCondition]
     effect: Effect
     approvers: Iterable[User] = ()
     approver_groups: Iterable[ApproverGroup] = ()
@@ -191,15 +191,15 @@ def restore(project: Project, before: Mapping[str, Any], left: str, by: Editor) 
         _record(project, by, "undid the last change")
 
 
-def with_rule(policy: Policy, facts: RuleFacts, rule_id: UUID | None) -> Policy:
+def with_rule(policy: ProjectPolicy, facts: RuleFacts, rule_id: UUID | None) -> ProjectPolicy:
     """Returns the policy as it would be with this rule: in the place of one, or at the end."""
-    made = Rule(rule_id, facts.pattern, facts.conditions, facts.effect)
+    made = CompiledRule(rule_id, facts.pattern, facts.conditions, facts.effect)
     if rule_id is None:
         return replace(policy, rules=[*policy.rules, made])
     return replace(policy, rules=[made if one.id == rule_id else one for one in policy.rules])
 
 
-def replay(project: Project, policy: Policy, other: Policy) -> Replay:
+def replay(project: Project, policy: ProjectPolicy, other: ProjectPolicy) -> Replay:
     """Returns what a policy would have done with the newest calls, and another does otherwise.
 
     Arguments that were too long to be recorded are missing, and their conditions do not hold.
@@ -274,7 +274,7 @@ def _describe_rule(rule: PolicyRule) -> str:
 def _read_facts(rule: PolicyRule) -> dict[str, Any]:
     said = {
         "tools": rule.pattern,
-        "conditions": conditions.written(rule.conditions).splitlines(),
+        "conditions": conditions.to_text(rule.conditions).splitlines(),
         "effect": rule.effect,
         "approvers": sorted(person.email for person in rule.approvers.all()),
         "approver_groups": sorted(group.name for group in rule.approver_groups.all()),
@@ -284,4 +284,4 @@ def _read_facts(rule: PolicyRule) -> dict[str, Any]:
 
 
 def _record(project: Project, by: Editor, detail: str) -> None:
-    projects.recorded("policy_changed", project, by.user, by.address, detail)
+    projects.record_change("policy_changed", project, by.user, by.address, detail)

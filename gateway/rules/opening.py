@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 
 from gateway import policies
 from gateway.models import Effect, Project, ProjectTool
-from gateway.policies import Policy
+from gateway.policies import ProjectPolicy
 from gateway.rules import editing
-from gateway.rules.conditions import Condition
+from gateway.rules.conditions import ArgumentCondition
 
 STRICTNESS: Final[Mapping[Effect, int]] = {
     Effect.ALLOW: 0,
@@ -28,7 +28,7 @@ STRICTNESS: Final[Mapping[Effect, int]] = {
 class Step:
     """What decides about a call for which the conditions hold, and by whom it is approved."""
 
-    conditions: Sequence[Condition]
+    conditions: Sequence[ArgumentCondition]
     effect: Effect
     approvers: frozenset[str] = frozenset()
 
@@ -122,7 +122,9 @@ class RuleReach:
     tools: int
 
 
-def reaches(project: Project, policy: Policy | None = None) -> Mapping[UUID | None, RuleReach]:
+def reaches(
+    project: Project, policy: ProjectPolicy | None = None
+) -> Mapping[UUID | None, RuleReach]:
     """Returns the reach of each rule of the present policy or another, by the rule's id."""
     rows = ProjectTool.objects.filter(project=project, is_present=True)
     names = [*rows.values_list("name", flat=True)]
@@ -152,12 +154,16 @@ def _approvers_of_rules(project: Project) -> Mapping[UUID | None, frozenset[str]
     return found
 
 
-def _to_step(approvers: frozenset[str], conditions: Sequence[Condition], effect: Effect) -> Step:
+def _to_step(
+    approvers: frozenset[str], conditions: Sequence[ArgumentCondition], effect: Effect
+) -> Step:
     needs_approval = effect == Effect.REQUIRE_APPROVAL
     return Step(conditions, effect, approvers if needs_approval else frozenset())
 
 
-def _steps_of(policy: Policy, steps: Mapping[UUID | None, Step], default: Step, tool: str) -> Steps:
+def _steps_of(
+    policy: ProjectPolicy, steps: Mapping[UUID | None, Step], default: Step, tool: str
+) -> Steps:
     """Returns what decides about the calls of a tool, up to the first rule without conditions."""
     found: list[Step] = []
     for rule in policy.rules:

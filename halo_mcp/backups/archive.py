@@ -40,7 +40,7 @@ class UnusableArchive(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class ArchiveContent:
     """The size and the checksum of one content of an archive."""
 
     size: int
@@ -62,7 +62,7 @@ class Manifest:
     rows: dict[str, int]
     sealing_keys: list[str]
     has_keys: bool
-    contents: dict[str, Content] = field(default_factory=dict)
+    contents: dict[str, ArchiveContent] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: bytes) -> "Manifest":
@@ -71,12 +71,14 @@ class Manifest:
             value: dict[str, Any] = json.loads(text)
             if value.pop("format") != FORMAT:
                 raise UnusableArchive("It was written by a later version of this program.")
-            contents = {name: Content(**each) for name, each in value.pop("contents").items()}
+            contents = {
+                name: ArchiveContent(**each) for name, each in value.pop("contents").items()
+            }
             return cls(**value, contents=contents)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnusableArchive("Its manifest cannot be read.") from error
 
-    def serialized(self) -> bytes:
+    def to_json(self) -> bytes:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
 
 
@@ -93,7 +95,7 @@ class ArchiveWriter:
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
-        self.contents: dict[str, Content] = {}
+        self.contents: dict[str, ArchiveContent] = {}
 
     def add(self, name: str, data: Iterable[bytes]) -> None:
         """Adds a content of any size."""
@@ -102,10 +104,10 @@ class ArchiveWriter:
             checksum.update(piece)
             size += len(piece)
             self._add_member(f"{name}.{number:06d}", piece)
-        self.contents[name] = Content(size, checksum.hexdigest())
+        self.contents[name] = ArchiveContent(size, checksum.hexdigest())
 
     def finish(self, manifest: Manifest) -> None:
-        self._add_member(MANIFEST, manifest.serialized())
+        self._add_member(MANIFEST, manifest.to_json())
 
     def _add_member(self, name: str, data: bytes) -> None:
         member = tarfile.TarInfo(name)
@@ -129,7 +131,7 @@ def open_writer(file: IO[bytes], passphrase: str | None) -> Iterator[ArchiveWrit
 
 def verify(path: Path, passphrase: str | None) -> Manifest:
     """Reads a whole archive and returns its manifest. Raises UnusableArchive."""
-    found: dict[str, Content] = {}
+    found: dict[str, ArchiveContent] = {}
     manifest: Manifest | None = None
     for name, data in read(path, passphrase):
         if manifest is not None:
@@ -141,7 +143,7 @@ def verify(path: Path, passphrase: str | None) -> Manifest:
         for piece in data:
             checksum.update(piece)
             size += len(piece)
-        found[name] = Content(size, checksum.hexdigest())
+        found[name] = ArchiveContent(size, checksum.hexdigest())
     if manifest is None:
         raise UnusableArchive("It has no manifest: it was not finished.")
     if found != manifest.contents or (KEYS in found) != manifest.has_keys or DATABASE not in found:

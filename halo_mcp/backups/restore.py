@@ -38,7 +38,7 @@ def check(path: Path, passphrase: str | None) -> Manifest:
     if unknown:
         raise RestoreRefused(
             f"The back-up is of version {manifest.version}, with migrations that this version does "
-            f"not have ({_named(unknown)}). Restore it with that version."
+            f"not have ({_join_names(unknown)}). Restore it with that version."
         )
     if manifest.engine != connection.vendor:
         raise RestoreRefused(
@@ -135,7 +135,9 @@ def _prove(manifest: Manifest, say: Say) -> None:
         name for name in {*rows, *manifest.rows} if rows.get(name) != manifest.rows.get(name)
     ]
     if migrations != manifest.migrations or differing:
-        raise RestoreIncomplete(f"The database is not the one of the back-up: {_named(differing)}.")
+        raise RestoreIncomplete(
+            f"The database is not the one of the back-up: {_join_names(differing)}."
+        )
     say(f"{len(rows)} tables with {sum(rows.values())} rows, as in the back-up.")
     _prove_sealed_values(say)
     try:
@@ -160,5 +162,5 @@ def _prove_sealed_values(say: Say) -> None:
         raise RestoreIncomplete("Not every sealed value can be decrypted: the lines above say why.")
 
 
-def _named(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(sorted(names)[:NAMED]) + ", ..." * (len(names) > NAMED)

@@ -51,7 +51,7 @@ def client_addresses(
     """Answers the address of a client's endpoint with a trailing slash as without it."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        path = addresses.without_slash(request.path_info)
+        path = addresses.strip_slash(request.path_info)
         if path != request.path_info:
             request.path, request.path_info = request.path.removesuffix("/"), path
         return answer(request)

@@ -11,7 +11,7 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.utils.http import parse_header_parameters
 
 
-class Request(WSGIRequest):
+class LenientRequest(WSGIRequest):
     """A request that is decoded as UTF-8, or as Latin-1, which can decode any bytes.
 
     JSON and forms are UTF-8 whatever their type says (RFC 8259 section 8.1; WHATWG URL, 5.1); a
@@ -29,4 +29,4 @@ class Request(WSGIRequest):
 
 
 class Handler(WSGIHandler):
-    request_class = Request
+    request_class = LenientRequest

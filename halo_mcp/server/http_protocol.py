@@ -113,7 +113,7 @@ class HttpProtocol(HttpToolsProtocol):
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
             elif self._is_offer_to_ignore():
-                return self._without_offer(data[stopped.args[0] :])
+                return self._remove_offer(data[stopped.args[0] :])
             else:
                 self._unsupported_upgrade_warning()
         return b""
@@ -130,7 +130,7 @@ class HttpProtocol(HttpToolsProtocol):
             and not self._should_upgrade()
         )
 
-    def _without_offer(self, rest: bytes) -> bytes:
+    def _remove_offer(self, rest: bytes) -> bytes:
         """The request whose head was read, written again without its offer, and what follows it.
 
         The parser takes the body of such a request for another protocol, which no option
@@ -139,7 +139,7 @@ class HttpProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version().encode()
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]
         for name, value in self.headers:
-            kept = _without_upgrade(value) if name == b"connection" else value
+            kept = _strip_upgrade(value) if name == b"connection" else value
             if kept and name not in OFFER_FIELDS:
                 lines.append(b"%s: %s" % (name, kept))
         self.parser = httptools.HttpRequestParser(self)
@@ -306,7 +306,7 @@ class HttpProtocol(HttpToolsProtocol):
         return now - self._stalled_since >= self.write_seconds
 
 
-def _without_upgrade(connection: bytes) -> bytes:
+def _strip_upgrade(connection: bytes) -> bytes:
     """The options of a Connection field that are about the connection itself."""
     options = [option.strip() for option in connection.split(b",")]
     return b", ".join(each for each in options if each.lower() not in OFFER_FIELDS and each)

@@ -71,7 +71,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise PortTaken(
-            f"Cannot listen on {env.bracketed(host)}:{port} ({error.strerror}). "
+            f"Cannot listen on {env.bracket_host(host)}:{port} ({error.strerror}). "
             "Stop what runs there, or choose another PORT."
         ) from error
     sock.set_inheritable(True)
@@ -85,7 +85,7 @@ def serve(sock: socket.socket, processes: int, application: str = APPLICATION) -
     replaced, and on SIGHUP all are replaced one after the other. Raises NotServing.
     """
     config = uvicorn.Config(
-        partial(loaded, application),
+        partial(load_application, application),
         factory=True,
         workers=processes,
         log_config=None,
@@ -113,7 +113,7 @@ def serve(sock: socket.socket, processes: int, application: str = APPLICATION) -
         run()
 
 
-def loaded(application: str) -> Any:
+def load_application(application: str) -> Any:
     """Returns the named ASGI application, in a process that ends with its parent.
 
     An orphan would keep the port, and continue with old settings and old code.
@@ -128,7 +128,7 @@ def loaded(application: str) -> Any:
 
 
 def _one(config: uvicorn.Config, sock: socket.socket) -> Callable[[], None]:
-    server = _Server(config)
+    server = _LoggingServer(config)
     for ending in ENDINGS:
         signal.signal(ending, server.handle_exit)
     return partial(server.run, sockets=[sock])
@@ -138,7 +138,7 @@ def _several(config: uvicorn.Config, sock: socket.socket) -> Callable[[], None]:
     return _Processes(config, sockets=[sock]).run
 
 
-class _Server(uvicorn.Server):
+class _LoggingServer(uvicorn.Server):
     """A server that logs when it begins to stop."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

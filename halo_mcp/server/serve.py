@@ -45,7 +45,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--workers",
-        type=_between(1),
+        type=_integer_between(1),
         metavar="N",
         help="number of web processes (default: HALO_PROCESSES, or 1)",
     )
@@ -53,14 +53,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--host", help="address to listen on (default: HOST, or 127.0.0.1)")
     parser.add_argument(
         "--port",
-        type=_between(1, 65_535),
+        type=_integer_between(1, 65_535),
         metavar="P",
         help="port to listen on (default: PORT, or 8000)",
     )
     return parser.parse_args()
 
 
-def _between(least: int, most: int | None = None) -> Callable[[str], int]:
+def _integer_between(least: int, most: int | None = None) -> Callable[[str], int]:
     def number(word: str) -> int:
         if not (word.isascii() and word.removeprefix("-").isdigit()):
             raise argparse.ArgumentTypeError(f"expected a whole number, got {word!r}")
@@ -95,7 +95,7 @@ def _serve(processes: int, application: str) -> None:
 
     _require_ready()
     with launch.listen(settings.HOST, settings.PORT) as sock:
-        address = f"http://{env.bracketed(settings.HOST)}:{settings.PORT}"
+        address = f"http://{env.bracket_host(settings.HOST)}:{settings.PORT}"
         served_address.write(settings.HALO_DATA_DIR, settings.HALO_PUBLIC_URL)
         several = "es" * (processes > 1)
         _say(f"{PRODUCT}, listening on {address} with {processes} web process{several}.")

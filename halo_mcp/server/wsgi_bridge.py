@@ -26,9 +26,9 @@ from django.http import HttpResponse, parse_cookie
 
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.thread_pool import ThreadPool
-from foundation.headers import joined
+from foundation.headers import combine_repeated
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Body, Disconnected
+from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
 
 log = structlog.get_logger(__name__)
 
@@ -115,7 +115,7 @@ class WsgiBridge:
         self._session_cookie = session_cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = Body(self._bodies, receive)
+        body = RequestBody(self._bodies, receive)
         try:
             response = await self._response(scope, body, receive)
         except Disconnected:
@@ -132,7 +132,7 @@ class WsgiBridge:
         for threads in (self._rest, *(threads for _paths, threads in self._apart)):
             threads.pool.close()
 
-    async def _response(self, scope: Scope, body: Body, receive: Receive) -> "_Response":
+    async def _response(self, scope: Scope, body: RequestBody, receive: Receive) -> "_Response":
         """The response to send, a refusal included. Raises Disconnected."""
         sessions = self._threads_of(scope["path"]).sessions
         session = self._session_of(scope) if sessions else ""
@@ -142,16 +142,16 @@ class WsgiBridge:
             with sessions.hold(session):
                 return await self._response_within_uploads(scope, body, receive)
         except ConcurrencyLimitReached:
-            return self._refused(scope, *TOO_MANY)
+            return self._refusal_response(scope, *TOO_MANY)
 
     async def _response_within_uploads(
-        self, scope: Scope, body: Body, receive: Receive
+        self, scope: Scope, body: RequestBody, receive: Receive
     ) -> "_Response":
         max_upload = self._uploads.get(scope["path"])
-        if max_upload is None or _declared(scope) <= self._max_body:
+        if max_upload is None or _declared_length(scope) <= self._max_body:
             return await self._response_within(self._max_body, scope, body, receive)
         if self._running_uploads >= MAX_UPLOADS:
-            return self._refused_as_overloaded(scope)
+            return self._overload_response(scope)
         self._running_uploads += 1
         try:
             return await self._response_within(max_upload, scope, body, receive)
@@ -159,20 +159,20 @@ class WsgiBridge:
             self._running_uploads -= 1
 
     async def _response_within(
-        self, max_body: int, scope: Scope, body: Body, receive: Receive
+        self, max_body: int, scope: Scope, body: RequestBody, receive: Receive
     ) -> "_Response":
         too_large = TOO_LARGE_JSON if scope["path"].startswith(PROGRAMS) else TOO_LARGE
-        if _declared(scope) > max_body:
-            return self._refused(scope, *too_large)
+        if _declared_length(scope) > max_body:
+            return self._refusal_response(scope, *too_large)
         try:
             sent = await body.read(max_body + 1)
         except TimeoutError:
-            return self._refused(scope, *TOO_SLOW)
+            return self._refusal_response(scope, *TOO_SLOW)
         if len(sent) > max_body:
-            return self._refused(scope, *too_large)
+            return self._refusal_response(scope, *too_large)
         threads = self._threads_of(scope["path"])
         if threads.unfinished >= threads.max_unfinished:
-            return self._refused_as_overloaded(scope)
+            return self._overload_response(scope)
         return await self._run(threads, _environ(scope, sent), receive)
 
     def _threads_of(self, path: str) -> "_Threads":
@@ -183,18 +183,18 @@ class WsgiBridge:
         cookies = [value for name, value in scope["headers"] if name == b"cookie"]
         return parse_cookie(b"; ".join(cookies).decode("latin-1")).get(self._session_cookie, "")
 
-    def _refused_as_overloaded(self, scope: Scope) -> "_Response":
+    def _overload_response(self, scope: Scope) -> "_Response":
         form = self._overloaded(scope["path"])
         if form is None:
-            response = self._refused(scope, *OVERLOADED)
+            response = self._refusal_response(scope, *OVERLOADED)
             response.headers.append((b"retry-after", OVERLOADED_SECONDS))
             return response
         media_type = form["Content-Type"].encode("latin-1")
-        response = self._refused(scope, form.status_code, form.content, media_type)
+        response = self._refusal_response(scope, form.status_code, form.content, media_type)
         response.headers.append((b"retry-after", form["Retry-After"].encode("latin-1")))
         return response
 
-    def _refused(self, scope: Scope, *refusal: Any) -> "_Response":
+    def _refusal_response(self, scope: Scope, *refusal: Any) -> "_Response":
         """A refusal before the application; without this header a browser hides it from a page."""
         response = _refusal(*refusal)
         if self._cross_origin and self._cross_origin.match(scope["path"]):
@@ -328,7 +328,7 @@ def _fill(response: _Response, application: WsgiApplication, environ: Environ) -
         raise AssertionError("The application did not call start_response.")
 
 
-async def _send(send: Send, response: _Response, request: Body, *, is_head: bool) -> None:
+async def _send(send: Send, response: _Response, request: RequestBody, *, is_head: bool) -> None:
     """Send a response; every send error means that the client has left.
 
     uvloop raises RuntimeError for a connection that is closed; ASGI allows OSError.
@@ -350,7 +350,7 @@ async def _send(send: Send, response: _Response, request: Body, *, is_head: bool
         log.info("response_not_sent", error=str(error))
 
 
-def _declared(scope: Scope) -> int:
+def _declared_length(scope: Scope) -> int:
     """The declared length of a body; a number with very many digits counts as very large."""
     declared = dict(scope["headers"]).get(b"content-length", b"0")
     return int(declared[:MAX_DIGITS])
@@ -411,7 +411,7 @@ def _header_variables(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         for name, value in headers
         if b"_" not in name and name not in {b"content-length", b"transfer-encoding"}
     ]
-    return {_variable(name): value for name, value in joined(fields, ",").items()}
+    return {_variable(name): value for name, value in combine_repeated(fields, ",").items()}
 
 
 def _variable(name: str) -> str:

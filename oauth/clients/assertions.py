@@ -17,7 +17,7 @@ from foundation import ids
 from foundation.db.storable import has_unstorable_text
 from oauth import addresses
 from oauth.clients.client_metadata import BY_KEY_TYPE
-from oauth.endpoints.forms import Form
+from oauth.endpoints.forms import FormParameters
 from oauth.errors import InvalidClient, InvalidRequest
 from oauth.models import Client, UsedAssertion
 
@@ -65,20 +65,20 @@ def parse_keys(text: str) -> dict[str, Any]:
     return {"keys": [{name: key[name] for name in key.keys() & MEMBERS} for key in keys]}
 
 
-def read(form: Form) -> str:
+def read(form: FormParameters) -> str:
     """Returns the assertion of a request. Raises InvalidRequest (RFC 7521 section 4.2)."""
     if form.get("client_assertion_type") != TYPE:
         raise InvalidRequest(f"client_assertion_type must be {TYPE}.")
-    return form.required("client_assertion")
+    return form.require("client_assertion")
 
 
-def claimed_client(form: Form) -> str:
+def claimed_client(form: FormParameters) -> str:
     """Returns the client id of an assertion, which is not verified yet.
 
     Raises InvalidClient, and InvalidRequest if `client_id` names another client (RFC 7521 section
     4.2).
     """
-    claims = _unverified_claims(form.required("client_assertion"))
+    claims = _unverified_claims(form.require("client_assertion"))
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject:
         raise InvalidClient(REFUSED % "the assertion needs the claim sub.")
@@ -93,7 +93,7 @@ def check(client: Client, assertion: str) -> None:
     It must name the client as issuer and subject and this server as audience, expire within
     MAX_SECONDS, and be new (RFC 7523 section 3).
     """
-    claims = _verified(_key_of(assertion, _keys(client)), assertion, client.client_id)
+    claims = _verified_claims(_key_of(assertion, _keys(client)), assertion, client.client_id)
     if int(claims["exp"]) > time.time() + MAX_SECONDS + LEEWAY_SECONDS:
         raise _refusal(f"the assertion may expire {MAX_SECONDS} seconds from now at the latest.")
     jti = claims["jti"]
@@ -117,7 +117,7 @@ def _use_once(client: Client, jti: str, until: datetime) -> None:
         raise _refusal("the assertion was used before. Sign a new one.") from None
 
 
-def _verified(key: Mapping[str, Any], assertion: str, client_id: str) -> Mapping[str, Any]:
+def _verified_claims(key: Mapping[str, Any], assertion: str, client_id: str) -> Mapping[str, Any]:
     algorithms = [key["alg"]] if "alg" in key else list(BY_KEY_TYPE[key["kty"]])
     try:
         # The algorithm is one of the key's, and not what the assertion chooses (RFC 8725 3.1).

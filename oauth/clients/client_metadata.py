@@ -188,7 +188,7 @@ def _https(given: Mapping[str, object], member: str) -> str | None:
         return None
     try:
         redirects.check_https(url)
-    except redirects.RefusedRedirect as refused:
+    except redirects.RefusedRedirectUri as refused:
         raise InvalidClientMetadata(f"{member} is not a valid URL: {refused.why}") from None
     return url
 

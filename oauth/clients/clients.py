@@ -10,7 +10,7 @@ from audit import record
 from foundation import ids
 from oauth.clients.client_metadata import ClientMetadata
 from oauth.endpoints import forms
-from oauth.endpoints.forms import Form
+from oauth.endpoints.forms import FormParameters
 from oauth.errors import InvalidClient, InvalidRequest
 from oauth.models import AuthMethod, Client, ServiceClient
 
@@ -25,14 +25,14 @@ OTHER_METHOD: Final = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Registered:
+class RegisteredClient:
     """A new client and its secret in clear text (None for public clients), to be shown once."""
 
     client: Client
     secret: str | None
 
 
-def register(metadata: ClientMetadata, *, address: str) -> Registered:
+def register(metadata: ClientMetadata, *, address: str) -> RegisteredClient:
     """Registers a client dynamically (RFC 7591 section 3.1)."""
     client = Client(
         client_id=ids.opaque(CLIENT_ID),
@@ -44,7 +44,7 @@ def register(metadata: ClientMetadata, *, address: str) -> Registered:
         secret = ids.opaque(SECRET)
         client.secret_sha256 = ids.sha256_hex(secret)
     _store(client, metadata)
-    return Registered(client, secret)
+    return RegisteredClient(client, secret)
 
 
 def preregister(client: Client, metadata: ClientMetadata) -> None:
@@ -75,11 +75,11 @@ def _store(client: Client, metadata: ClientMetadata) -> None:
 
 def find(client_id: str | None) -> Client | None:
     """Returns the enabled client of this id; unknown and disabled look the same."""
-    client = _registered(client_id)
+    client = _find_registered(client_id)
     return client if client and client.disabled_at is None else None
 
 
-def authenticate(form: Form, authorization: str | None, *, address: str) -> Client:
+def authenticate(form: FormParameters, authorization: str | None, *, address: str) -> Client:
     """Authenticates the client of a token or revocation request (RFC 6749 section 2.3).
 
     Raises InvalidRequest when two methods are mixed, InvalidClient when the proof fails or is not
@@ -88,7 +88,7 @@ def authenticate(form: Form, authorization: str | None, *, address: str) -> Clie
     make it register again.
     """
     method, client_id, proof = _credentials(form, authorization)
-    client = _registered(client_id)
+    client = _find_registered(client_id)
     if client is None:
         raise InvalidClient(UNKNOWN, debug="unknown client")
     try:
@@ -99,13 +99,13 @@ def authenticate(form: Form, authorization: str | None, *, address: str) -> Clie
     return client
 
 
-def _registered(client_id: str | None) -> Client | None:
+def _find_registered(client_id: str | None) -> Client | None:
     if not client_id or len(client_id) > 255 or "\0" in client_id:  # noqa: PLR2004  the column
         return None
     return Client.objects.filter(client_id=client_id).first()
 
 
-def _credentials(form: Form, authorization: str | None) -> tuple[AuthMethod, str, str]:
+def _credentials(form: FormParameters, authorization: str | None) -> tuple[AuthMethod, str, str]:
     in_form = form.get("client_secret")
     if form.get("client_assertion_type") or form.get("client_assertion"):
         from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
@@ -116,7 +116,7 @@ def _credentials(form: Form, authorization: str | None) -> tuple[AuthMethod, str
         return AuthMethod.KEY, assertions.claimed_client(form), assertion
     if authorization is None:
         method = AuthMethod.NONE if in_form is None else AuthMethod.POST
-        return method, form.required("client_id"), in_form or ""
+        return method, form.require("client_id"), in_form or ""
     client_id, secret = forms.parse_basic(authorization)
     if in_form is not None or form.get("client_id") not in {None, client_id}:
         raise InvalidRequest("Use only one client authentication method.")
@@ -154,6 +154,6 @@ def _record_refusal(client: Client, refused: InvalidClient, address: str) -> Non
         )
 
 
-def issued_at(client: Client) -> int:
+def registration_time(client: Client) -> int:
     """Returns when the client was registered, in Unix seconds."""
     return int((client.created or timezone.now()).timestamp())

@@ -48,7 +48,7 @@ _NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)")
 _HIGHEST_PORT = 65_535
 
 
-class RefusedRedirect(InvalidRedirectUri):
+class RefusedRedirectUri(InvalidRedirectUri):
     """A redirect URI violates the policy; `uri` is the URI, `why` the reason."""
 
 
@@ -67,7 +67,7 @@ class _Parts(NamedTuple):
     rest: str  # path, query and fragment
 
 
-class _Server(NamedTuple):
+class _Authority(NamedTuple):
     host: str
     port: str | None
 
@@ -86,11 +86,11 @@ def check(uri: str, *, app_schemes: frozenset[str], native: bool) -> None:
     """
     parts = _split(uri)
     if "*" in uri:
-        raise RefusedRedirect(uri, "A redirect URI must not contain a wildcard (*).")
+        raise RefusedRedirectUri(uri, "A redirect URI must not contain a wildcard (*).")
     if parts.fragment is not None:  # RFC 6749 3.1.2
-        raise RefusedRedirect(uri, "A redirect URI must not contain a fragment.")
+        raise RefusedRedirectUri(uri, "A redirect URI must not contain a fragment.")
     if _has_dot_segment(parts.path):
-        raise RefusedRedirect(uri, "A redirect URI must not contain dot segments (. or ..).")
+        raise RefusedRedirectUri(uri, "A redirect URI must not contain dot segments (. or ..).")
     if parts.scheme in {"https", "http"}:
         _check_web(uri, parts)
     else:
@@ -104,7 +104,7 @@ def check_https(uri: str) -> None:
     """
     parts = _split(uri)
     if parts.scheme != "https":
-        raise RefusedRedirect(uri, "The URL must start with https://.")
+        raise RefusedRedirectUri(uri, "The URL must start with https://.")
     _check_web(uri, parts)
 
 
@@ -125,10 +125,10 @@ def matches(registered: Iterable[str], requested: str) -> str | None:
     candidates = list(registered)
     if requested in candidates:
         return requested
-    portless = _without_loopback_port(requested)
+    portless = _strip_loopback_port(requested)
     if portless is None:
         return None
-    return next((uri for uri in candidates if _without_loopback_port(uri) == portless), None)
+    return next((uri for uri in candidates if _strip_loopback_port(uri) == portless), None)
 
 
 def describe(uri: str) -> RedirectDescription:
@@ -169,15 +169,15 @@ def origin_for_csp(uri: str) -> str:
 
 def _split(uri: str) -> _Parts:
     if len(uri) > MAX_LENGTH:
-        raise RefusedRedirect(uri, f"A URI must be at most {MAX_LENGTH} characters long.")
+        raise RefusedRedirectUri(uri, f"A URI must be at most {MAX_LENGTH} characters long.")
     if alien := _ALIEN.search(uri):
         where = f"U+{ord(alien[0]):04X} at position {alien.start()}"
-        raise RefusedRedirect(uri, f"A URI must not contain the character {where}.")
+        raise RefusedRedirectUri(uri, f"A URI must not contain the character {where}.")
     match = _URI.fullmatch(uri)
     if match is None:
-        raise RefusedRedirect(uri, "A URI must start with its scheme, such as https://.")
+        raise RefusedRedirectUri(uri, "A URI must start with its scheme, such as https://.")
     if "@" in (match["authority"] or ""):
-        raise RefusedRedirect(uri, "A URI must not contain a user name or password.")
+        raise RefusedRedirectUri(uri, "A URI must not contain a user name or password.")
     scheme = match["scheme"].lower()
     return _Parts(scheme, *match.group("authority", "path", "fragment", "rest"))
 
@@ -185,40 +185,44 @@ def _split(uri: str) -> _Parts:
 def _check_web(uri: str, parts: _Parts) -> None:
     server = _valid_server(uri, parts)
     if parts.scheme == "http" and server.host not in LOOPBACK:
-        raise RefusedRedirect(
+        raise RefusedRedirectUri(
             uri, "http is allowed for localhost, 127.0.0.1 and [::1] only; use https."
         )
 
 
 def _check_app(uri: str, parts: _Parts, app_schemes: frozenset[str], *, native: bool) -> None:
     if parts.scheme in FORBIDDEN_SCHEMES:
-        raise RefusedRedirect(uri, f"The scheme {parts.scheme} is not allowed in a redirect URI.")
+        raise RefusedRedirectUri(
+            uri, f"The scheme {parts.scheme} is not allowed in a redirect URI."
+        )
     # RFC 8252 section 7.1: a reverse domain name identifies the scheme's owner, a word does not.
     if parts.scheme not in app_schemes and not (native and "." in parts.scheme):
-        raise RefusedRedirect(
+        raise RefusedRedirectUri(
             uri,
             f"The scheme {parts.scheme} is not allowed. Native clients may use a reverse domain "
             "name as the scheme.",
         )
     if parts.authority is None and not parts.path.startswith("/"):
-        raise RefusedRedirect(uri, "The scheme must be followed by a slash (RFC 8252 section 7.1).")
+        raise RefusedRedirectUri(
+            uri, "The scheme must be followed by a slash (RFC 8252 section 7.1)."
+        )
 
 
-def _valid_server(uri: str, parts: _Parts) -> _Server:
+def _valid_server(uri: str, parts: _Parts) -> _Authority:
     server = _server(parts)
     if server is None:
-        raise RefusedRedirect(uri, "The host or the port is not valid.")
+        raise RefusedRedirectUri(uri, "The host or the port is not valid.")
     return server
 
 
-def _server(parts: _Parts) -> _Server | None:
+def _server(parts: _Parts) -> _Authority | None:
     """Returns host and port of the authority, or None if either is invalid."""
     match = _AUTHORITY.fullmatch(parts.authority or "")
     if match is None or not _is_host(match["host"]):
         return None
     if match["port"] and int(match["port"]) > _HIGHEST_PORT:
         return None
-    return _Server(match["host"].lower(), match["port"])
+    return _Authority(match["host"].lower(), match["port"])
 
 
 def _is_host(host: str) -> bool:
@@ -247,11 +251,11 @@ def _has_dot_segment(path: str) -> bool:
     return any(segment.partition(";")[0] in {".", ".."} for segment in segments)
 
 
-def _without_loopback_port(uri: str) -> str | None:
+def _strip_loopback_port(uri: str) -> str | None:
     """Return host and rest of an http loopback URI, its port left out; None for any other URI."""
     try:
         parts = _split(uri)
-    except RefusedRedirect:
+    except RefusedRedirectUri:
         return None
     server = _server(parts)
     if parts.scheme != "http" or server is None or server.host not in LOOPBACK:

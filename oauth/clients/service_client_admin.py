@@ -69,7 +69,7 @@ class ServiceClientAdmin(ReadOnlyAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         # One statement for the statuses of all rows of the page.
         page = super().get_changelist_instance(request)
-        for listed in service_clients.listed(page.result_list):
+        for listed in service_clients.list_with_status(page.result_list):
             listed.row.listed_status = listed.status  # type: ignore[attr-defined]  # for `status`
         return page
 
@@ -106,7 +106,7 @@ class ServiceClientAdmin(ReadOnlyAdmin):
     ) -> int:
         """Changes those rows that the visitor may change; returns how many were changed."""
         user, address = cast("User", request.user), replies.address_of(request)
-        own = self.limited(request, rows, "change")
+        own = self.limit_rows(request, rows, "change")
         changed = [row for row in own if change(row, user=user, address=address)]
         for row in changed:
             self.log_change(request, row, said)
@@ -123,5 +123,5 @@ def _switch(*, is_on: bool) -> Callable[..., bool]:
 
 
 def _status(row: ServiceClient) -> str:
-    (listed,) = service_clients.listed([row])
+    (listed,) = service_clients.list_with_status([row])
     return listed.status

@@ -120,22 +120,22 @@ def issue_token(client: Client, *, scope: str | None, resource: str | None) -> d
     authorizations.require_resource(authorization, resource)
     if not Authorization.objects.filter(grant_conditions.active(), pk=authorization.pk).exists():
         raise InvalidGrant("An admin has disabled or deleted this client.")
-    body = tokens.issue_access(authorization, _granted(authorization, scope))
+    body = tokens.issue_access(authorization, _granted_scopes(authorization, scope))
     ServiceClient.objects.filter(pk=service.pk).update(last_used_at=timezone.now())
     Client.objects.filter(pk=client.pk, first_token_at=None).update(first_token_at=timezone.now())
     return body
 
 
-def of_organizations(organization_ids: Iterable[UUID]) -> QuerySet[ServiceClient]:
+def list_by_organization(organization_ids: Iterable[UUID]) -> QuerySet[ServiceClient]:
     """Returns the service clients of these organizations, the newest first."""
     rows = ServiceClient.objects.filter(organization__in=list(organization_ids))
     return rows.select_related("organization", "client", "authorization").order_by("-pk")
 
 
-def listed(rows: Iterable[ServiceClient]) -> list[ListedClient]:
+def list_with_status(rows: Iterable[ServiceClient]) -> list[ListedClient]:
     rows = list(rows)
     grants = Authorization.objects.filter(pk__in=[row.authorization_id for row in rows])
-    failing = {row.pk: grant_conditions.failing(row) for row in grant_conditions.annotated(grants)}
+    failing = {row.pk: grant_conditions.failing(row) for row in grant_conditions.annotate(grants)}
     return [ListedClient(row, _status(failing[row.authorization_id])) for row in rows]
 
 
@@ -175,7 +175,7 @@ def end(row: ServiceClient, *, user: User, address: str) -> bool:
     return True
 
 
-def _granted(authorization: Authorization, requested: str | None) -> ScopeSet:
+def _granted_scopes(authorization: Authorization, requested: str | None) -> ScopeSet:
     """Returns those of the requested scopes that the client has.
 
     Clients request the scope of the challenge, which names more than some have. The response names
@@ -188,7 +188,7 @@ def _granted(authorization: Authorization, requested: str | None) -> ScopeSet:
     return granted
 
 
-def _status(failing: tuple[grant_conditions.Condition, ...]) -> str:
+def _status(failing: tuple[grant_conditions.GrantCondition, ...]) -> str:
     if any(condition.is_final for condition in failing):
         return "ended"
     return "disabled" if failing else "active"

@@ -11,7 +11,7 @@ from django.conf import settings
 from oauth import addresses, scopes
 from oauth.clients import cimd, clients, redirects
 from oauth.consent import grantable
-from oauth.endpoints.forms import Query
+from oauth.endpoints.forms import QueryParameters
 from oauth.errors import (
     InvalidRequest,
     InvalidScope,
@@ -80,13 +80,13 @@ class AuthorizationParameters:
         return self.is_scope_replaced or bool(self.prompt - {"none"})
 
 
-def must_fetch(query: Query) -> bool:
+def must_fetch(query: QueryParameters) -> bool:
     """Returns whether this server would have to fetch the client's metadata document."""
     client_id = query.values.get("client_id")
     return cimd.is_metadata_url(client_id) and cimd.needs_fetch(client_id)
 
 
-def return_address(query: Query, *, asker: str, address: str) -> ReturnAddress:
+def return_address(query: QueryParameters, *, asker: str, address: str) -> ReturnAddress:
     """Returns the client and its redirect URI; `asker` and `address` are of the user.
 
     Raises UnsafeRequest; InvalidClient and ServerBusy for a client with a metadata document.
@@ -96,7 +96,7 @@ def return_address(query: Query, *, asker: str, address: str) -> ReturnAddress:
     return ReturnAddress(client, redirect_uri, query.values.get("state"))
 
 
-def read(query: Query, back: ReturnAddress) -> AuthorizationParameters:
+def read(query: QueryParameters, back: ReturnAddress) -> AuthorizationParameters:
     """Parses the request. Raises the OAuthError to redirect with."""
     if repeated := query.duplicated - {"resource"}:
         raise InvalidRequest(f"{min(repeated)[:60]} must not be sent more than once.")
@@ -128,7 +128,7 @@ def default_scope(client: Client, project_id: str | None) -> ScopeSet:
     return grantable.for_resource(registered, project_id)
 
 
-def _client(query: Query, asker: str, address: str) -> Client:
+def _client(query: QueryParameters, asker: str, address: str) -> Client:
     if "client_id" in query.duplicated:
         raise UnsafeRequest("client_id must not be sent more than once.")
     client_id = query.values.get("client_id")
@@ -140,7 +140,7 @@ def _client(query: Query, asker: str, address: str) -> Client:
     return client
 
 
-def _redirect_uri(query: Query, client: Client) -> str:
+def _redirect_uri(query: QueryParameters, client: Client) -> str:
     if "redirect_uri" in query.duplicated:
         raise UnsafeRequest("redirect_uri must not be sent more than once.", client=client)
     asked = query.values.get("redirect_uri")
@@ -152,7 +152,7 @@ def _redirect_uri(query: Query, client: Client) -> str:
     return asked
 
 
-def _require_code_flow(query: Query) -> None:
+def _require_code_flow(query: QueryParameters) -> None:
     if query.once("request") is not None:
         raise RequestNotSupported("Request objects are not supported.")
     if query.once("request_uri") is not None:
@@ -165,14 +165,14 @@ def _require_code_flow(query: Query) -> None:
         raise InvalidRequest("response_mode must be query.")
 
 
-def _prompt(query: Query) -> frozenset[str]:
+def _prompt(query: QueryParameters) -> frozenset[str]:
     prompt = frozenset((query.once("prompt") or "").split(" ")) - {""}
     if "none" in prompt and len(prompt) > 1:  # OpenID Connect Core 3.1.2.1
         raise InvalidRequest("prompt=none must not be combined with other values.")
     return prompt
 
 
-def _requested_scope(query: Query, project_id: str | None) -> ScopeSet | None:
+def _requested_scope(query: QueryParameters, project_id: str | None) -> ScopeSet | None:
     """Returns what is known of the requested scopes, or None if none is requested.
 
     Unknown scopes are dropped, even if none is left: the default is offered then, and the response
@@ -183,7 +183,7 @@ def _requested_scope(query: Query, project_id: str | None) -> ScopeSet | None:
     return None if text is None else grantable.for_resource(text, project_id)
 
 
-def _resource(query: Query) -> str:
+def _resource(query: QueryParameters) -> str:
     if "resource" in query.duplicated:
         raise InvalidTarget("Send resource only once.")
     given = query.once("resource")

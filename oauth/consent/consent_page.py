@@ -37,7 +37,7 @@ class OrganizationChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ConsentAnswer:
     """The submitted values, kept when the page has to be shown again."""
 
     place: Membership
@@ -77,17 +77,17 @@ class ConsentPage:
     problem: str = ""
 
     @property
-    def shown(self) -> str:
+    def shown_organization(self) -> str:
         """The organization whose tools are listed; the form submits it again."""
         return next((place.id for place in self.organizations if place.selected), "")
 
     @property
-    def offered(self) -> str:
+    def offered_scopes(self) -> str:
         """The scopes that the page lists; the form submits them again."""
         return " ".join(choice.value for group in self.scope_groups for choice in group.choices)
 
     @property
-    def held(self) -> str:
+    def included_scopes(self) -> str:
         """The scopes that the page marks as included in others; the form submits them again."""
         choices = [choice for group in self.scope_groups for choice in group.choices]
         return " ".join(choice.value for choice in choices if choice.held_by)
@@ -102,27 +102,29 @@ def show(
         if addresses.project_of(asked.resource) is None:
             return pages.no_organization(request)
         return pages.no_project(request)
-    selected = offered.selected_first(asked, named)
-    page = _page(asked, memberships, Answer(memberships[0], selected, remember=False))
-    return _rendered(request, asked, replace(page, notice=notice))
+    selected = offered.initial_selection(asked, named)
+    page = _page(asked, memberships, ConsentAnswer(memberships[0], selected, remember=False))
+    return _render_page(request, asked, replace(page, notice=notice))
 
 
 def show_again(
     request: HttpRequest,
     asked: AuthorizationRequest,
-    answer: Answer,
+    answer: ConsentAnswer,
     *,
     notice: str = "",
     problem: str = "",
 ) -> HttpResponse:
     """Return the page with the submitted values and with what is new or invalid on it."""
     page = _page(asked, open_memberships(asked), answer)
-    response = _rendered(request, asked, replace(page, notice=notice, problem=problem))
+    response = _render_page(request, asked, replace(page, notice=notice, problem=problem))
     response.status_code = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return response
 
 
-def _rendered(request: HttpRequest, asked: AuthorizationRequest, page: ConsentPage) -> HttpResponse:
+def _render_page(
+    request: HttpRequest, asked: AuthorizationRequest, page: ConsentPage
+) -> HttpResponse:
     response = render(request, "oauth/consent.html", {"page": page})
     targets = {"form-action": _form_targets(asked.redirect_uri)}
     response._csp_replace = targets  # type: ignore[attr-defined]  # django-csp reads it there
@@ -151,9 +153,9 @@ def _form_targets(redirect_uri: str) -> list[str]:
 
 
 def _page(
-    asked: AuthorizationRequest, memberships: list[Membership], answer: Answer
+    asked: AuthorizationRequest, memberships: list[Membership], answer: ConsentAnswer
 ) -> ConsentPage:
-    groups = scope_choices.groups(offered.of(asked), answer.place.organization_id)
+    groups = scope_choices.groups(offered.get_scopes(asked), answer.place.organization_id)
     project = offered.project_of(asked)
     return ConsentPage(
         request_id=str(asked.pk),
@@ -164,7 +166,7 @@ def _page(
         user_email=asked.user.email,
         organizations=_organizations(memberships, answer.place),
         earlier=_earlier(asked.client, answer.place),
-        scope_groups=_as_left(asked, groups, answer.ticked),
+        scope_groups=_apply_selection(asked, groups, answer.ticked),
         access_lifetime=_lifetime(),
         time_to_answer=_time_to_answer(),
         remember=_remember_choice(asked, answer),
@@ -195,9 +197,9 @@ def _same_request(asked: AuthorizationRequest) -> str:
     return f"{reverse('oauth_authorize')}?{urlencode(parameters)}"
 
 
-def held(asked: AuthorizationRequest, ticked: frozenset[str]) -> dict[str, str]:
+def find_included_scopes(asked: AuthorizationRequest, ticked: frozenset[str]) -> dict[str, str]:
     """Returns the cleared scopes that a selected scope includes, each with that scope."""
-    choices = offered.of(asked)
+    choices = offered.get_scopes(asked)
     left = [scope for scope in choices if str(scope) in ticked]
     return {
         str(scope): str(wider)
@@ -207,13 +209,13 @@ def held(asked: AuthorizationRequest, ticked: frozenset[str]) -> dict[str, str]:
     }
 
 
-def _as_left(
+def _apply_selection(
     asked: AuthorizationRequest, groups: Sequence[ScopeGroup], ticked: frozenset[str]
 ) -> tuple[ScopeGroup, ...]:
     titles = {choice.value: choice.title for group in groups for choice in group.choices}
-    included, added = held(asked, ticked), set(map(str, offered.additions(asked)))
+    included, added = find_included_scopes(asked, ticked), set(map(str, offered.additions(asked)))
 
-    def left(choice: ScopeChoice) -> ScopeChoice:
+    def update_choice(choice: ScopeChoice) -> ScopeChoice:
         return replace(
             choice,
             checked=choice.value in ticked,
@@ -222,7 +224,8 @@ def _as_left(
         )
 
     return tuple(
-        replace(group, choices=tuple(left(choice) for choice in group.choices)) for group in groups
+        replace(group, choices=tuple(update_choice(choice) for choice in group.choices))
+        for group in groups
     )
 
 
@@ -244,7 +247,7 @@ def _short_date(moment: datetime) -> str:
     return date_format(moment, "M j" if moment.year == timezone.now().year else "M j, Y")
 
 
-def _remember_choice(asked: AuthorizationRequest, answer: Answer) -> RememberChoice | None:
+def _remember_choice(asked: AuthorizationRequest, answer: ConsentAnswer) -> RememberChoice | None:
     if not remembered.may_be_kept(asked.client, asked.redirect_uri):
         return None
     days = settings.HALO_REMEMBER_CONSENT_DAYS
@@ -313,10 +316,10 @@ def _organizations(
 
 
 def _lifetime() -> str:
-    span = durations.in_words(settings.HALO_ACCESS_TOKEN_SECONDS)
+    span = durations.to_words(settings.HALO_ACCESS_TOKEN_SECONDS)
     return _("Access tokens last %(span)s and renew until you revoke access.") % {"span": span}
 
 
 def _time_to_answer() -> str:
-    span = durations.in_words(settings.HALO_CONSENT_SECONDS)
+    span = durations.to_words(settings.HALO_CONSENT_SECONDS)
     return _("This request expires in %(span)s.") % {"span": span}

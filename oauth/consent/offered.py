@@ -11,7 +11,7 @@ from typing import Final
 
 from oauth import addresses, ports, scopes
 from oauth.models import AuthorizationRequest
-from oauth.ports import Project, ProjectTool
+from oauth.ports import GrantableProject, GrantableTool
 from oauth.scopes import Scope, ScopeSet
 
 # The text of as many scopes of the longest kind is within `scopes.MAX_TEXT`. A larger project is
@@ -19,7 +19,7 @@ from oauth.scopes import Scope, ScopeSet
 MAX_SINGLE_TOOLS: Final = 80
 
 
-def of(asked: AuthorizationRequest) -> ScopeSet:
+def get_scopes(asked: AuthorizationRequest) -> ScopeSet:
     """Returns the scopes that the page offers: the requested ones that exist, and `additions`."""
     requested = scopes.parse(asked.scope)
     project = project_of(asked)
@@ -44,20 +44,20 @@ def additions(asked: AuthorizationRequest) -> ScopeSet:
     return ScopeSet((scopes.ALL_ACTIONS,))
 
 
-def selected_first(asked: AuthorizationRequest, named: ScopeSet) -> frozenset[str]:
+def initial_selection(asked: AuthorizationRequest, named: ScopeSet) -> frozenset[str]:
     """Returns the scopes that are selected when the page opens: those that read, and the named."""
     project = project_of(asked)
     reading = {scopes.for_project(project.id, t.name) for t in _reads(project)} if project else ()
     return frozenset(
         str(scope)
-        for scope in of(asked)
+        for scope in get_scopes(asked)
         if not scope.may_change or scope in reading or named.covers(scope)
     )
 
 
-def granted(asked: AuthorizationRequest, ticked: frozenset[str]) -> ScopeSet:
+def granted_scopes(asked: AuthorizationRequest, ticked: frozenset[str]) -> ScopeSet:
     """Returns the scopes of a selection; all tools of a project if none was cleared."""
-    choices = of(asked)
+    choices = get_scopes(asked)
     chosen = tuple(scope for scope in choices if str(scope) in ticked)
     everything = _everything(asked)
     if everything is not None and len(chosen) == len(choices):
@@ -70,7 +70,7 @@ def is_extensible(asked: AuthorizationRequest) -> bool:
     return _everything(asked) is not None
 
 
-def project_of(asked: AuthorizationRequest) -> Project | None:
+def project_of(asked: AuthorizationRequest) -> GrantableProject | None:
     """Returns the project that a request is for; None for the workspace, and if it is unknown."""
     project_id = addresses.project_of(asked.resource)
     return None if project_id is None else ports.projects().find(project_id)
@@ -84,9 +84,9 @@ def _everything(asked: AuthorizationRequest) -> Scope | None:
     return everything if everything in scopes.parse(asked.scope).members else None
 
 
-def _reads(project: Project) -> list[ProjectTool]:
+def _reads(project: GrantableProject) -> list[GrantableTool]:
     return [tool for tool in project.tools if tool.is_read]
 
 
-def _is_split(project: Project) -> bool:
+def _is_split(project: GrantableProject) -> bool:
     return 0 < len(project.tools) <= MAX_SINGLE_TOOLS

@@ -63,7 +63,7 @@ def forget(asked: AuthorizationRequest) -> None:
     RememberedConsent.objects.filter(**_exactly(asked)).delete()
 
 
-def until(authorization: Authorization) -> datetime | None:
+def find_expiry(authorization: Authorization) -> datetime | None:
     """Returns until when an active authorization's client is approved without the page, or None."""
     row: RememberedConsent | None = getattr(authorization, "remembered", None)
     return _end(row, authorization) if row and _holds(row, authorization) else None

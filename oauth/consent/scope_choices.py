@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from oauth import ports, scopes
-from oauth.ports import Project, ProjectTool, UnlockedTool
+from oauth.ports import GrantableProject, GrantableTool, UnlockedTool
 from oauth.scopes import Scope, ScopeSet
 
 
@@ -57,7 +57,7 @@ def groups(scope: ScopeSet, organization_id: UUID) -> tuple[ScopeGroup, ...]:
     unlocked = ports.scope_explainer().tools(of_workspace, organization_id)
     named = names(scope)
     choices = [_choice(one, tools, named) for one, tools in unlocked.items()]
-    choices += _of_projects(scope, organization_id, named)
+    choices += _list_project_choices(scope, organization_id, named)
     choices.sort(key=lambda choice: choice.kind != "read")
     titles = {"read": _("Read"), "act": _("Act on your behalf")}
     return tuple(
@@ -86,7 +86,7 @@ def _choice(scope: Scope, tools: Sequence[UnlockedTool], named: Mapping[str, str
     )
 
 
-def _of_projects(
+def _list_project_choices(
     scope: ScopeSet, organization_id: UUID, named: Mapping[str, str]
 ) -> Iterator[ScopeChoice]:
     found = {
@@ -98,10 +98,12 @@ def _of_projects(
         if one.project is not None:
             project = found[one.project]
             is_own = project is not None and project.organization_id == organization_id
-            yield _of_project(one, project if is_own else None, named)
+            yield _project_choice(one, project if is_own else None, named)
 
 
-def _of_project(scope: Scope, project: Project | None, named: Mapping[str, str]) -> ScopeChoice:
+def _project_choice(
+    scope: Scope, project: GrantableProject | None, named: Mapping[str, str]
+) -> ScopeChoice:
     tools = {tool.name: tool for tool in project.tools} if project else {}
     name = scope.parts[2]
     if name in tools:
@@ -119,7 +121,7 @@ def _of_project(scope: Scope, project: Project | None, named: Mapping[str, str])
     )
 
 
-def _single(scope: Scope, tool: ProjectTool) -> ScopeChoice:
+def _single(scope: Scope, tool: GrantableTool) -> ScopeChoice:
     return ScopeChoice(
         value=str(scope),
         title=tool.title or tool.name,
@@ -131,7 +133,7 @@ def _single(scope: Scope, tool: ProjectTool) -> ScopeChoice:
     )
 
 
-def _as_unlocked(tool: ProjectTool, project: Project | None) -> UnlockedTool:
+def _as_unlocked(tool: GrantableTool, project: GrantableProject | None) -> UnlockedTool:
     changes = "" if tool.is_read or project is None else project.name
     return UnlockedTool(tool.name, tool.title or tool.name, tool.description, changes)
 

@@ -30,7 +30,7 @@ from oauth.consent.authorization_request import (
     UnsafeRequest,
 )
 from oauth.endpoints import forms, pages, replies
-from oauth.endpoints.page_limits import limited
+from oauth.endpoints.page_limits import limit_requests
 from oauth.errors import (
     InteractionRequired,
     InvalidClient,
@@ -51,7 +51,7 @@ MAX_BODY_BYTES: Final = 16_384  # bytes of a request sent by POST
 @page_threads.may_wait
 @csrf_exempt  # RFC 6749 section 3.1 requires POST too; it does the same as GET
 @require_http_methods(["GET", "POST"])
-@limited("authorize")
+@limit_requests("authorize")
 def authorize(request: HttpRequest) -> HttpResponse:
     """Validates the request, requires sign-in, and shows the consent page."""
     try:

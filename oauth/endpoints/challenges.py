@@ -7,7 +7,7 @@ from django.conf import settings
 from oauth import addresses
 
 
-def unauthorized(error: str | None = None, *, host: str) -> str:
+def unauthorized_challenge(error: str | None = None, *, host: str) -> str:
     """Returns the 401 challenge: the URL of the metadata, and a narrow scope to request.
 
     `host` is the one the request came to: SDKs compare the resource with the URL they were given.
@@ -27,7 +27,7 @@ class ResourceChallenges:
     path: str
     scope: str
 
-    def unauthorized(self, error: str | None = None, *, host: str) -> str:
+    def unauthorized_challenge(self, error: str | None = None, *, host: str) -> str:
         return _challenge(error=error, scope=self.scope, host=host, path=self.path)
 
     def insufficient_scope(self, scope: str, *, host: str) -> str:

@@ -18,11 +18,11 @@ from django.utils.translation import gettext as _
 from audit import record
 from oauth.consent import consent_page, decisions, offered, remembered
 from oauth.consent.authorization_request import ReturnAddress
-from oauth.consent.consent_page import Answer
+from oauth.consent.consent_page import ConsentAnswer
 from oauth.consent.decisions import Outcome
 from oauth.endpoints import pages, replies
 from oauth.endpoints.authorize import session_digest
-from oauth.endpoints.page_limits import limited
+from oauth.endpoints.page_limits import limit_requests
 from oauth.errors import AccessDenied
 from oauth.grants import authorizations, codes
 from oauth.models import Authorization, AuthorizationRequest
@@ -32,7 +32,7 @@ SWITCH: Final = "switch"  # show the tools of the chosen organization
 APPROVE: Final = "approve"
 
 
-@limited("consent")
+@limit_requests("consent")
 def consent(request: HttpRequest) -> HttpResponse:
     """Makes the decision, once, before the request expires, in the session that saw the page."""
     if request.method != "POST":
@@ -78,10 +78,10 @@ def _answer_again(request: HttpRequest, asked: AuthorizationRequest) -> HttpResp
     decision = _decision(request)
     if asked.outcome == Outcome.CANCELLED:
         same = decision not in {APPROVE, SWITCH} and decisions.is_recent(asked)
-        return _denied(asked) if same else pages.already_cancelled(request)
+        return _redirect_with_denial(asked) if same else pages.already_cancelled(request)
     code = decisions.repeated_code(asked) if decision == APPROVE else None
     if code is not None:
-        return _granted(asked, code)
+        return _redirect_with_code(asked, code)
     return pages.already_approved(request, is_connected=decisions.is_connected(asked))
 
 
@@ -98,14 +98,14 @@ def _decide(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
     if _decision(request) not in {APPROVE, SWITCH}:
         return _cancel(request, asked)
     ticked = frozenset(request.POST.getlist("scope"))
-    choices = {str(scope) for scope in offered.of(asked)}
+    choices = {str(scope) for scope in offered.get_scopes(asked)}
     has_changed = _has_changed(request, asked, choices)
     if not has_changed and not ticked <= choices:
         return _alarm(request, "consent_forged", pages.tampered_decision(request))
     place = _membership(request, asked)
     if place is None:
         return _alarm(request, "consent_forged", pages.foreign_organization(request))
-    answer = Answer(place, ticked & choices, "remember" in request.POST)
+    answer = ConsentAnswer(place, ticked & choices, "remember" in request.POST)
     if has_changed:
         notice = _("The tools of the project have changed. Check the list and approve again.")
         return consent_page.show_again(request, asked, answer, notice=notice)
@@ -121,7 +121,9 @@ def _has_changed(request: HttpRequest, asked: AuthorizationRequest, choices: set
     return offered.is_extensible(asked) and set(request.POST.get("offered", "").split()) != choices
 
 
-def _answer(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> HttpResponse:
+def _answer(
+    request: HttpRequest, asked: AuthorizationRequest, answer: ConsentAnswer
+) -> HttpResponse:
     if _decision(request) == SWITCH:
         return consent_page.show_again(request, asked, answer, notice=_now_showing(answer))
     if not answer.ticked:
@@ -133,21 +135,23 @@ def _answer(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -
     return _approve(request, asked, answer)
 
 
-def _unseen_place(request: HttpRequest, answer: Answer) -> list[str]:
+def _unseen_place(request: HttpRequest, answer: ConsentAnswer) -> list[str]:
     """Returns a notice if the tools of the chosen organization were not shown yet."""
     seen = request.POST.get("shown") == str(answer.place.organization_id)
     return [] if seen else [_now_showing(answer)]
 
 
-def _unseen_scopes(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> list[str]:
+def _unseen_scopes(
+    request: HttpRequest, asked: AuthorizationRequest, answer: ConsentAnswer
+) -> list[str]:
     """Returns a notice for cleared scopes that a selected scope still includes."""
     said = request.POST.get("held", "").split()
-    if consent_page.held(asked, answer.ticked).keys() <= set(said):
+    if consent_page.find_included_scopes(asked, answer.ticked).keys() <= set(said):
         return []
     return [_("A permission that you cleared is included in another one, so it is still allowed.")]
 
 
-def _now_showing(answer: Answer) -> str:
+def _now_showing(answer: ConsentAnswer) -> str:
     name = answer.place.organization.name
     return _("The tools shown are now those of %(name)s.") % {"name": name}
 
@@ -162,30 +166,34 @@ def _cancel(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
         client_id=asked.client.client_id,
         user_id=str(asked.user_id),
     )
-    return _denied(asked)
+    return _redirect_with_denial(asked)
 
 
-def _denied(asked: AuthorizationRequest) -> HttpResponse:
+def _redirect_with_denial(asked: AuthorizationRequest) -> HttpResponse:
     denied = AccessDenied("The user did not approve.")
     return replies.redirect(_back(asked).location(list(denied.body().items())))
 
 
-def _approve(request: HttpRequest, asked: AuthorizationRequest, answer: Answer) -> HttpResponse:
+def _approve(
+    request: HttpRequest, asked: AuthorizationRequest, answer: ConsentAnswer
+) -> HttpResponse:
     code = _issue(asked, answer, replies.address_of(request))
-    return _decided_meanwhile(request) if code is None else _granted(asked, code)
+    return _decided_meanwhile(request) if code is None else _redirect_with_code(asked, code)
 
 
-def _granted(asked: AuthorizationRequest, code: str) -> HttpResponse:
+def _redirect_with_code(asked: AuthorizationRequest, code: str) -> HttpResponse:
     return replies.redirect(_back(asked).location([("code", code)]))
 
 
-def _issue(asked: AuthorizationRequest, answer: Answer, address: str) -> str | None:
+def _issue(asked: AuthorizationRequest, answer: ConsentAnswer, address: str) -> str | None:
     """Issues a code if this is the first decision, else returns None."""
     try:
         with transaction.atomic():
             if not decisions.close(asked, Outcome.APPROVED):
                 return None
-            root = authorizations.give(asked, answer.place, offered.granted(asked, answer.ticked))
+            root = authorizations.give(
+                asked, answer.place, offered.granted_scopes(asked, answer.ticked)
+            )
             _remember(root, asked, answer, address)
             code = codes.issue(root, asked)
             decisions.keep_code(asked, root, code)
@@ -195,7 +203,7 @@ def _issue(asked: AuthorizationRequest, answer: Answer, address: str) -> str | N
 
 
 def _remember(
-    root: Authorization, asked: AuthorizationRequest, answer: Answer, address: str
+    root: Authorization, asked: AuthorizationRequest, answer: ConsentAnswer, address: str
 ) -> None:
     # A remembered consent of an earlier decision, maybe for more scopes, must not remain.
     remembered.forget(asked)

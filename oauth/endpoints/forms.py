@@ -20,7 +20,7 @@ _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FormParameters:
     """The parameters of a form body, each sent once and none empty.
 
     `repr` shows no values: a token request contains secrets.
@@ -31,7 +31,7 @@ class Form:
     def get(self, name: str) -> str | None:
         return self.values.get(name)
 
-    def required(self, name: str) -> str:
+    def require(self, name: str) -> str:
         """Returns the value of a parameter. Raises InvalidRequest with its name (RFC 6749 5.2)."""
         value = self.values.get(name)
         if value is None:
@@ -40,7 +40,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryParameters:
     """The parameters of a query string; `duplicated` names those sent more than once."""
 
     values: Mapping[str, str] = field(repr=False)
@@ -66,7 +66,7 @@ class Query:
 
 def parse_form(
     body: bytes, content_type: str, *, max_bytes: int = 16_384, max_fields: int = 30
-) -> Form:
+) -> FormParameters:
     """Parses the body of a token or revocation request.
 
     Raises InvalidRequest for another media type, a body over `max_bytes`, more than `max_fields`
@@ -84,7 +84,7 @@ def parse_form(
     return _form([_pair(piece) for piece in pieces])
 
 
-def parse_query(query: str) -> Query:
+def parse_query(query: str) -> QueryParameters:
     """Parses a raw query string without its question mark.
 
     Raises InvalidRequest for bad percent-encoding, anything but UTF-8 under it and anything but
@@ -94,7 +94,7 @@ def parse_query(query: str) -> Query:
     if not query.isascii():
         raise InvalidRequest("Non-ASCII characters must be percent-encoded.")
     pairs = [_pair(piece) for piece in _pieces(query)]
-    return Query(values=_present(pairs), duplicated=_repeated(pairs))
+    return QueryParameters(values=_present(pairs), duplicated=_repeated_names(pairs))
 
 
 def parse_basic(header: str) -> tuple[str, str]:
@@ -112,7 +112,7 @@ def parse_basic(header: str) -> tuple[str, str]:
     try:
         joined = b64decode(encoded.strip(" ").encode(), validate=True).decode()
         client_id, colon, secret = joined.partition(":")
-        credentials = _decoded(client_id), _decoded(secret)
+        credentials = _decode_component(client_id), _decode_component(secret)
     except (binascii.Error, UnicodeError, InvalidRequest):
         raise InvalidClient("The Authorization header is malformed.") from None
     if not client_id or not colon or "\0" in "".join(credentials):
@@ -130,15 +130,15 @@ def check_media_type(content_type: str) -> None:
         raise InvalidRequest("The charset must be UTF-8.")
 
 
-def _form(pairs: list[tuple[str, str]]) -> Form:
-    if repeated := _repeated(pairs):
+def _form(pairs: list[tuple[str, str]]) -> FormParameters:
+    if repeated := _repeated_names(pairs):
         raise InvalidRequest(f"{min(repeated)[:_SHOWN_NAME]} must not be sent more than once.")
     if any("\0" in name + value for name, value in pairs):
         raise InvalidRequest("Parameters must not contain NUL characters.")
-    return Form(values=_present(pairs))
+    return FormParameters(values=_present(pairs))
 
 
-def _repeated(pairs: list[tuple[str, str]]) -> frozenset[str]:
+def _repeated_names(pairs: list[tuple[str, str]]) -> frozenset[str]:
     # An empty value counts too: a proxy may use the other one.
     counts = Counter(name for name, _ in pairs)
     return frozenset(name for name, count in counts.items() if count > 1)
@@ -155,10 +155,10 @@ def _pieces(text: str) -> list[str]:
 
 def _pair(piece: str) -> tuple[str, str]:
     name, _, value = piece.partition("=")
-    return _decoded(name), _decoded(value)
+    return _decode_component(name), _decode_component(value)
 
 
-def _decoded(text: str) -> str:
+def _decode_component(text: str) -> str:
     if _BAD_PERCENT.search(text):
         raise InvalidRequest("A percent sign must be followed by two hexadecimal digits.")
     try:

@@ -53,13 +53,13 @@ def project_resource(request: HttpRequest, project_id: str) -> HttpResponse:
 def all_scopes(_request: HttpRequest) -> HttpResponse:
     """Returns every scope of this server that a client may request, but those of projects."""
     document = {
-        "scopes": [_described(scope) for scope in grantable.everything()],
+        "scopes": [_scope_entry(scope) for scope in grantable.everything()],
         "documentation": addresses.url("/docs/scopes"),
     }
     return JsonResponse(document, headers=CACHED)
 
 
-def _described(scope: Scope) -> dict[str, Any]:
+def _scope_entry(scope: Scope) -> dict[str, Any]:
     words = scopes.describe(scope)
     return {
         "scope": str(scope),

@@ -29,7 +29,7 @@ View = Callable[..., HttpResponseBase]
 outage: Final = Outage()
 
 
-class Rule(NamedTuple):
+class PageLimit(NamedTuple):
     """The key of a page's limit, and the requests that count."""
 
     setting: str
@@ -41,17 +41,17 @@ ALL: Final = frozenset({"GET", "HEAD", "POST"})
 # A GET that only shows a form does not count: any web site can make its visitors send one, which
 # would exhaust the limit of everybody with their address.
 RULES: Final = {
-    "authorize": Rule("HALO_RATE_AUTHORIZE", ALL),
-    "consent": Rule("HALO_RATE_AUTHORIZE", POSTS),
-    "signin": Rule("HALO_RATE_SIGNIN", POSTS),
-    "second_step": Rule("HALO_RATE_SIGNIN", POSTS),
-    "passkey": Rule("HALO_RATE_SIGNIN", ALL),
-    "confirm": Rule("HALO_RATE_SIGNIN", POSTS),
-    "security": Rule("HALO_RATE_AUTHORIZE", ALL),
+    "authorize": PageLimit("HALO_RATE_AUTHORIZE", ALL),
+    "consent": PageLimit("HALO_RATE_AUTHORIZE", POSTS),
+    "signin": PageLimit("HALO_RATE_SIGNIN", POSTS),
+    "second_step": PageLimit("HALO_RATE_SIGNIN", POSTS),
+    "passkey": PageLimit("HALO_RATE_SIGNIN", ALL),
+    "confirm": PageLimit("HALO_RATE_SIGNIN", POSTS),
+    "security": PageLimit("HALO_RATE_AUTHORIZE", ALL),
 }
 
 
-def limited(group: str) -> Callable[[View], View]:
+def limit_requests(group: str) -> Callable[[View], View]:
     """Refuses a page with 429 once this user, or this address, is over its limit.
 
     Requests that other web sites cause are refused before they count.
@@ -59,11 +59,11 @@ def limited(group: str) -> Callable[[View], View]:
 
     def wrap(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        def wrapper(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             refusal = _refusal(request, group)
             return refusal or view(request, *args, **kwargs)
 
-        return guarded
+        return wrapper
 
     return wrap
 
@@ -98,11 +98,11 @@ def _usage(request: HttpRequest, group: str) -> dict[str, Any] | None:
             request, group=group, key=_who, rate=_rate(group), increment=True
         )
     except get_cache_errors() as down:
-        outage.failed()
+        outage.record_failure()
         # Without traceback and text of the error, which name the store's address.
         log.error("page_limit_store_down", error=type(down).__name__)  # noqa: TRY400  as said
         raise LimitStoreDown("The store of the page limits did not count.") from None
-    outage.answered()
+    outage.record_success()
     return usage
 
 

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 UNREACHABLE_SECONDS: Final = "60"
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """A link on the page."""
 
     url: str
@@ -36,7 +36,7 @@ def explain(
     explanation: str,
     steps: list[str],
     status: int,
-    link: Link | None = None,
+    link: PageLink | None = None,
 ) -> HttpResponse:
     """Returns a page that says what happened and how to recover; never a redirect."""
     # Users quote the reference, so it must be in the log. What passes by itself has none.
@@ -203,7 +203,7 @@ def expired_request(request: HttpRequest) -> HttpResponse:
             "A request can be answered once, within %(span)s, in the browser it was opened in. "
             "Nothing was shared."
         )
-        % {"span": durations.in_words(settings.HALO_CONSENT_SECONDS)},
+        % {"span": durations.to_words(settings.HALO_CONSENT_SECONDS)},
         steps=[_("Start again in your AI client.")],
         status=400,
     )
@@ -221,7 +221,7 @@ def already_approved(request: HttpRequest, *, is_connected: bool) -> HttpRespons
         explanation=explanation,
         steps=[],
         status=409,
-        link=Link(reverse("connections"), _("Go to Connections")),
+        link=PageLink(reverse("connections"), _("Go to Connections")),
     )
 
 

@@ -12,7 +12,7 @@ from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 from oauth.clients import client_metadata, clients
 from oauth.clients.client_metadata import ClientMetadata
-from oauth.clients.clients import Registered
+from oauth.clients.clients import RegisteredClient
 from oauth.endpoints import replies
 from oauth.errors import InvalidClientMetadata
 
@@ -35,13 +35,13 @@ def register(request: HttpRequest) -> HttpResponse:
     reply = client_metadata.registration_reply(
         metadata,
         client_id=registered.client.client_id,
-        issued_at=clients.issued_at(registered.client),
+        issued_at=clients.registration_time(registered.client),
         secret=registered.secret,
     )
     return replies.json(reply, status=201)
 
 
-def _register(metadata: ClientMetadata, charged: Bucket, *, address: str) -> Registered:
+def _register(metadata: ClientMetadata, charged: Bucket, *, address: str) -> RegisteredClient:
     try:
         return clients.register(metadata, address=address)
     except Exception:

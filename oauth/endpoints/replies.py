@@ -15,10 +15,10 @@ from foundation.limits import Bucket, LimitStoreDown, Verdict
 from oauth.errors import (
     BodyTooLarge,
     InvalidClient,
-    MethodNotAllowed,
     OAuthError,
     ServerBusy,
     TooManyRequests,
+    UnsupportedMethod,
 )
 
 log = structlog.get_logger(__name__)
@@ -53,7 +53,7 @@ def error(problem: OAuthError) -> HttpResponse:
         response["WWW-Authenticate"] = 'Basic realm="halo-mcp"'
     if isinstance(problem, ServerBusy):
         response["Retry-After"] = str(store_failures.RETRY_AFTER_SECONDS)
-    if isinstance(problem, Limited):
+    if isinstance(problem, RateLimitExceeded):
         for name, value in problem.headers.items():
             response[name] = value
     return response
@@ -64,7 +64,7 @@ def redirect(location: str) -> HttpResponse:
     return private(HttpResponse(status=302, headers={"Location": location}))
 
 
-class Limited(TooManyRequests):
+class RateLimitExceeded(TooManyRequests):
     """A rate limit refused the request; has the headers for the client."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
@@ -79,12 +79,12 @@ def spend(*buckets: Bucket, address: str) -> None:
     """
     for known in filter(None, map(limits.still_refused, buckets)):
         # Recorded already: a flood of requests must not cause a flood of writes.
-        raise Limited(known.headers())
+        raise RateLimitExceeded(known.headers())
     verdict = _charge(buckets)
     if verdict is not None:
         kind = verdict.bucket.key.partition(":")[0]
         record.security_event("rate_limited", address=address, detail=kind)
-        raise Limited(verdict.headers())
+        raise RateLimitExceeded(verdict.headers())
 
 
 def _charge(buckets: Sequence[Bucket]) -> Verdict | None:
@@ -116,7 +116,7 @@ def accepts(
         ) -> HttpResponse:
             if request.method in methods:
                 return view(request, *args, **kwargs)
-            refusal = error(MethodNotAllowed(f"Use {allowed}."))
+            refusal = error(UnsupportedMethod(f"Use {allowed}."))
             response = HttpResponse(status=204) if request.method == "OPTIONS" else refusal
             response["Allow"] = allowed
             return response
@@ -138,14 +138,14 @@ def endpoint(kind: str) -> Callable[[View], View]:
             try:
                 return view(request)
             except OAuthError as problem:
-                return _refused(kind, request, problem)
+                return _refuse_request(kind, request, problem)
 
         return answering
 
     return wrap
 
 
-def _refused(kind: str, request: HttpRequest, problem: OAuthError) -> HttpResponse:
+def _refuse_request(kind: str, request: HttpRequest, problem: OAuthError) -> HttpResponse:
     log.info(kind, error=problem.code, hint=problem.hint, debug=problem.debug)
     if not isinstance(problem, TooManyRequests):
         record.security_event(kind, address=address_of(request), detail=problem.code)

@@ -12,7 +12,7 @@ from foundation.limits import Bucket
 from oauth import mcp_tokens, server_keys
 from oauth.clients import clients, service_clients
 from oauth.endpoints import forms, replies
-from oauth.endpoints.forms import Form
+from oauth.endpoints.forms import FormParameters
 from oauth.errors import (
     InvalidRequest,
     OAuthError,
@@ -39,7 +39,7 @@ def token(request: HttpRequest) -> HttpResponse:
     address = replies.address_of(request)
     form = _charged_form(request, address)
     client = clients.authenticate(form, request.headers.get("Authorization"), address=address)
-    match form.required("grant_type"):
+    match form.require("grant_type"):
         case "authorization_code":
             body = _redeem(form, client, address).body()
         case "refresh_token":
@@ -86,7 +86,7 @@ def _charged_address(request: HttpRequest) -> str:
     address = replies.address_of(request)
     # Revocation must work when the counters do not.
     with suppress(ServerBusy):
-        replies.spend(limits.of_address(address), address=address)
+        replies.spend(limits.address_bucket(address), address=address)
     return address
 
 
@@ -94,29 +94,29 @@ def _revoke(request: HttpRequest, address: str) -> None:
     """Revokes the token of a form. Raises OAuthError if it may stay valid."""
     form = _form(request)
     client = clients.authenticate(form, request.headers.get("Authorization"), address=address)
-    token = form.required("token")
+    token = form.require("token")
     if token.startswith(REVOKED_BY_PEOPLE):
         raise UnsupportedTokenType("A token of this kind is revoked on the pages of this server.")
     tokens.revoke(token, client=client, address=address)
 
 
-def _charged_form(request: HttpRequest, address: str) -> Form:
+def _charged_form(request: HttpRequest, address: str) -> FormParameters:
     """Parses the form, charged to its client and address, or only its address if it is invalid."""
     try:
         form = _form(request)
         client_id = _claimed_client(form, request.headers.get("Authorization"))
     except OAuthError:
-        replies.spend(limits.of_address(address), address=address)
+        replies.spend(limits.address_bucket(address), address=address)
         raise
     # Per client and address: a client at another address cannot use up the limit. The address comes
     # first because the client chooses its id: after it, an id such as `id:2001:db8` would change an
     # abbreviated IPv6 network into another.
     share = Bucket(f"token:{peer.rate_key(address)}:{client_id}", settings.HALO_RATE_TOKEN)
-    replies.spend(share, limits.of_address(address), address=address)
+    replies.spend(share, limits.address_bucket(address), address=address)
     return form
 
 
-def _form(request: HttpRequest) -> Form:
+def _form(request: HttpRequest) -> FormParameters:
     if request.META.get("QUERY_STRING"):
         # Queries are logged; credentials must not be (RFC 6749 section 2.3.1).
         raise InvalidRequest("Send the parameters in the request body, not in the URL.")
@@ -124,28 +124,28 @@ def _form(request: HttpRequest) -> Form:
     return forms.parse_form(body, request.headers.get("Content-Type", ""), max_bytes=MAX_BODY_BYTES)
 
 
-def _claimed_client(form: Form, authorization: str | None) -> str:
+def _claimed_client(form: FormParameters, authorization: str | None) -> str:
     if authorization:
         return forms.parse_basic(authorization)[0]
     if form.get("client_assertion"):
         from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
 
         return assertions.claimed_client(form)
-    return form.required("client_id")
+    return form.require("client_id")
 
 
-def _redeem(form: Form, client: Client, address: str) -> Pair:
+def _redeem(form: FormParameters, client: Client, address: str) -> Pair:
     proof = Proof(
-        verifier=form.required("code_verifier"),
+        verifier=form.require("code_verifier"),
         redirect_uri=form.get("redirect_uri"),
         resource=form.get("resource"),
     )
-    return codes.redeem(form.required("code"), client=client, proof=proof, address=address)
+    return codes.redeem(form.require("code"), client=client, proof=proof, address=address)
 
 
-def _refresh(form: Form, client: Client, address: str) -> Pair:
+def _refresh(form: FormParameters, client: Client, address: str) -> Pair:
     return tokens.rotate(
-        form.required("refresh_token"),
+        form.require("refresh_token"),
         client=client,
         scope=form.get("scope"),
         resource=form.get("resource"),

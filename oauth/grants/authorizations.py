@@ -28,7 +28,7 @@ def idle_until(refreshed_at: datetime) -> datetime:
     return refreshed_at + timedelta(days=settings.HALO_REFRESH_IDLE_DAYS)
 
 
-def expired(now: datetime) -> QuerySet[Authorization]:
+def list_expired(now: datetime) -> QuerySet[Authorization]:
     """Returns authorizations that are too old, or whose tokens were not refreshed for too long.
 
     An authorization without any refresh token has not been used yet, and is only too old. That of

@@ -114,7 +114,7 @@ def take_turn() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [TURN])
 
 
-def _pruned(clients: Rows) -> None:
+def _record_pruned_clients(clients: Rows) -> None:
     for client in clients:
         # The event keeps the id of a deleted client, for later questions.
         record.security_event(
@@ -125,7 +125,7 @@ def _pruned(clients: Rows) -> None:
         )
 
 
-def _unrecorded(rows: Rows) -> None:
+def _record_nothing(rows: Rows) -> None:
     """For rows whose deletion is not recorded."""
 
 
@@ -263,27 +263,33 @@ def _empty_code(requests: QuerySet[AuthorizationRequest]) -> None:
 
 
 UNUSED_CLIENTS: Final = (
-    Chore("unused clients", _unused_clients, _pruned),
-    Chore("clients whose authorizations ended long ago", _forgotten_clients, _pruned),
+    Chore("unused clients", _unused_clients, _record_pruned_clients),
+    Chore(
+        "clients whose authorizations ended long ago", _forgotten_clients, _record_pruned_clients
+    ),
 )
 OLD_REPLIES: Final = Chore(
-    "replies kept for the replay window", _old_replies, _unrecorded, _forget_reply
+    "replies kept for the replay window", _old_replies, _record_nothing, _forget_reply
 )
-OLD_CODES: Final = Chore("codes kept for a second submit", _old_repeats, _unrecorded, _empty_code)
+OLD_CODES: Final = Chore(
+    "codes kept for a second submit", _old_repeats, _record_nothing, _empty_code
+)
 SPENT_CREDENTIALS: Final = (
-    Chore("authorization requests", _old_requests, _unrecorded),
-    Chore("remembered consents", _old_memories, _unrecorded),
-    Chore("authorization codes", _old_codes, _unrecorded),
-    Chore("used client assertions", _old_assertions, _unrecorded),
-    Chore("access tokens", _old_tokens, _unrecorded),
-    Chore("consents without tokens", _empty_roots, _unrecorded),
-    Chore("expired authorizations", authorizations.expired, _unrecorded, _revoke_expired),
+    Chore("authorization requests", _old_requests, _record_nothing),
+    Chore("remembered consents", _old_memories, _record_nothing),
+    Chore("authorization codes", _old_codes, _record_nothing),
+    Chore("used client assertions", _old_assertions, _record_nothing),
+    Chore("access tokens", _old_tokens, _record_nothing),
+    Chore("consents without tokens", _empty_roots, _record_nothing),
+    Chore("expired authorizations", authorizations.list_expired, _record_nothing, _revoke_expired),
     Chore(
-        "used refresh tokens of ended authorizations", _used_tokens_of_ended_families, _unrecorded
+        "used refresh tokens of ended authorizations",
+        _used_tokens_of_ended_families,
+        _record_nothing,
     ),
-    Chore("authorizations that ended long ago", _ended_authorizations, _unrecorded),
-    Chore("MCP tokens that ended long ago", _ended_mcp_tokens, _unrecorded),
-    Chore("keys that ended long ago", _ended_keys, _unrecorded),
+    Chore("authorizations that ended long ago", _ended_authorizations, _record_nothing),
+    Chore("MCP tokens that ended long ago", _ended_mcp_tokens, _record_nothing),
+    Chore("keys that ended long ago", _ended_keys, _record_nothing),
     OLD_REPLIES,
     OLD_CODES,
 )

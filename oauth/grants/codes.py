@@ -52,7 +52,7 @@ def redeem(presented: str, *, client: Client, proof: Proof, address: str) -> Pai
         authorizations.report("code_client_mismatch", grant.authorization, address=address)
         raise InvalidGrant(hint=DEAD, debug=f"foreign client, grant={grant.pk}")
     if grant.consumed_at is not None:
-        raise tokens.replayed(grant.authorization, "code_replay", DEAD, address=address)
+        raise tokens.revoke_replayed(grant.authorization, "code_replay", DEAD, address=address)
     authorizations.require_resource(grant.authorization, proof.resource)
     _require_proof(grant, proof)
     return _exchange(grant, address=address)
@@ -93,7 +93,7 @@ def _exchange(grant: Grant, *, address: str) -> Pair:
         raise InvalidGrant(hint=DEAD, debug="the token family is gone") from error
     if pair is None:
         # Raised outside the block: inside, the rollback would undo the revocation.
-        raise tokens.replayed(grant.authorization, "code_replay", DEAD, address=address)
+        raise tokens.revoke_replayed(grant.authorization, "code_replay", DEAD, address=address)
     return pair
 
 

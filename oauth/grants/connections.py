@@ -53,7 +53,7 @@ class ScopeNotHeld(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class UserConnection:
     """An active or paused authorization as its user sees it; `pause` says why it does not work now.
 
     `client_key` is equal for connections that the user takes for one client.
@@ -78,17 +78,17 @@ class Connection:
 class ClientGroup:
     """The connections of one client, newest first; `earlier` is cut at MAX_EARLIER."""
 
-    latest: Connection
-    earlier: tuple[Connection, ...]
+    latest: UserConnection
+    earlier: tuple[UserConnection, ...]
     total: int
 
     @property
-    def shown(self) -> tuple[Connection, ...]:
+    def shown_connections(self) -> tuple[UserConnection, ...]:
         return (self.latest, *self.earlier)
 
     @property
-    def unlisted(self) -> int:
-        return self.total - len(self.shown)
+    def unlisted_count(self) -> int:
+        return self.total - len(self.shown_connections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,12 @@ class ConnectionList:
     total: int
 
     @property
-    def connections(self) -> tuple[Connection, ...]:
-        return tuple(one for group in self.groups for one in group.shown)
+    def connections(self) -> tuple[UserConnection, ...]:
+        return tuple(one for group in self.groups for one in group.shown_connections)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedConnection:
     client_name: str
     organization_name: str
     at: datetime | None
@@ -124,7 +124,7 @@ def living(user: User, *, search: str = "", number: str = "1") -> ConnectionList
     total = len(rows) if len(rows) < MAX_LISTED else _living(user).count()
     words = search[:MAX_SEARCH].casefold().split()
     found = [row for row in rows if _matches(row, words)]
-    page = Paginator(_grouped(found), CLIENTS_PER_PAGE).get_page(number)
+    page = Paginator(_group_by_client(found), CLIENTS_PER_PAGE).get_page(number)
     return ConnectionList(
         groups=tuple(page),
         search=search[:MAX_SEARCH],
@@ -139,20 +139,20 @@ def total(user: User) -> int:
     return _living(user).count()
 
 
-def of_client(user: User, connection_id: UUID) -> tuple[Connection, ...]:
+def list_by_client(user: User, connection_id: UUID) -> tuple[UserConnection, ...]:
     """Returns every such connection of the client that has this one; raises what `mine` raises."""
     return tuple(map(_connection, _rows_of_client(user, connection_id)))
 
 
-def ended(user: User) -> tuple[Ended, ...]:
+def list_ended(user: User) -> tuple[EndedConnection, ...]:
     """Returns the connections that ended within 30 days, latest first."""
-    recent = _of(user).filter(revoked_at__gte=timezone.now() - ENDED_WITHIN)
-    return tuple(map(_ended, recent.order_by("-revoked_at")[:MAX_ENDED]))
+    recent = _rows_of_user(user).filter(revoked_at__gte=timezone.now() - ENDED_WITHIN)
+    return tuple(map(_ended_connection, recent.order_by("-revoked_at")[:MAX_ENDED]))
 
 
-def mine(user: User, connection_id: UUID) -> Connection:
+def mine(user: User, connection_id: UUID) -> UserConnection:
     """One living connection. Raises NoSuchConnection, and ConnectionEnded for one that is over."""
-    return _connection(_require(_of(user), connection_id))
+    return _connection(_require(_rows_of_user(user), connection_id))
 
 
 def narrow(user: User, connection_id: UUID, ticked: Sequence[str], *, address: str) -> ScopeSet:
@@ -161,29 +161,29 @@ def narrow(user: User, connection_id: UUID, ticked: Sequence[str], *, address: s
     Raises what `mine` raises, NothingKept, and ScopeNotHeld, which is recorded.
     """
     try:
-        return _narrowed(user, connection_id, ticked, address)
+        return _narrow_scope(user, connection_id, ticked, address)
     except ScopeNotHeld as forged:
         # Outside the block: inside, the rollback would undo the record.
         authorizations.report("connection_forged", forged.authorization, address=address)
         raise
 
 
-def revoke(user: User, connection_id: UUID, *, address: str) -> Connection:
+def revoke(user: User, connection_id: UUID, *, address: str) -> UserConnection:
     """Revokes a connection and every token under it; returns it. Raises what `mine` raises."""
-    row = _require(_of(user), connection_id)
+    row = _require(_rows_of_user(user), connection_id)
     with transaction.atomic():
         if not _end(row, address):
             raise ConnectionEnded
     return _connection(row)
 
 
-def ask_again(user: User, connection_id: UUID, *, address: str) -> Connection:
+def ask_again(user: User, connection_id: UUID, *, address: str) -> UserConnection:
     """Ends remembered consents, so that the next request shows the page; raises as `mine`."""
-    row = _require(_of(user), connection_id)
+    row = _require(_rows_of_user(user), connection_id)
     with transaction.atomic():
         if remembered.drop(row):
             authorizations.report("connection_asks_again", row, address=address)
-    return _connection(_require(_of(user), connection_id))
+    return _connection(_require(_rows_of_user(user), connection_id))
 
 
 @transaction.atomic
@@ -198,8 +198,8 @@ def revoke_all(user: User, *, address: str) -> int:
     return sum(_end(row, address) for row in _living(user))
 
 
-def _of(user: User) -> QuerySet[Authorization]:
-    rows = grant_conditions.annotated(Authorization.objects.filter(user=user))
+def _rows_of_user(user: User) -> QuerySet[Authorization]:
+    rows = grant_conditions.annotate(Authorization.objects.filter(user=user))
     issued = RefreshToken.objects.filter(authorization=OuterRef("pk")).order_by("-created")
     return rows.select_related("client", "organization", "user", "remembered").annotate(
         refreshed_at=Subquery(issued.values("created")[:1])
@@ -207,8 +207,8 @@ def _of(user: User) -> QuerySet[Authorization]:
 
 
 def _living(user: User) -> QuerySet[Authorization]:
-    rows = _of(user).filter(grant_conditions.not_ended()).order_by("-pk")
-    return rows.exclude(pk__in=authorizations.expired(timezone.now()))
+    rows = _rows_of_user(user).filter(grant_conditions.not_ended()).order_by("-pk")
+    return rows.exclude(pk__in=authorizations.list_expired(timezone.now()))
 
 
 def _rows_of_client(user: User, connection_id: UUID) -> list[Authorization]:
@@ -221,7 +221,7 @@ def _matches(row: Authorization, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _grouped(rows: Sequence[Authorization]) -> list[ClientGroup]:
+def _group_by_client(rows: Sequence[Authorization]) -> list[ClientGroup]:
     by_client: dict[tuple[str, ...], list[Authorization]] = {}
     for row in rows:
         by_client.setdefault(_client_key(row.client), []).append(row)
@@ -255,9 +255,9 @@ def _require(rows: QuerySet[Authorization], connection_id: UUID) -> Authorizatio
 
 
 @transaction.atomic
-def _narrowed(user: User, connection_id: UUID, ticked: Sequence[str], address: str) -> ScopeSet:
+def _narrow_scope(user: User, connection_id: UUID, ticked: Sequence[str], address: str) -> ScopeSet:
     # Locked, so that of two concurrent changes neither restores what the other removed.
-    row = _require(_of(user).select_for_update(of=("self",)), connection_id)
+    row = _require(_rows_of_user(user).select_for_update(of=("self",)), connection_id)
     held = scopes.parse(row.scope)
     if not {*ticked} <= {str(scope) for scope in held}:
         raise ScopeNotHeld(row)
@@ -284,8 +284,8 @@ def _end(row: Authorization, address: str) -> bool:
     return True
 
 
-def _connection(row: Authorization) -> Connection:
-    return Connection(
+def _connection(row: Authorization) -> UserConnection:
+    return UserConnection(
         id=row.pk,
         client_key=_client_key(row.client),
         client_name=row.client.name,
@@ -295,7 +295,7 @@ def _connection(row: Authorization) -> Connection:
         organization_name=row.organization.name,
         scope=scopes.parse(row.scope),
         given_at=row.created_at,
-        silent_until=remembered.until(row),
+        silent_until=remembered.find_expiry(row),
         expires_at=_expires_at(row),
         is_extended_by_use=_expires_at(row) < authorizations.lasts_until(row),
         pause=_pause(row),
@@ -314,9 +314,9 @@ def _pause(row: Authorization) -> str:
     return ""
 
 
-def _ended(row: Authorization) -> Ended:
+def _ended_connection(row: Authorization) -> EndedConnection:
     why = _why(row.revoke_reason)
-    return Ended(row.client.name, row.organization.name, row.revoked_at, why)
+    return EndedConnection(row.client.name, row.organization.name, row.revoked_at, why)
 
 
 def _why(reason: str) -> str:

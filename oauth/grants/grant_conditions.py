@@ -22,7 +22,7 @@ Text: TypeAlias = str | Promise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class GrantCondition:
     """A condition; `sql` and `lookup` are equivalent.
 
     `sql` uses the aliases of `oauth/credentials.py`: a for the authorization, u for its user, o for
@@ -57,7 +57,7 @@ class Condition:
         return f"meets_{self.name}"
 
 
-NOT_REVOKED: Final = Condition(
+NOT_REVOKED: Final = GrantCondition(
     name="authorization",
     sql="a.revoked_at IS NULL",
     lookup="revoked_at__isnull",
@@ -70,7 +70,7 @@ NOT_REVOKED: Final = Condition(
     is_final=True,
 )
 # Null once the user has left: a later membership is another row and does not restore it.
-IS_MEMBER: Final = Condition(
+IS_MEMBER: Final = GrantCondition(
     name="membership",
     sql="a.membership_id IS NOT NULL",
     lookup="membership__isnull",
@@ -82,7 +82,7 @@ IS_MEMBER: Final = Condition(
     key="user_id",
     is_final=True,
 )
-USER_IS_ACTIVE: Final = Condition(
+USER_IS_ACTIVE: Final = GrantCondition(
     name="user",
     sql="u.is_active",
     lookup="user__is_active",
@@ -93,7 +93,7 @@ USER_IS_ACTIVE: Final = Condition(
     page="workspace_user_change",
     key="user_id",
 )
-CLIENT_IS_ENABLED: Final = Condition(
+CLIENT_IS_ENABLED: Final = GrantCondition(
     name="client",
     sql="c.disabled_at IS NULL",
     lookup="client__disabled_at__isnull",
@@ -103,7 +103,7 @@ CLIENT_IS_ENABLED: Final = Condition(
     remedy=_("Enable the client."),
     page="oauth_client_changelist",
 )
-ORGANIZATION_IS_ACTIVE: Final = Condition(
+ORGANIZATION_IS_ACTIVE: Final = GrantCondition(
     name="organization",
     sql="o.suspended_at IS NULL",
     lookup="organization__suspended_at__isnull",
@@ -141,7 +141,7 @@ def not_ended() -> Q:
     return reduce(and_, (condition.q() for condition in CONDITIONS if condition.is_final))
 
 
-def annotated(rows: QuerySet[Authorization]) -> QuerySet[Authorization]:
+def annotate(rows: QuerySet[Authorization]) -> QuerySet[Authorization]:
     """Returns the same authorizations, as `failing` needs them; costs no further statement."""
     values: dict[str, Any] = {
         condition.annotation: ExpressionWrapper(condition.q(), output_field=BooleanField())
@@ -150,13 +150,13 @@ def annotated(rows: QuerySet[Authorization]) -> QuerySet[Authorization]:
     return rows.annotate(**values)
 
 
-def failing(authorization: Authorization) -> tuple[Condition, ...]:
-    """Returns the conditions that an authorization from `annotated` did not meet."""
+def failing(authorization: Authorization) -> tuple[GrantCondition, ...]:
+    """Returns the conditions that an authorization from `annotate` did not meet."""
     return tuple(one for one in CONDITIONS if not getattr(authorization, one.annotation))
 
 
 def has_ended(authorization: Authorization) -> bool:
-    """Returns whether an authorization from `annotated` can never be active again."""
+    """Returns whether an authorization from `annotate` can never be active again."""
     return any(condition.is_final for condition in failing(authorization))
 
 

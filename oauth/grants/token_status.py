@@ -24,7 +24,7 @@ MAX_REASON_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ConditionResult:
     """The result of one condition; `page` and `row` are where an admin changes it."""
 
     name: str
@@ -49,7 +49,7 @@ class TokenStatus:
     mcp_server_on: bool
     issued_for: str
     """The public address of the deployment that issued the token."""
-    results: tuple[Result, ...]
+    results: tuple[ConditionResult, ...]
 
     @property
     def is_active(self) -> bool:
@@ -58,7 +58,7 @@ class TokenStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundAuthorization:
     """An authorization to choose from."""
 
     authorization_id: str
@@ -84,7 +84,7 @@ def explain(reference: str) -> TokenStatus | None:
     return None if authorization is None else _status(authorization, token)
 
 
-def newest(words: str, own: Reach = EVERYWHERE, *, limit: int = 20) -> list[Found]:
+def newest(words: str, own: Reach = EVERYWHERE, *, limit: int = 20) -> list[FoundAuthorization]:
     """Returns the newest authorizations whose person, client or organization matches the words."""
     words = words.replace("\0", "")[:MAX_REASON_LENGTH]
     called = (
@@ -93,7 +93,7 @@ def newest(words: str, own: Reach = EVERYWHERE, *, limit: int = 20) -> list[Foun
         | Q(organization__name__icontains=words)
     )
     return [
-        _found(row)
+        _found_authorization(row)
         for row in own.limit(_authorizations(), "organization")
         .filter(called)
         .order_by("-pk")[:limit]
@@ -102,11 +102,11 @@ def newest(words: str, own: Reach = EVERYWHERE, *, limit: int = 20) -> list[Foun
 
 def _authorizations() -> QuerySet[Authorization]:
     rows = Authorization.objects.select_related("user", "client", "organization")
-    return grant_conditions.annotated(rows)
+    return grant_conditions.annotate(rows)
 
 
-def _found(row: Authorization) -> Found:
-    return Found(
+def _found_authorization(row: Authorization) -> FoundAuthorization:
+    return FoundAuthorization(
         authorization_id=str(row.pk),
         user_email=row.user.email,
         client_name=row.client.name,
@@ -143,26 +143,28 @@ def _status(authorization: Authorization, token: AccessToken | None) -> TokenSta
     )
 
 
-def _not_expired(token: AccessToken | None) -> Result:
+def _not_expired(token: AccessToken | None) -> ConditionResult:
     if token is None:
         message = (
             "There is no access token under this authorization now; the client gets one itself."
         )
-        return Result("token", holds=False, message=message)
+        return ConditionResult("token", holds=False, message=message)
     until = f"{token.expires:%Y-%m-%d %H:%M} UTC"
     if token.expires > timezone.now():
-        return Result("token", holds=True, message=f"The access token is good until {until}.")
+        return ConditionResult(
+            "token", holds=True, message=f"The access token is good until {until}."
+        )
     message = f"The access token expired on {until}; the client gets a new one itself."
-    return Result("token", holds=False, message=message)
+    return ConditionResult("token", holds=False, message=message)
 
 
-def _grant_results(authorization: Authorization) -> Iterator[Result]:
+def _grant_results(authorization: Authorization) -> Iterator[ConditionResult]:
     failing = grant_conditions.failing(authorization)
     for condition in grant_conditions.CONDITIONS:
         if condition not in failing:
-            yield Result(condition.name, holds=True, message=sentence(condition.holding))
+            yield ConditionResult(condition.name, holds=True, message=sentence(condition.holding))
             continue
-        yield Result(
+        yield ConditionResult(
             condition.name,
             holds=False,
             message=sentence(condition.explain(authorization)),
@@ -172,15 +174,15 @@ def _grant_results(authorization: Authorization) -> Iterator[Result]:
         )
 
 
-def _for_this_server(authorization: Authorization) -> Result:
+def _for_this_server(authorization: Authorization) -> ConditionResult:
     here = addresses.resource()
     if authorization.resource == here:
-        return Result("resource", holds=True, message="It was issued for this server.")
+        return ConditionResult("resource", holds=True, message="It was issued for this server.")
     project = addresses.project_of(authorization.resource)
     if project is not None:
         message = f"It was issued for the project {project} of this server."
-        return Result("resource", holds=True, message=message)
-    return Result(
+        return ConditionResult("resource", holds=True, message=message)
+    return ConditionResult(
         "resource",
         holds=False,
         message=f"It was issued for {authorization.resource}; this is {here}.",

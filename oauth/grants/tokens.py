@@ -64,11 +64,11 @@ def rotate(
     if token.used_at is None:
         authorizations.require_resource(token.authorization, resource)
         _require_unexpired(token, address)
-        pair = _exchange(token, presented, _narrowed(token, scope))
+        pair = _exchange(token, presented, _narrow_scope(token, scope))
         if pair is not None:
             return pair
         token = _find(presented)  # as the first exchange returned it
-    return _repeated(token, presented, scope, resource, address=address)
+    return _repeat_rotation(token, presented, scope, resource, address=address)
 
 
 def _require_unexpired(token: RefreshToken, address: str) -> None:
@@ -84,7 +84,9 @@ def _require_unexpired(token: RefreshToken, address: str) -> None:
     raise InvalidGrant(hint % days, debug=f"expired, token={token.pk}")
 
 
-def replayed(authorization: Authorization, kind: str, hint: str, *, address: str) -> InvalidGrant:
+def revoke_replayed(
+    authorization: Authorization, kind: str, hint: str, *, address: str
+) -> InvalidGrant:
     """Revokes the token family of a replayed credential; returns the error to raise."""
     authorizations.revoke(authorization.pk, reason=kind)
     authorizations.report(kind, authorization, address=address)
@@ -157,18 +159,18 @@ def _spend(token: RefreshToken, presented: str, pair: Pair) -> bool:
     return True
 
 
-def _repeated(
+def _repeat_rotation(
     token: RefreshToken, presented: str, scope: str | None, resource: str | None, *, address: str
 ) -> Pair:
     """Returns the pair issued before, within the replay window; else revokes the family."""
-    pair = _given_before(token, presented)
+    pair = _find_issued_pair(token, presented)
     if pair is None or not _asks_the_same(token, scope, resource, pair):
-        raise replayed(token.authorization, "refresh_replay", SPENT, address=address)
+        raise revoke_replayed(token.authorization, "refresh_replay", SPENT, address=address)
     authorizations.report("refresh_repeated", token.authorization, address=address)
     return pair
 
 
-def _given_before(token: RefreshToken, presented: str) -> Pair | None:
+def _find_issued_pair(token: RefreshToken, presented: str) -> Pair | None:
     if token.sealed_reply is None or token.used_at is None:
         return None
     sealed = bytes(token.sealed_reply)  # PostgreSQL returns a memoryview
@@ -181,7 +183,9 @@ def _given_before(token: RefreshToken, presented: str) -> Pair | None:
     if not unused.filter(token_checksum=ids.sha256_hex(pair.refresh)).exists():
         return None
     scope = pair.scope.intersect(scopes.parse(token.authorization.scope))
-    return replace(pair, scope=scope, expires_in=min(pair.expires_in, _left(token.authorization)))
+    return replace(
+        pair, scope=scope, expires_in=min(pair.expires_in, _seconds_left(token.authorization))
+    )
 
 
 def _asks_the_same(
@@ -191,7 +195,7 @@ def _asks_the_same(
     try:
         authorizations.require_resource(token.authorization, resource)
         # In any order: of two that race, one may name what the other leaves out.
-        return set(_narrowed(token, scope)) == set(pair.scope)
+        return set(_narrow_scope(token, scope)) == set(pair.scope)
     except OAuthError:
         return False
 
@@ -199,11 +203,11 @@ def _asks_the_same(
 def _draw(authorization: Authorization, scope: ScopeSet) -> Pair:
     # An access token must not outlive its authorization.
     return pairs.draw(
-        scope, expires_in=min(settings.HALO_ACCESS_TOKEN_SECONDS, _left(authorization))
+        scope, expires_in=min(settings.HALO_ACCESS_TOKEN_SECONDS, _seconds_left(authorization))
     )
 
 
-def _left(authorization: Authorization) -> int:
+def _seconds_left(authorization: Authorization) -> int:
     left = authorizations.lasts_until(authorization) - timezone.now()
     return max(1, int(left.total_seconds()))
 
@@ -226,7 +230,7 @@ def _write_access(authorization: Authorization, pair: Pair) -> None:
     )
 
 
-def _narrowed(token: RefreshToken, asked: str | None) -> ScopeSet:
+def _narrow_scope(token: RefreshToken, asked: str | None) -> ScopeSet:
     # Scopes that cannot be granted are dropped, as in an authorization request. Without a `scope`
     # the token keeps its own, except what the user has removed since; the response has the result
     # (RFC 6749 section 5.1).

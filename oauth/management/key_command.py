@@ -63,7 +63,7 @@ class KeyCommand(BaseCommand):
         if not 0 <= options["days"] <= expiry.MAX_DAYS:
             raise CommandError(f"--days is a number from 0 to {expiry.MAX_DAYS}.")
         organization = _workspace(options["workspace"])
-        row = server_keys.unsaved(
+        row = server_keys.build_row(
             organization, options["name"][:100], scopes, options["days"], self.kind(options)
         )
         secret = server_keys.issue(row, user=None, address=ADDRESS).secret
@@ -77,8 +77,8 @@ class KeyCommand(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         organization = _workspace(options["workspace"])
-        rows = server_keys.of_organizations([organization.pk], self.kinds)
-        for one in server_keys.listed(rows):
+        rows = server_keys.list_by_organization([organization.pk], self.kinds)
+        for one in server_keys.list_with_status(rows):
             row = one.row
             self.stdout.write(f"{row.pk}  {one.status:8} {row.kind:5} {row.name} ({row.scope})")
 

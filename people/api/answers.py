@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 from rest_framework.serializers import Serializer
 
 from people.api import etags, paging
-from people.api.operation import Answer
-from people.api.paging import Order
+from people.api.operation import OperationAnswer
+from people.api.paging import PageOrder
 
 
 def one(
@@ -17,28 +17,30 @@ def one(
     *,
     context: Mapping[str, Any] | None = None,
     also: Mapping[str, Any] | None = None,
-) -> Answer:
+) -> OperationAnswer:
     """Returns one resource with its entity tag."""
     body = shape(row, context=dict(context or {})).data
-    return Answer({"data": body, **(also or {})}, etags.of(body, getattr(row, "version", 1)))
+    return OperationAnswer(
+        {"data": body, **(also or {})}, etags.compute_tag(body, getattr(row, "version", 1))
+    )
 
 
 def many(
     shape: type[Serializer], rows: Iterable[Any], *, context: Mapping[str, Any] | None = None
-) -> Answer:
+) -> OperationAnswer:
     """Returns a list without pages."""
-    return Answer({"data": shape(rows, many=True, context=dict(context or {})).data})
+    return OperationAnswer({"data": shape(rows, many=True, context=dict(context or {})).data})
 
 
-def paged(
+def paginate(
     shape: type[Serializer],
     rows: QuerySet[Any],
     query: Mapping[str, Any],
-    order: Order,
+    order: PageOrder,
     *,
     context: Mapping[str, Any] | None = None,
-) -> Answer:
+) -> OperationAnswer:
     """Returns the page that a query asks for."""
     found = paging.page(rows, query, order)
     body = shape(found.rows, many=True, context=dict(context or {})).data
-    return Answer({"data": body, "pagination": found.pagination})
+    return OperationAnswer({"data": body, "pagination": found.pagination})

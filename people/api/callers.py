@@ -15,7 +15,7 @@ from oauth import server_keys
 from oauth.principal import KeyKind, Unauthenticated
 from oauth.server_keys import KeyPrincipal
 from people import sandboxes
-from people.api.errors import ApiError, rate_limited
+from people.api.errors import HrApiError, rate_limited
 
 BEARER: Final = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="hr-api"'}
@@ -42,7 +42,7 @@ def bucket_of(secret: str) -> Bucket:
 
 def charge(secret: str, address: str) -> None:
     """Charges a request to its address and its key. Raises ApiError."""
-    buckets = [limits.of_address(address)]
+    buckets = [limits.address_bucket(address)]
     if secret:
         buckets.append(bucket_of(secret))
     verdict = limits.charge_or_share(buckets, record.limits_unavailable)
@@ -50,7 +50,7 @@ def charge(secret: str, address: str) -> None:
         raise rate_limited(verdict)
 
 
-def authenticated(secret: str, workspace: str, address: str) -> ApiCaller:
+def authenticate(secret: str, workspace: str, address: str) -> ApiCaller:
     """Returns the caller of a key at the address of a workspace. Raises ApiError.
 
     A key of another organization is refused as an unknown one.
@@ -70,9 +70,9 @@ def authenticated(secret: str, workspace: str, address: str) -> ApiCaller:
 def records_of(key: KeyPrincipal) -> UUID:
     """Returns the organization whose records a key sees: its own, or the sandbox of it."""
     is_test = key.kind == KeyKind.TEST
-    return sandboxes.of(key.organization_id) if is_test else key.organization_id
+    return sandboxes.get_or_create(key.organization_id) if is_test else key.organization_id
 
 
-def unknown() -> ApiError:
+def unknown() -> HrApiError:
     message = "Send a valid API key of this workspace as bearer."
-    return ApiError("authentication_required", message, headers=CHALLENGE)
+    return HrApiError("authentication_required", message, headers=CHALLENGE)

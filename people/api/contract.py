@@ -120,7 +120,7 @@ def _parameters(operation: Operation) -> list[Any]:
     return [*found, IDEMPOTENCY_KEY, *([IF_MATCH] if operation.on_version else [])]
 
 
-def completed(document: Mapping[str, Any]) -> dict[str, Any]:
+def complete_document(document: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the generated document with the schemes, and without docstrings of code."""
     found = dict(document)
     found["info"] = {

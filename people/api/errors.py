@@ -13,7 +13,7 @@ from foundation.limits import Verdict
 from foundation.store_failures import is_store_failure
 from ingestion import errors as ingestion
 from people import changes
-from people.access import NotFound
+from people.access import RecordNotFound
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ STATUSES: Final[Mapping[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class FieldIssue:
     """What is wrong with one field."""
 
     field: str
@@ -45,12 +45,12 @@ class Detail:
 
 
 @dataclass(slots=True)
-class ApiError(Exception):
+class HrApiError(Exception):
     """A refusal; `code` is one of STATUSES."""
 
     code: str
     message: str
-    details: Sequence[Detail] = ()
+    details: Sequence[FieldIssue] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -69,30 +69,30 @@ class ApiError(Exception):
         }
 
 
-def rate_limited(verdict: Verdict) -> ApiError:
+def rate_limited(verdict: Verdict) -> HrApiError:
     headers = {"Retry-After": str(verdict.retry_after)}
-    return ApiError("rate_limited", "Too many requests. Try again later.", headers=headers)
+    return HrApiError("rate_limited", "Too many requests. Try again later.", headers=headers)
 
 
-def unavailable() -> ApiError:
+def unavailable() -> HrApiError:
     """Returns the error for a request that can be sent again as it is."""
     headers = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
-    return ApiError("unavailable", store_failures.MESSAGE, headers=headers)
+    return HrApiError("unavailable", store_failures.MESSAGE, headers=headers)
 
 
-def of_status(status: int, message: str) -> ApiError:
+def from_status(status: int, message: str) -> HrApiError:
     """Returns the error that no view raised: of an address, a method or a server."""
     code = next(code for code, of_code in STATUSES.items() if of_code == status)
-    return ApiError(code, message)
+    return HrApiError(code, message)
 
 
-def invalid(name: str, issue: str) -> ApiError:
-    return ApiError("invalid_request", issue, [Detail(name, issue)])
+def invalid(name: str, issue: str) -> HrApiError:
+    return HrApiError("invalid_request", issue, [FieldIssue(name, issue)])
 
 
-def of(problem: Exception, request_id: str) -> ApiError:
+def from_exception(problem: Exception, request_id: str) -> HrApiError:
     """Returns the refusal for an exception; an unexpected one is logged."""
-    if isinstance(problem, ApiError):
+    if isinstance(problem, HrApiError):
         return problem
     if is_store_failure(problem):
         log.error("hr_request_failed", request_id=request_id, error=repr(problem))
@@ -102,46 +102,46 @@ def of(problem: Exception, request_id: str) -> ApiError:
             return translate(problem)
     log.error("hr_request_failed", request_id=request_id, exc_info=problem)
     message = f"Internal error. Quote {request_id} to your admin."
-    return ApiError("internal_error", message)
+    return HrApiError("internal_error", message)
 
 
-def _refused(problem: changes.Refused) -> ApiError:
-    details = [Detail(problem.field, problem.message)] if problem.field else []
-    return ApiError(problem.code, problem.message, details)
+def _translate_refusal(problem: changes.RefusedChange) -> HrApiError:
+    details = [FieldIssue(problem.field, problem.message)] if problem.field else []
+    return HrApiError(problem.code, problem.message, details)
 
 
-def _of_fields(problem: exceptions.ValidationError) -> ApiError:
-    details = [Detail(one.field, one.reason) for one in ingestion.list_problems(problem.detail)]
+def _translate_field_errors(problem: exceptions.ValidationError) -> HrApiError:
+    details = [FieldIssue(one.field, one.reason) for one in ingestion.list_problems(problem.detail)]
     named = ", ".join(dict.fromkeys(one.field for one in details if one.field))
     message = f"Check these fields: {named}." if named else details[0].issue
-    return ApiError("invalid_request", message, details)
+    return HrApiError("invalid_request", message, details)
 
 
-def _of_ingestion(problem: ingestion.ApiError) -> ApiError:
+def _translate_sdk_error(problem: ingestion.SdkApiError) -> HrApiError:
     code = {409: "idempotency_conflict", 413: "payload_too_large"}.get(problem.status)
-    return ApiError(
-        code or "invalid_request", problem.reason, [Detail(problem.field, problem.reason)]
+    return HrApiError(
+        code or "invalid_request", problem.reason, [FieldIssue(problem.field, problem.reason)]
     )
 
 
-def _of_conflict(problem: Exception) -> ApiError:
+def _translate_conflict(problem: Exception) -> HrApiError:
     """Two requests changed the same rows."""
     log.error("hr_request_failed", error=repr(problem))
     return unavailable()
 
 
 # The exceptions of other modules, each with the refusal that is sent for it.
-OTHERS: Final[Mapping[type[Exception], Callable[[Any], ApiError]]] = {
-    NotFound: lambda _: ApiError("not_found", "There is no such record."),
-    changes.Refused: _refused,
-    exceptions.ValidationError: _of_fields,
-    exceptions.ParseError: lambda problem: ApiError("invalid_request", str(problem.detail)),
-    exceptions.UnsupportedMediaType: lambda _: ApiError(
+OTHERS: Final[Mapping[type[Exception], Callable[[Any], HrApiError]]] = {
+    RecordNotFound: lambda _: HrApiError("not_found", "There is no such record."),
+    changes.RefusedChange: _translate_refusal,
+    exceptions.ValidationError: _translate_field_errors,
+    exceptions.ParseError: lambda problem: HrApiError("invalid_request", str(problem.detail)),
+    exceptions.UnsupportedMediaType: lambda _: HrApiError(
         "unsupported_media_type", "Send application/json."
     ),
-    exceptions.MethodNotAllowed: lambda _: ApiError(
+    exceptions.MethodNotAllowed: lambda _: HrApiError(
         "method_not_allowed", "This address does not accept the method."
     ),
-    ingestion.ApiError: _of_ingestion,
-    IntegrityError: _of_conflict,
+    ingestion.SdkApiError: _translate_sdk_error,
+    IntegrityError: _translate_conflict,
 }

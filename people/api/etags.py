@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import orjson
 
-from people.api.errors import ApiError
+from people.api.errors import HrApiError
 
 TAG: Final = re.compile(r'(?:W/)?"[!#-~]*"')
 
 
-def of(resource: Mapping[str, Any], version: int) -> str:
+def compute_tag(resource: Mapping[str, Any], version: int) -> str:
     """Returns the tag of a resource as it is answered; each version of its row has another."""
     packed = orjson.dumps([version, resource], option=orjson.OPT_SORT_KEYS, default=str)
     return f'"{hashlib.sha256(packed).hexdigest()[:32]}"'
@@ -29,4 +29,4 @@ def require(header: str, tag: str) -> None:
     """Raises ApiError if If-Match does not name this tag, exactly and alone."""
     if header.strip() != tag:
         message = "The record has changed. Read it again and send its ETag as If-Match."
-        raise ApiError("precondition_failed", message, headers={"ETag": tag})
+        raise HrApiError("precondition_failed", message, headers={"ETag": tag})

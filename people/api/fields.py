@@ -24,11 +24,11 @@ class Days(serializers.FloatField):
         super().__init__(**{"read_only": True} | options)
 
 
-class Shape(serializers.Serializer):
+class ResourceSerializer(serializers.Serializer):
     """A resource as it is answered; each has all of its fields."""
 
 
-class Key(serializers.CharField):
+class RecordKey(serializers.CharField):
     """The id of a record, as the API has answered it."""
 
     def __init__(self, **options: Any) -> None:

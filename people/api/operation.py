@@ -13,7 +13,7 @@ READ: Final = "GET"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CheckedCall:
     """One call of an operation, checked: `organization_id` is that of the records it sees.
 
     `if_match` is the entity tag that a change requires, empty for other operations.
@@ -28,7 +28,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OperationAnswer:
     """What an operation answers, with the entity tag of a resource."""
 
     body: Mapping[str, Any]
@@ -53,7 +53,7 @@ class Operation:
     path: str
     scope: str
     summary: str
-    run: Callable[[Call], Answer]
+    run: Callable[[CheckedCall], OperationAnswer]
     response: type[Serializer]
     example: Mapping[str, Any]
     method: str = READ

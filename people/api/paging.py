@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Field, Model, Q, QuerySet
 
 from foundation.db.storable import has_unstorable_text
-from people.api.errors import ApiError, invalid
+from people.api.errors import HrApiError, invalid
 
 PREFIX: Final = "cursor_"
 DEFAULT_LIMIT: Final = 25
@@ -20,69 +20,69 @@ MAX_CURSOR: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PageOrder:
     """A column, and whether its largest value comes first; the id orders equal values."""
 
     column: str
     is_descending: bool = False
 
 
-NEWEST: Final = Order("updated_at", is_descending=True)
+NEWEST: Final = PageOrder("updated_at", is_descending=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RowPage:
     """The rows of a page, and its place in the list."""
 
     rows: list[Any]
     pagination: Mapping[str, Any]
 
 
-def page(rows: QuerySet[Any], query: Mapping[str, Any], order: Order) -> Page:
+def page(rows: QuerySet[Any], query: Mapping[str, Any], order: PageOrder) -> RowPage:
     """Returns the page that a query asks for. Raises ApiError for a cursor that is none."""
     limit = query.get("limit", DEFAULT_LIMIT)
     if query.get("sort") == "updated_at_desc":
         order = NEWEST
     if cursor := query.get("cursor"):
-        rows = rows.filter(_after(rows.model, order, *_read(cursor, order)))
+        rows = rows.filter(_cursor_condition(rows.model, order, *_read(cursor, order)))
     sign = "-" if order.is_descending else ""
     found = list(rows.order_by(f"{sign}{order.column}", f"{sign}pk")[: limit + 1])
     has_more = len(found) > limit
     kept = found[:limit]
-    following = _written(kept[-1], order) if has_more else None
+    following = _encode_cursor(kept[-1], order) if has_more else None
     pagination = {"next_cursor": following, "has_more": has_more, "limit": limit}
-    return Page(kept, pagination)
+    return RowPage(kept, pagination)
 
 
-def _after(model: type[Model], order: Order, value: Any, key: str) -> Q:
+def _cursor_condition(model: type[Model], order: PageOrder, value: Any, key: str) -> Q:
     column, comparison = order.column, "lt" if order.is_descending else "gt"
     field = model._meta.get_field(column)
     try:
         value = field.to_python(value) if isinstance(field, Field) else value
     except ValidationError:
-        raise _malformed() from None
+        raise _invalid_cursor() from None
     beyond = Q(**{f"{column}__{comparison}": value})
     return beyond | Q(**{column: value, f"pk__{comparison}": key})
 
 
-def _written(row: Any, order: Order) -> str:
+def _encode_cursor(row: Any, order: PageOrder) -> str:
     value = getattr(row, order.column)
     text = value if isinstance(value, str) else value.isoformat()
     packed = json.dumps([order.column, text, row.pk]).encode()
     return PREFIX + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def _read(cursor: str, order: Order) -> tuple[str, str]:
+def _read(cursor: str, order: PageOrder) -> tuple[str, str]:
     packed = cursor.removeprefix(PREFIX)
     try:
         column, value, key = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
     except (ValueError, TypeError, binascii.Error):
-        raise _malformed() from None
+        raise _invalid_cursor() from None
     is_text = isinstance(value, str) and isinstance(key, str)
     if column != order.column or not is_text or has_unstorable_text([value, key]):
-        raise _malformed()
+        raise _invalid_cursor()
     return value, key
 
 
-def _malformed() -> ApiError:
+def _invalid_cursor() -> HrApiError:
     return invalid("cursor", "Send next_cursor of the page before, with the same sort.")

@@ -5,15 +5,15 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from ingestion.fields import Body
-from people.api.fields import Day, Key
+from ingestion.fields import StrictSerializer
+from people.api.fields import Day, RecordKey
 from people.api.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
 from people.api.time_off_shapes import STATUSES
 
 MAX_OUT_DAYS = 92
 
 
-class PageQuery(Body):
+class PageQuery(StrictSerializer):
     limit = serializers.IntegerField(
         required=False,
         min_value=1,
@@ -38,12 +38,12 @@ class PeopleQuery(ChangesQuery):
     search = serializers.CharField(
         required=False, min_length=2, max_length=120, help_text="A part of a name or work email."
     )
-    department_id = Key(required=False)
-    manager_id = Key(required=False)
+    department_id = RecordKey(required=False)
+    manager_id = RecordKey(required=False)
 
 
 class TimeOffQuery(ChangesQuery):
-    person_id = Key(required=False)
+    person_id = RecordKey(required=False)
     status = serializers.ChoiceField(list(STATUSES), required=False)
     type = serializers.CharField(required=False, max_length=64, help_text="Name of the category.")
 
@@ -70,13 +70,13 @@ class WhoIsOutQuery(PageQuery):
         return given
 
 
-class YearQuery(Body):
+class YearQuery(StrictSerializer):
     year = serializers.IntegerField(
         required=False, min_value=1970, max_value=2999, help_text="This year if it is left out."
     )
 
 
-class DayQuery(Body):
+class DayQuery(StrictSerializer):
     on = Day(required=False, help_text="A day of the leave year; today if it is left out.")
 
 
@@ -85,4 +85,4 @@ class UnitsQuery(PageQuery):
 
 
 class DocumentsQuery(ChangesQuery):
-    person_id = Key(required=False)
+    person_id = RecordKey(required=False)

@@ -11,8 +11,8 @@ from ingestion import idempotency
 from ingestion.idempotency import CallerKey
 from people.api import etags
 from people.api.callers import ApiCaller
-from people.api.errors import ApiError, Detail
-from people.api.operation import Call, Operation
+from people.api.errors import FieldIssue, HrApiError
+from people.api.operation import CheckedCall, Operation
 
 # Printable ASCII.
 IDEMPOTENCY_KEY: Final = re.compile(r"[ -~]{8,255}")
@@ -26,10 +26,10 @@ def answer(
     A request with the Idempotency-Key of an earlier one gets the answer of that one.
     """
     if operation.scope and operation.scope not in caller.key.scopes:
-        raise ApiError("permission_denied", f"The key needs the scope {operation.scope}.")
-    query = checked(operation.query, _single(request))
-    body = checked(operation.request, {} if operation.is_read else request.data)
-    call = Call(
+        raise HrApiError("permission_denied", f"The key needs the scope {operation.scope}.")
+    query = validate_values(operation.query, _single(request))
+    body = validate_values(operation.request, {} if operation.is_read else request.data)
+    call = CheckedCall(
         organization_id=caller.records_of,
         key=caller.key,
         path=path,
@@ -53,7 +53,7 @@ def is_known(request: Request, etag: str) -> bool:
     return bool(etag) and etags.names(request.headers.get("If-None-Match", ""), etag)
 
 
-def _run(operation: Operation, call: Call) -> Mapping[str, Any]:
+def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
     found = operation.run(call)
     return {"body": found.body, "etag": found.etag, "rows": operation.rows(found.body)}
 
@@ -62,18 +62,20 @@ def _single(request: Request) -> dict[str, str]:
     """The query parameters; one that is repeated is an error."""
     repeated = [name for name, values in request.query_params.lists() if len(values) > 1]
     if repeated:
-        details = [Detail(name, "Send this once.") for name in repeated]
-        raise ApiError("invalid_request", "A parameter is repeated.", details)
+        details = [FieldIssue(name, "Send this once.") for name in repeated]
+        raise HrApiError("invalid_request", "A parameter is repeated.", details)
     found: dict[str, str] = request.query_params.dict()
     return found
 
 
-def checked(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
+def validate_values(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
     """Returns the values of a query or a body. Raises ApiError and ValidationError."""
     if shape is None:
         if given:
-            details = [Detail(name[:80], "There is no such field.") for name in list(given)[:20]]
-            raise ApiError("invalid_request", "This address takes no parameters.", details)
+            details = [
+                FieldIssue(name[:80], "There is no such field.") for name in list(given)[:20]
+            ]
+            raise HrApiError("invalid_request", "This address takes no parameters.", details)
         return {}
     serializer = shape(data=given)
     serializer.is_valid(raise_exception=True)
@@ -87,13 +89,13 @@ def _if_match(operation: Operation, request: Request) -> str:
     given: str = request.headers.get("If-Match", "")
     if not given:
         message = "Send the ETag of the record as If-Match."
-        raise ApiError("precondition_required", message)
+        raise HrApiError("precondition_required", message)
     return given
 
 
 def _check_key(header: str) -> None:
     if not header:
-        raise ApiError("idempotency_required", f"Send a new {idempotency.HEADER}.")
+        raise HrApiError("idempotency_required", f"Send a new {idempotency.HEADER}.")
     if not IDEMPOTENCY_KEY.fullmatch(header):
         issue = "Send 8 to 255 printable ASCII characters."
-        raise ApiError("invalid_request", issue, [Detail(idempotency.HEADER, issue)])
+        raise HrApiError("invalid_request", issue, [FieldIssue(idempotency.HEADER, issue)])

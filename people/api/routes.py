@@ -18,7 +18,7 @@ PREFIX: Final = "api/v1/"
 PUBLIC_SECONDS: Final = 300
 
 
-def _by_path() -> Mapping[str, Mapping[str, Operation]]:
+def _operations_by_path() -> Mapping[str, Mapping[str, Operation]]:
     found: dict[str, dict[str, Operation]] = {}
     for operation in ALL:
         found.setdefault(operation.path, {})[operation.method] = operation
@@ -31,7 +31,7 @@ def _patterns(prefix: str) -> list[URLPattern]:
             prefix + where.replace("{", "<str:").replace("}", ">"),
             views.view_of(operations, contract.decorate).as_view(),
         )
-        for where, operations in _by_path().items()
+        for where, operations in _operations_by_path().items()
     ]
 
 
@@ -47,7 +47,7 @@ def openapi(_request: HttpRequest, **_workspace: str) -> HttpResponse:
 
 def document() -> dict[str, Any]:
     """Returns the OpenAPI document."""
-    return contract.completed(generated.document(_patterns(PREFIX)))
+    return contract.complete_document(generated.document(_patterns(PREFIX)))
 
 
 @cache

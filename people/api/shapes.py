@@ -6,42 +6,42 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from people import models
-from people.api.fields import NullText, Shape
+from people.api.fields import NullText, ResourceSerializer
 
 
-class Identified(Shape):
+class IdentifiedSerializer(ResourceSerializer):
     id = serializers.CharField()
 
 
-class Key(Shape):
+class KeySerializer(ResourceSerializer):
     key_id = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
 
 
-class Environment(Shape):
+class EnvironmentSerializer(ResourceSerializer):
     type = serializers.ChoiceField(["live", "sandbox"])
     sandbox = serializers.BooleanField()
 
 
-class Actor(Shape):
+class ActorSerializer(ResourceSerializer):
     type = serializers.ChoiceField(["api_key"])
     key_id = serializers.CharField()
 
 
-class Principal(Shape):
+class PrincipalSerializer(ResourceSerializer):
     """The key of the request, and what it may do."""
 
-    organization_field = Identified(help_text="The organization of the key.")
-    api_key = Key()
-    environment = Environment()
-    actor = Actor()
+    organization_field = IdentifiedSerializer(help_text="The organization of the key.")
+    api_key = KeySerializer()
+    environment = EnvironmentSerializer()
+    actor = ActorSerializer()
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         return {"organisation": fields.pop("organization_field"), **fields}
 
 
-class Organisation(Shape):
+class OrganisationSerializer(ResourceSerializer):
     id = serializers.CharField()
     name = serializers.CharField()
     subdomain = serializers.CharField()
@@ -54,22 +54,22 @@ class Organisation(Shape):
     updated_at = serializers.DateTimeField()
 
 
-class Named(Shape):
+class NamedSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField()
 
 
-class Labelled(Shape):
+class LabelledSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     label = serializers.CharField()
 
 
-class PersonName(Shape):
+class PersonNameSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     display_name = serializers.CharField()
 
 
-class WorkingTime(Shape):
+class WorkingTimeSerializer(ResourceSerializer):
     """Fields that depend on the minutes of a full-time week."""
 
     full_time_weekly_minutes = serializers.SerializerMethodField()
@@ -88,7 +88,7 @@ class WorkingTime(Shape):
         return round(contracted / full_time, 4) if contracted is not None and full_time else None
 
 
-class Person(WorkingTime):
+class PersonSerializer(WorkingTimeSerializer):
     id = serializers.CharField(source="pk")
     work_email = NullText()
     first_name = NullText()
@@ -97,11 +97,11 @@ class Person(WorkingTime):
     display_name = serializers.CharField()
     staff_id = NullText()
     job_title = NullText()
-    department = Named(allow_null=True)
-    manager = PersonName(allow_null=True)
-    work_place = Labelled(allow_null=True)
-    work_type = Labelled(allow_null=True)
-    working_pattern = Labelled(allow_null=True)
+    department = NamedSerializer(allow_null=True)
+    manager = PersonNameSerializer(allow_null=True)
+    work_place = LabelledSerializer(allow_null=True)
+    work_type = LabelledSerializer(allow_null=True)
+    working_pattern = LabelledSerializer(allow_null=True)
     contracted_weekly_minutes = serializers.IntegerField(allow_null=True)
     status = NullText(source="status.label")
     start_date = serializers.DateField(allow_null=True)
@@ -110,29 +110,29 @@ class Person(WorkingTime):
     updated_at = serializers.DateTimeField()
 
 
-class Department(Shape):
+class DepartmentSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     label = serializers.CharField(source="name")
 
 
-class Employment(WorkingTime):
+class EmploymentSerializer(WorkingTimeSerializer):
     """What a person is employed as now."""
 
     person_id = serializers.CharField(source="pk")
     timeline_version = serializers.IntegerField(source="version")
     job_title = NullText()
-    department = Department(allow_null=True)
-    manager = PersonName(allow_null=True)
-    work_place = Labelled(allow_null=True)
-    work_type = Labelled(allow_null=True)
-    working_pattern = Labelled(allow_null=True)
+    department = DepartmentSerializer(allow_null=True)
+    manager = PersonNameSerializer(allow_null=True)
+    work_place = LabelledSerializer(allow_null=True)
+    work_type = LabelledSerializer(allow_null=True)
+    working_pattern = LabelledSerializer(allow_null=True)
     contracted_weekly_minutes = serializers.IntegerField(allow_null=True)
     start_date = serializers.DateField(allow_null=True)
     end_date = serializers.DateField(allow_null=True)
     updated_at = serializers.DateTimeField()
 
 
-class EmploymentRecord(Employment):
+class EmploymentRecordSerializer(EmploymentSerializer):
     """What a person was employed as from one day on."""
 
     id = serializers.CharField(source="pk")
@@ -141,7 +141,7 @@ class EmploymentRecord(Employment):
     created_at = serializers.DateTimeField()
 
 
-class LinkedUnit(Shape):
+class LinkedUnitSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     type = serializers.CharField()
     name = serializers.CharField()
@@ -149,7 +149,7 @@ class LinkedUnit(Shape):
     archived_at = serializers.DateTimeField(allow_null=True)
 
 
-class Link(Shape):
+class LinkSerializer(ResourceSerializer):
     """What memberships and relationships have in common. `effective_to` is exclusive."""
 
     id = serializers.CharField(source="pk")
@@ -166,24 +166,24 @@ class Link(Shape):
         return bool(row.effective_from <= today and not ended)
 
 
-class Membership(Link):
+class MembershipSerializer(LinkSerializer):
     person_id = serializers.CharField()
-    org_unit = LinkedUnit(source="unit")
+    org_unit = LinkedUnitSerializer(source="unit")
     role = serializers.CharField()
 
 
-class Relationship(Link):
+class RelationshipSerializer(LinkSerializer):
     type = serializers.CharField()
-    related_person = PersonName()
+    related_person = PersonNameSerializer()
 
 
-class OrgLinks(Shape):
+class OrgLinksSerializer(ResourceSerializer):
     person_id = serializers.CharField(source="pk")
-    memberships = Membership(many=True, source="unit_memberships.all")
-    relationships = Relationship(many=True, source="relationships.all")
+    memberships = MembershipSerializer(many=True, source="unit_memberships.all")
+    relationships = RelationshipSerializer(many=True, source="relationships.all")
 
 
-class HomeAddress(Shape):
+class HomeAddressSerializer(ResourceSerializer):
     address_line_1 = NullText()
     address_line_2 = NullText()
     address_line_3 = NullText()
@@ -193,7 +193,7 @@ class HomeAddress(Shape):
     country = NullText(source="country_code")
 
 
-class PersonalProfile(Shape):
+class PersonalProfileSerializer(ResourceSerializer):
     """The private part of a record; pay, bank, tax and notes are in no answer."""
 
     middle_names = NullText()
@@ -201,11 +201,11 @@ class PersonalProfile(Shape):
     personal_email = NullText()
     personal_phone_number = NullText()
     work_phone_number = NullText()
-    home_address = HomeAddress(source="*")
+    home_address = HomeAddressSerializer(source="*")
     updated_at = serializers.DateTimeField()
 
 
-class CustomValue(Shape):
+class CustomValueSerializer(ResourceSerializer):
     key = serializers.CharField(source="field.key")
     label = serializers.CharField(source="field.label")
     field_type = serializers.CharField(source="field.field_type")
@@ -213,13 +213,13 @@ class CustomValue(Shape):
     value = serializers.CharField()
 
 
-class OrgUnit(Shape):
+class OrgUnitSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     type = serializers.CharField()
     name = serializers.CharField()
     code = NullText()
     description = NullText()
-    parent = Named(allow_null=True)
+    parent = NamedSerializer(allow_null=True)
     active_from = serializers.DateField(allow_null=True)
     active_to = serializers.DateField(allow_null=True)
     is_archived = serializers.SerializerMethodField()
@@ -231,13 +231,13 @@ class OrgUnit(Shape):
         return row.archived_at is not None
 
 
-class Location(Shape):
+class LocationSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField(source="label")
     is_active = serializers.BooleanField()
 
 
-class WorkingPattern(Shape):
+class WorkingPatternSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     label = serializers.CharField()
     monday = serializers.IntegerField(help_text="Minutes.")
@@ -251,7 +251,7 @@ class WorkingPattern(Shape):
     updated_at = serializers.DateTimeField()
 
 
-class Document(Shape):
+class DocumentSerializer(ResourceSerializer):
     """The description of a file; the file and its link are in no answer."""
 
     id = serializers.CharField(source="pk")

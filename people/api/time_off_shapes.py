@@ -8,13 +8,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from people import balances, countries, models
-from people.api.fields import Days, NullText, Shape
+from people.api.fields import Days, NullText, ResourceSerializer
 
 # The labels that the API has for the statuses of its filters.
 STATUSES = {"approved": "approved", "declined": "rejected", "pending_approval": "pending"}
 
 
-class TimeOff(Shape):
+class TimeOffSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     person_id = serializers.CharField()
     category_id = serializers.CharField()
@@ -45,7 +45,7 @@ class TimeOff(Shape):
         return float(row.amount_days) if row.category.consumes_balance else 0.0
 
 
-class Category(Shape):
+class CategorySerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField()
     allowance_days = Days()
@@ -56,7 +56,7 @@ class Category(Shape):
     updated_at = serializers.DateTimeField()
 
 
-class Holiday(Shape):
+class HolidaySerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField()
     date = serializers.DateField()
@@ -68,7 +68,7 @@ class Holiday(Shape):
         return "public"
 
 
-class Settings(Shape):
+class SettingsSerializer(ResourceSerializer):
     reset_month = serializers.SerializerMethodField(help_text="From 0 for January.")
     reset_day = serializers.IntegerField()
     show_national_holidays = serializers.BooleanField()
@@ -87,7 +87,7 @@ class Settings(Shape):
         return countries.id_of(row.country_code) if row.country_code else None
 
 
-class Ledger(Shape):
+class LedgerSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     person_id = serializers.CharField()
     category_id = serializers.CharField()
@@ -102,13 +102,13 @@ class Ledger(Shape):
         return "days"
 
 
-class LeaveYear(Shape):
+class LeaveYearSerializer(ResourceSerializer):
     starts_on = serializers.DateField()
     ends_on = serializers.DateField()
     resets_on = serializers.DateField()
 
 
-class LedgerSums(Shape):
+class LedgerSumsSerializer(ResourceSerializer):
     allowance_grants = Days(source="allowance_grant")
     carry_over = Days()
     manual_adjustments = Days(source="manual_adjustment")
@@ -120,13 +120,13 @@ class LedgerSums(Shape):
         return float(sum(sums.values()))
 
 
-class CategoryBalance(Shape):
+class CategoryBalanceSerializer(ResourceSerializer):
     category_id = serializers.CharField(source="category.pk")
     name = serializers.CharField(source="category.name")
     unit = serializers.SerializerMethodField()
     base_allowance = Days()
     allowance = Days()
-    ledger = LedgerSums()
+    ledger = LedgerSumsSerializer()
     approved = Days()
     pending = Days()
     remaining = Days()
@@ -136,7 +136,7 @@ class CategoryBalance(Shape):
         return "days"
 
 
-class BalanceTotals(Shape):
+class BalanceTotalsSerializer(ResourceSerializer):
     """The sums of all categories."""
 
     unit = serializers.SerializerMethodField()
@@ -169,13 +169,13 @@ class BalanceTotals(Shape):
         return float(row.total("remaining"))
 
 
-class Balance(Shape):
+class BalanceSerializer(ResourceSerializer):
     """What is left of a person's allowances in one leave year."""
 
     person_id = serializers.CharField(source="person.pk")
-    leave_year = LeaveYear(source="year")
-    totals = BalanceTotals(source="*")
-    categories = CategoryBalance(many=True)
+    leave_year = LeaveYearSerializer(source="year")
+    totals = BalanceTotalsSerializer(source="*")
+    categories = CategoryBalanceSerializer(many=True)
     sick_days_taken = Days(source="sick_days")
     other_leave_taken = Days(source="other_days", help_text="Without an allowance.")
     calculated_at = serializers.SerializerMethodField()

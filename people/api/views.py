@@ -21,7 +21,7 @@ from ingestion.parsing import JsonOnly, StrictJson
 from oauth.endpoints import replies
 from people.api import callers, errors, requests
 from people.api.callers import ApiCaller
-from people.api.errors import ApiError
+from people.api.errors import HrApiError
 from people.api.operation import Operation
 
 log = structlog.get_logger(__name__)
@@ -61,7 +61,7 @@ class HrView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         callers.charge(self.secret, self.address)
-        self.caller = callers.authenticated(self.secret, kwargs["workspace"], self.address)
+        self.caller = callers.authenticate(self.secret, kwargs["workspace"], self.address)
 
     def answer(self, request: Request, operation: Operation, path: Mapping[str, str]) -> Response:
         caller = self.caller
@@ -75,7 +75,7 @@ class HrView(APIView):
         return Response(found["body"], operation.status, headers=headers)
 
     def handle_exception(self, exc: Exception) -> Response:
-        problem = errors.of(exc, self.request_id)
+        problem = errors.from_exception(exc, self.request_id)
         operation = self.operations.get(str(self.request.method))
         path = {name: text for name, text in self.kwargs.items() if name != "workspace"}
         if self.caller is not None and operation is not None:
@@ -85,7 +85,7 @@ class HrView(APIView):
             except Exception as failure:
                 if not is_store_failure(failure):
                     raise
-                problem = errors.of(failure, self.request_id)
+                problem = errors.from_exception(failure, self.request_id)
         body = problem.body(self.request_id)
         response = Response(body, problem.status, headers=dict(problem.headers))
         response.exception = True
@@ -112,7 +112,7 @@ class HrView(APIView):
         path: Mapping[str, str],
         outcome: Outcome,
         *,
-        problem: ApiError | None = None,
+        problem: HrApiError | None = None,
         rows: int | None = None,
     ) -> None:
         """Writes the audit row, without the body and the values of the query."""

@@ -66,14 +66,14 @@ def settle(use: DataUse, rows: int) -> None:
         found.delete()
 
 
-def used(organization_id: UUID) -> int:
+def count_used(organization_id: UUID) -> int:
     """Returns the records of the last 24 hours."""
     recent = DataUse.objects.filter(organization=organization_id, at__gt=timezone.now() - WINDOW)
     total: int | None = recent.aggregate(total=Sum("rows"))["total"]
     return total or 0
 
 
-def by_hour(organization_id: UUID, since: datetime) -> Sequence[Hour]:
+def count_by_hour(organization_id: UUID, since: datetime) -> Sequence[Hour]:
     """Returns the records by key and hour, the latest first."""
     rows = DataUse.objects.filter(organization=organization_id, at__gte=since)
     grouped = rows.values("key_id", hour=TruncHour("at")).annotate(total=Sum("rows"))

@@ -11,7 +11,7 @@ from people.api import routes
 from people.api.operation import Operation
 from people.api.operations import ALL
 from people.mcp import projections
-from tools_registry.api import Invalid, NotFound, Tool
+from tools_registry.api import NotFound, Tool, ValidationFailure
 
 EXPOSED: Final = {one.id: one for one in ALL if one.projection}
 # What only a document says, and no instance is checked by.
@@ -25,13 +25,13 @@ def _document() -> Mapping[str, Any]:
 
 def resource(operation: Operation) -> dict[str, Any]:
     """Returns the schema of one projected resource."""
-    found: dict[str, Any] = _projected(operation)
+    found: dict[str, Any] = _projected_schema(operation)
     return found["items"] if operation.lists else found
 
 
 def answer(operation: Operation) -> dict[str, Any]:
     """Returns the schema of a projected answer."""
-    properties: dict[str, Any] = {"data": _projected(operation)}
+    properties: dict[str, Any] = {"data": _projected_schema(operation)}
     if operation.pages:
         properties["pagination"] = {
             "type": "object",
@@ -45,8 +45,8 @@ def answer(operation: Operation) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _projected(operation: Operation) -> dict[str, Any]:
-    content = _described(operation)["responses"][str(operation.status)]["content"]
+def _projected_schema(operation: Operation) -> dict[str, Any]:
+    content = _operation_object(operation)["responses"][str(operation.status)]["content"]
     data = _whole(content["application/json"]["schema"])["properties"]["data"]
     return projections.schema(data, projections.fields(operation.projection))
 
@@ -75,7 +75,7 @@ def require_path(operation: Operation, given: Mapping[str, str]) -> None:
     described = path_parameters(operation)
     if set(given) != set(described):
         names = ", ".join(described) or "none"
-        raise Invalid(f"Send these path parameters: {names}.", field="args.pathParams")
+        raise ValidationFailure(f"Send these path parameters: {names}.", field="args.pathParams")
 
 
 def parameters(operation: Operation, names: Iterable[str]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def body(operation: Operation) -> dict[str, Any] | None:
     """Returns the schema of the body that an operation takes; None for one that reads."""
     if operation.is_read:
         return None
-    content = _described(operation).get("requestBody", {}).get("content", {})
+    content = _operation_object(operation).get("requestBody", {}).get("content", {})
     empty = {"type": "object", "additionalProperties": False}
     found: dict[str, Any] = _whole(content["application/json"]["schema"]) if content else empty
     return found
@@ -108,7 +108,7 @@ def body(operation: Operation) -> dict[str, Any] | None:
 def _parameters(operation: Operation, place: str) -> dict[str, Any]:
     return {
         one["name"]: {**one["schema"], "description": one.get("description", "")}
-        for one in _described(operation).get("parameters", ())
+        for one in _operation_object(operation).get("parameters", ())
         if one["in"] == place
     }
 
@@ -127,7 +127,7 @@ def fingerprint(tools: Iterable[Tool]) -> str:
     return hashlib.sha256(packed).hexdigest()[:16]
 
 
-def _described(operation: Operation) -> Mapping[str, Any]:
+def _operation_object(operation: Operation) -> Mapping[str, Any]:
     path = _document()["paths"][f"/{routes.PREFIX}{operation.path}"]
     found: Mapping[str, Any] = path[operation.method.lower()]
     return found

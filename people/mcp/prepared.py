@@ -40,13 +40,13 @@ class PreparedWrite:
         return datetime.fromtimestamp(int(self.ends), UTC).isoformat().replace("+00:00", "Z")
 
 
-def sealed(prepared: PreparedWrite, key: KeyPrincipal) -> str:
+def to_token(prepared: PreparedWrite, key: KeyPrincipal) -> str:
     """Returns the token of a change."""
     written = {name: getattr(prepared, name) for name in PreparedWrite.__slots__}
     return sealed_text.seal(json.dumps(written).encode(), context=_context(key))
 
 
-def opened(token: str, key: KeyPrincipal) -> PreparedWrite:
+def from_token(token: str, key: KeyPrincipal) -> PreparedWrite:
     """Returns the change of a token. Raises Unfit, without the reason."""
     try:
         found = PreparedWrite(**json.loads(sealed_text.unseal(token, context=_context(key))))

@@ -24,10 +24,13 @@ def arguments(_tool: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _members(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name[:MAX_CHARACTERS]: _kept(name, given[name]) for name in list(given)[:MAX_MEMBERS]}
+    return {
+        name[:MAX_CHARACTERS]: _redact_value(name, given[name])
+        for name in list(given)[:MAX_MEMBERS]
+    }
 
 
-def _kept(name: str, value: Any) -> Any:
+def _redact_value(name: str, value: Any) -> Any:
     if name in GROUPS and isinstance(value, dict):
         return _members(value)
     if name == "body" and isinstance(value, dict):

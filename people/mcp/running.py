@@ -13,13 +13,13 @@ from oauth import server_keys
 from oauth.principal import Unauthenticated
 from oauth.server_keys import KeyPrincipal
 from people import changes
-from people.access import NotFound
+from people.access import RecordNotFound
 from people.api import callers, errors, requests
-from people.api.errors import ApiError, Detail
-from people.api.operation import Call, Operation
+from people.api.errors import FieldIssue, HrApiError
+from people.api.operation import CheckedCall, Operation
 from people.api.paging import DEFAULT_LIMIT
 from people.mcp import budget, projections
-from tools_registry.api import Facts, Invalid, ToolContext, ToolFailure
+from tools_registry.api import Facts, ToolContext, ToolFailure, ValidationFailure
 from tools_registry.api import NotFound as NoSuchRecord
 
 
@@ -41,7 +41,7 @@ class Rows:
     answered: int = 0
 
 
-class Refused(ToolFailure):
+class OperationRefused(ToolFailure):
     """An operation refused the call for what no correction of arguments changes."""
 
     kind = "refused"
@@ -59,9 +59,15 @@ class BudgetSpent(ToolFailure):
     kind = "rate_limited"
 
 
-REFUSALS: Final = (ApiError, NotFound, changes.Refused, ValidationError, ingestion.ApiError)
+REFUSALS: Final = (
+    HrApiError,
+    RecordNotFound,
+    changes.RefusedChange,
+    ValidationError,
+    ingestion.SdkApiError,
+)
 FAILURES: Final[Mapping[str, type[ToolFailure]]] = {
-    "invalid_request": Invalid,
+    "invalid_request": ValidationFailure,
     "not_found": NoSuchRecord,
 }
 
@@ -89,9 +95,9 @@ def several(
     """
     key = key_of(context)
     with failures(context):
-        calls = [checked(key, one) for one in asked]
+        calls = [check_call(key, one) for one in asked]
         most = sum(_most(one.operation, call) for one, call in zip(asked, calls, strict=True))
-        with within_budget(key, most, calls[0].organization_id) as rows:
+        with reserve_budget(key, most, calls[0].organization_id) as rows:
             found = [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
             pairs = list(zip(asked, found, strict=True))
             rows.answered = sum(one.operation.rows(body) for one, body in pairs)
@@ -104,17 +110,17 @@ def failures(context: ToolContext) -> Iterator[None]:
     try:
         yield
     except REFUSALS as problem:
-        raise _failure(errors.of(problem, context.call_id)) from None
+        raise _failure(errors.from_exception(problem, context.call_id)) from None
 
 
 @contextmanager
-def within_budget(key: KeyPrincipal, most: int, organization_id: UUID) -> Iterator[Rows]:
+def reserve_budget(key: KeyPrincipal, most: int, organization_id: UUID) -> Iterator[Rows]:
     """Reserves as many records of people as an answer may have; what is not answered is returned.
 
     Raises BudgetSpent.
     """
     rows = Rows()
-    use = _reserved(key, most, organization_id) if most else None
+    use = _reserve_records(key, most, organization_id) if most else None
     try:
         yield rows
     finally:
@@ -122,34 +128,34 @@ def within_budget(key: KeyPrincipal, most: int, organization_id: UUID) -> Iterat
             budget.settle(use, rows.answered)
 
 
-def checked(key: KeyPrincipal, asked: OperationCall) -> Call:
+def check_call(key: KeyPrincipal, asked: OperationCall) -> CheckedCall:
     """Returns the checked call of an operation. Raises ApiError and ValidationError."""
     operation = asked.operation
     if operation.scope and operation.scope not in key.scopes:
-        raise ApiError("permission_denied", f"The API key needs the scope {operation.scope}.")
+        raise HrApiError("permission_denied", f"The API key needs the scope {operation.scope}.")
     hidden = [name for name in asked.query if name in operation.hidden]
     if hidden or (operation.query is None and asked.query):
         names = hidden or list(asked.query)
-        details = [Detail(name[:80], "There is no such parameter.") for name in names]
-        raise ApiError("invalid_request", "There is no such parameter.", details)
-    return Call(
+        details = [FieldIssue(name[:80], "There is no such parameter.") for name in names]
+        raise HrApiError("invalid_request", "There is no such parameter.", details)
+    return CheckedCall(
         callers.records_of(key),
         key,
         path=asked.path,
-        query=requests.checked(operation.query, dict(asked.query)),
-        body=requests.checked(operation.request, dict(asked.body)),
+        query=requests.validate_values(operation.query, dict(asked.query)),
+        body=requests.validate_values(operation.request, dict(asked.body)),
         if_match=asked.if_match,
     )
 
 
-def _most(operation: Operation, call: Call) -> int:
+def _most(operation: Operation, call: CheckedCall) -> int:
     """How many records of people an answer may have."""
     if not operation.personal:
         return 0
     return call.query.get("limit", DEFAULT_LIMIT) if operation.lists else 1
 
 
-def _reserved(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any:
+def _reserve_records(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any:
     try:
         return budget.reserve(organization_id, key.key_id, rows)
     except budget.Spent as spent:
@@ -161,12 +167,12 @@ def _reserved(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any:
         raise BudgetSpent(message, field="limit", reason="rate_limited") from None
 
 
-def _failure(problem: ApiError) -> ToolFailure:
+def _failure(problem: HrApiError) -> ToolFailure:
     name = problem.details[0].field if problem.details else ""
     message = problem.message
     if len(problem.details) == 1:
         message = problem.details[0].issue
     elif problem.details:
         message = " ".join(f"{one.field}: {one.issue}" for one in problem.details)
-    kind = FAILURES.get(problem.code, Refused)
+    kind = FAILURES.get(problem.code, OperationRefused)
     return kind(message, field=name, reason=problem.code)

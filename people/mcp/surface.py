@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcp_protocol import errors
-from mcp_protocol.capabilities import ONLY_TOOLS, Server, capabilities
+from mcp_protocol.capabilities import ONLY_TOOLS, ServerInfo, capabilities
 from mcp_protocol.revisions import Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth import addresses, server_keys
@@ -44,7 +44,7 @@ INSTRUCTIONS: Final = (
     "answered; do not ask people for them. A change is prepared with prepare_api_write and made "
     "with commit_api_write, which asks the person; requests are approved and declined on pages."
 )
-SERVER: Final = Server(
+SERVER: Final = ServerInfo(
     name="hollyhr",
     title="HollyHR",
     description="HR records of one organization, projected for AI clients.",
@@ -53,12 +53,12 @@ SERVER: Final = Server(
 
 
 @dataclass(frozen=True, slots=True)
-class Challenges:
+class WorkspaceChallenges:
     """The challenges of a workspace, in the form that its document prints."""
 
     workspace: str
 
-    def unauthorized(self, error: str | None = None, *, host: str) -> str:  # noqa: ARG002  the port's
+    def unauthorized_challenge(self, error: str | None = None, *, host: str) -> str:  # noqa: ARG002  the port's
         return self._challenge(HINT, host)
 
     def insufficient_scope(self, scope: str, *, host: str) -> str:
@@ -69,27 +69,27 @@ class Challenges:
         return f'Bearer resource_metadata="{metadata}", scope="{scope}"'
 
 
-def at(path: str) -> McpSurface | None:
+def find_by_path(path: str) -> McpSurface | None:
     """Returns the surface at a path, or None."""
     match = PATH.fullmatch(path)
-    return of(match[1]) if match else None
+    return get_for_workspace(match[1]) if match else None
 
 
-def at_host(host: str, path: str) -> McpSurface | None:
+def find_by_host(host: str, path: str) -> McpSurface | None:
     """Returns the surface at a path of a workspace's host, or None."""
     workspace = hosts.workspace_of(host)
     if workspace is None or path not in {addresses.MCP_PATH, hosts.path_of(workspace)}:
         return None
-    return of(workspace)
+    return get_for_workspace(workspace)
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def of(workspace: str) -> McpSurface:
+def get_for_workspace(workspace: str) -> McpSurface:
     """Returns the surface of a workspace; the same object each time."""
     return replace(
         SURFACE,
         credentials=_keys(workspace),
-        challenges=Challenges(workspace),
+        challenges=WorkspaceChallenges(workspace),
         credential_hint=partial(_credential_hint, workspace),
     )
 
@@ -155,7 +155,7 @@ SURFACE: Final = McpSurface(
         "other": "HALO_RATE_OTHER",
     },
     codes=errors.HALO,
-    challenges=Challenges(""),
+    challenges=WorkspaceChallenges(""),
     server=lambda: with_icons(SERVER),
     server_name=SERVER.name,
     instructions=INSTRUCTIONS,

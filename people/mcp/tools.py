@@ -13,7 +13,7 @@ from people.mcp import contract, running, write_tools, writes
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
 from people.mcp.running import OperationCall
-from tools_registry.api import Arguments, Facts, Invalid, Tool, ToolContext
+from tools_registry.api import Arguments, Facts, Tool, ToolContext, ValidationFailure
 
 SEARCHED: Final = ("search", "limit", "cursor")
 LISTED: Final = ("person_id", "status", "from", "to", "limit", "cursor", "updated_since", "sort")
@@ -127,10 +127,10 @@ def call_api_operation(context: ToolContext, arguments: Arguments) -> Facts:
     operation = contract.find(arguments["operation_id"])
     if not operation.is_read:
         message = f"{operation.id} changes records. Send it to prepare_api_write."
-        raise Invalid(message, field="operation_id")
+        raise ValidationFailure(message, field="operation_id")
     given = arguments.get("args", {})
     if "body" in given:
-        raise Invalid(f"{operation.id} reads: it takes no body.", field="args.body")
+        raise ValidationFailure(f"{operation.id} reads: it takes no body.", field="args.body")
     asked = OperationCall(operation, given.get("pathParams", {}), given.get("query", {}))
     contract.require_path(operation, asked.path)
     found = running.one(context, asked)

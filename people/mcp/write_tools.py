@@ -5,7 +5,7 @@ from typing import Any, Final
 from people.mcp import contract, prepared, writes
 from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
 from people.mcp.running import OperationCall
-from tools_registry.api import Arguments, Facts, Invalid, Tool, ToolContext
+from tools_registry.api import Arguments, Facts, Tool, ToolContext, ValidationFailure
 
 ARGUMENTS: Final = {
     "type": "object",
@@ -33,7 +33,7 @@ def prepare_api_write(context: ToolContext, arguments: Arguments) -> Facts:
     operation = contract.find(arguments["operation_id"])
     if operation.is_read:
         message = f"{operation.id} reads. Send it to call_api_operation."
-        raise Invalid(message, field="operation_id")
+        raise ValidationFailure(message, field="operation_id")
     given = arguments.get("args", {})
     path = given.get("pathParams", {})
     contract.require_path(operation, path)

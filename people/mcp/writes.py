@@ -14,13 +14,13 @@ from django.db import transaction
 from ingestion import idempotency
 from ingestion.idempotency import CallerKey
 from oauth.server_keys import KeyPrincipal
-from people.api.errors import ApiError
-from people.api.operation import Answer, Call, Operation
+from people.api.errors import HrApiError
+from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.mcp import prepared, projections, running
 from people.mcp.contract import EXPOSED
 from people.mcp.prepared import PreparedWrite, Unfit
-from people.mcp.running import OperationCall, Refused
-from tools_registry.api import Declined, Facts, Invalid, ToolContext
+from people.mcp.running import OperationCall, OperationRefused
+from tools_registry.api import Declined, Facts, ToolContext, ValidationFailure
 
 SCOPE: Final = "mcp:write"
 # The record, and the person whom it is about.
@@ -62,15 +62,15 @@ def are_on() -> bool:
     return settings.HALO_HR_WRITE_MODE == "enabled"
 
 
-def refusal(operation: Operation, key: KeyPrincipal) -> Refused | None:
+def refusal(operation: Operation, key: KeyPrincipal) -> OperationRefused | None:
     """Returns why a key may not change anything with an operation now; None if it may."""
     if not are_on():
-        return Refused(TURNED_OFF, reason="write_mode_off")
+        return OperationRefused(TURNED_OFF, reason="write_mode_off")
     missing = [one for one in (SCOPE, operation.scope) if one not in key.scopes]
     if not missing:
         return None
     message = f"The API key needs the scope {missing[0]}. Show the person the change, and stop."
-    return Refused(message, reason="permission_denied")
+    return OperationRefused(message, reason="permission_denied")
 
 
 def prepare(context: ToolContext, asked: OperationCall) -> Facts:
@@ -79,15 +79,15 @@ def prepare(context: ToolContext, asked: OperationCall) -> Facts:
     operation = asked.operation
     _require(operation, key)
     with running.failures(context):
-        call = running.checked(key, asked)
-        with running.within_budget(key, ROWS, call.organization_id) as rows:
+        call = running.check_call(key, asked)
+        with running.reserve_budget(key, ROWS, call.organization_id) as rows:
             present = _present(operation, call)
             frozen = PreparedWrite(operation.id, dict(asked.path), dict(asked.body), present.etag)
             call = replace(call, if_match=present.etag)
-            found = _previewed(operation, call, frozen.body, present)
+            found = _preview_change(operation, call, frozen.body, present)
             rows.answered = found.rows
     value = {
-        "confirmation_token": prepared.sealed(frozen, key),
+        "confirmation_token": prepared.to_token(frozen, key),
         "expires_at": frozen.expires_at,
         "frozen_payload": {
             "operation_id": operation.id,
@@ -107,17 +107,17 @@ def commit(context: ToolContext, token: str) -> Facts:
     A change that was committed before is not run again: its answer is repeated.
     """
     key = running.key_of(context)
-    frozen = _opened(token, key)
+    frozen = _read_token(token, key)
     operation = EXPOSED[frozen.operation_id]
     _require(operation, key)
     with running.failures(context):
-        call = running.checked(
+        call = running.check_call(
             key, OperationCall(operation, frozen.path, body=frozen.body, if_match=frozen.if_match)
         )
-        with running.within_budget(key, ROWS, call.organization_id) as rows:
-            ended, is_repeated = idempotency.stored(_idempotency_key(key, frozen)), True
+        with running.reserve_budget(key, ROWS, call.organization_id) as rows:
+            ended, is_repeated = idempotency.find_response(_idempotency_key(key, frozen)), True
             if ended is None:
-                found = _previewed(operation, call, frozen.body, _present(operation, call))
+                found = _preview_change(operation, call, frozen.body, _present(operation, call))
                 rows.answered = found.rows
                 _ask_person(context, key, frozen, _words(operation, frozen, found))
                 ended, is_repeated = _run_once(operation, call, frozen)
@@ -134,21 +134,23 @@ def _require(operation: Operation, key: KeyPrincipal) -> None:
         raise refused
 
 
-def _opened(token: str, key: KeyPrincipal) -> PreparedWrite:
+def _read_token(token: str, key: KeyPrincipal) -> PreparedWrite:
     try:
-        return prepared.opened(token, key)
+        return prepared.from_token(token, key)
     except Unfit:
         reason = "invalid_confirmation"
-        raise Invalid(UNFIT, field="confirmation_token", reason=reason) from None
+        raise ValidationFailure(UNFIT, field="confirmation_token", reason=reason) from None
 
 
-def _present(operation: Operation, call: Call) -> Answer:
+def _present(operation: Operation, call: CheckedCall) -> OperationAnswer:
     """The record that the operation changes; empty, and without a tag, if it makes a new one."""
-    return EXPOSED[operation.read_by].run(call) if operation.read_by else Answer({"data": {}})
+    return (
+        EXPOSED[operation.read_by].run(call) if operation.read_by else OperationAnswer({"data": {}})
+    )
 
 
-def _previewed(
-    operation: Operation, call: Call, sent: Mapping[str, Any], present: Answer
+def _preview_change(
+    operation: Operation, call: CheckedCall, sent: Mapping[str, Any], present: OperationAnswer
 ) -> Preview:
     """What the change would do now; it is made and rolled back. Raises what a commit raises."""
     with transaction.atomic():
@@ -168,17 +170,17 @@ def _previewed(
     return Preview(difference, _person(call, after))
 
 
-def _run(operation: Operation, call: Call) -> Mapping[str, Any]:
+def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
     try:
         return operation.run(call).body
-    except ApiError as problem:
+    except HrApiError as problem:
         if problem.code != "precondition_failed":
             raise
         message = "The record has changed since. Prepare the change again with prepare_api_write."
-        raise ApiError(problem.code, message) from None
+        raise HrApiError(problem.code, message) from None
 
 
-def _person(call: Call, record: Mapping[str, Any]) -> Mapping[str, str] | None:
+def _person(call: CheckedCall, record: Mapping[str, Any]) -> Mapping[str, str] | None:
     """The person whom a record is about, if the key may read people."""
     operation = EXPOSED["getPerson"]
     if operation.scope not in call.key.scopes or "person_id" not in record:
@@ -192,15 +194,17 @@ def _words(operation: Operation, frozen: PreparedWrite, found: Preview) -> str:
     """The change as a person reads it."""
     lines = ["Approve this change to HR records?", operation.summary]
     if found.person is not None:
-        lines.append(f"Person: {_shown(found.person['display_name'])} ({found.person['id']})")
-    lines += [f"{_title(name)}: {_shown(text)}" for name, text in frozen.path.items()]
+        lines.append(
+            f"Person: {_format_value(found.person['display_name'])} ({found.person['id']})"
+        )
+    lines += [f"{_title(name)}: {_format_value(text)}" for name, text in frozen.path.items()]
     for one in found.difference:
         if one["field"] == "person_id" and found.person is not None:
             continue
         is_change = bool(frozen.path) and "from" in one
-        before = f"{_shown(one['from'])} becomes " if is_change else ""
+        before = f"{_format_value(one['from'])} becomes " if is_change else ""
         if before or one["to"] not in (None, False):
-            lines.append(f"{_title(one['field'])}: {before}{_shown(one['to'])}")
+            lines.append(f"{_title(one['field'])}: {before}{_format_value(one['to'])}")
     return "\n".join(lines)
 
 
@@ -208,7 +212,7 @@ def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value on one line, so that no text of a record looks like another field."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -228,7 +232,7 @@ def _ask_person(context: ToolContext, key: KeyPrincipal, frozen: PreparedWrite, 
 
 
 def _run_once(
-    operation: Operation, call: Call, frozen: PreparedWrite
+    operation: Operation, call: CheckedCall, frozen: PreparedWrite
 ) -> tuple[Mapping[str, Any], bool]:
     """How the change ended, and whether that was in an earlier commit."""
     is_repeated = True

@@ -17,11 +17,11 @@ from people.models.people import (
 )
 from people.models.reference import ReferenceItem, ReferenceKind, WorkingPattern
 from people.models.time_off import (
+    AbsenceStatus,
     EntryType,
     HolidayTreatment,
     LedgerEntry,
     PublicHoliday,
-    Status,
     TimeOff,
     TimeOffCategory,
     TimeOffSettings,
@@ -29,6 +29,7 @@ from people.models.time_off import (
 from people.models.units import OrgUnit, OrgUnitMembership, UnitRole, UnitType
 
 __all__ = [
+    "AbsenceStatus",
     "CustomField",
     "CustomFieldValue",
     "DataUse",
@@ -48,7 +49,6 @@ __all__ = [
     "ReferenceKind",
     "RelationshipType",
     "Sensitivity",
-    "Status",
     "TimeOff",
     "TimeOffCategory",
     "TimeOffSettings",

@@ -75,7 +75,7 @@ class TimeOffCategory(Record):
         return self.name
 
 
-class Status(models.TextChoices):
+class AbsenceStatus(models.TextChoices):
     PENDING = "pending", _("Pending")
     APPROVED = "approved", _("Approved")
     REJECTED = "rejected", _("Rejected")
@@ -83,7 +83,7 @@ class Status(models.TextChoices):
 
 
 # The statuses in which a request blocks its days for others of the same person.
-BLOCKING: Final = (Status.PENDING, Status.APPROVED)
+BLOCKING: Final = (AbsenceStatus.PENDING, AbsenceStatus.APPROVED)
 
 
 def new_time_off_id() -> str:
@@ -107,7 +107,11 @@ class TimeOff(Record):
     amount_days = days(_("days"), editable=False)
     amount_minutes = models.PositiveIntegerField(_("minutes"), editable=False)
     status = models.CharField(
-        _("status"), max_length=10, choices=Status.choices, default=Status.PENDING, editable=False
+        _("status"),
+        max_length=10,
+        choices=AbsenceStatus.choices,
+        default=AbsenceStatus.PENDING,
+        editable=False,
     )
     note = models.CharField(_("note"), max_length=512, blank=True)
     response_note = models.CharField(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from retrieval.documents.sections import Document
+from retrieval.documents.sections import ParsedDocument
 from retrieval.interfaces import Passage
 
 # Long enough for a whole answer, short enough that a passage is about one thing.
@@ -14,7 +14,7 @@ MAX_NAME: Final = 300
 BREAKS: Final = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"(?<=[.!?])\s+", r"\s+")))
 
 
-def passages(document: Document, title: str = "") -> list[Passage]:
+def passages(document: ParsedDocument, title: str = "") -> list[Passage]:
     """Returns the passages of a document in order, each of one section.
 
     `title` replaces the document's own.

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from foundation import limited_process
 from retrieval.documents.readers import read
-from retrieval.documents.sections import Document, Section, Unreadable
+from retrieval.documents.sections import DocumentSection, ParsedDocument, UnreadableDocument
 
 SECONDS: Final = 60
 TOO_HARD: Final = "Reading the document took too much time or memory."
 
-Read = Document | Unreadable
+Read = ParsedDocument | UnreadableDocument
 
 
 def read_all(documents: Iterable[tuple[str, bytes]], seconds: float = SECONDS) -> list[Read]:
@@ -25,16 +25,18 @@ def read_all(documents: Iterable[tuple[str, bytes]], seconds: float = SECONDS) -
     sent = [json.dumps([kind, base64.b64encode(data).decode()]) for kind, data in listed]
     output = limited_process.run(__name__, "\n".join(sent).encode(), seconds=seconds)
     complete = output.splitlines(keepends=True)
-    found = [_decoded(line) for line in complete if line.endswith(b"\n")]
-    return [*found, *(Unreadable(TOO_HARD) for _ in listed[len(found) :])]
+    found = [_decode_line(line) for line in complete if line.endswith(b"\n")]
+    return [*found, *(UnreadableDocument(TOO_HARD) for _ in listed[len(found) :])]
 
 
-def _decoded(line: bytes) -> Read:
+def _decode_line(line: bytes) -> Read:
     value: Any = json.loads(line)
     if isinstance(value, str):
-        return Unreadable(value)
+        return UnreadableDocument(value)
     title, sections = value
-    return Document(title, tuple(Section(heading, text) for heading, text in sections))
+    return ParsedDocument(
+        title, tuple(DocumentSection(heading, text) for heading, text in sections)
+    )
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -42,14 +44,14 @@ def main(arguments: Sequence[str]) -> None:
     limited_process.limit(int(arguments[0]))
     for line in sys.stdin.buffer:
         kind, content = json.loads(line)
-        sys.stdout.write(json.dumps(_encoded(kind, base64.b64decode(content))) + "\n")
+        sys.stdout.write(json.dumps(_read_as_json(kind, base64.b64decode(content))) + "\n")
         sys.stdout.flush()
 
 
-def _encoded(kind: str, content: bytes) -> str | list[Any]:
+def _read_as_json(kind: str, content: bytes) -> str | list[Any]:
     try:
         document = read(kind, content)
-    except Unreadable as unreadable:
+    except UnreadableDocument as unreadable:
         return str(unreadable)
     except (MemoryError, RecursionError):
         return TOO_HARD

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from retrieval.documents.sections import Document, Section, Unreadable
+from retrieval.documents.sections import DocumentSection, ParsedDocument, UnreadableDocument
 
 MAX_PAGES: Final = 2_000
 # Of a document's text; more than a long book has.
@@ -16,29 +16,29 @@ MAX_UNPACKED: Final = 200_000_000
 HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4"})
 
 
-def read(kind: str, content: bytes) -> Document:
+def read(kind: str, content: bytes) -> ParsedDocument:
     """Returns the text of a document of a kind in READERS. Raises Unreadable."""
     from retrieval.documents.plain_text import storable  # noqa: PLC0415  as below
 
     document = READERS[kind](content)
     # A title of a PDF, which is in its metadata, may hold any character.
     sections = tuple(
-        Section(storable(section.heading), section.text)
+        DocumentSection(storable(section.heading), section.text)
         for section in document.sections
         if section.text.strip()
     )
     if not sections:
-        raise Unreadable("The document has no text.")
+        raise UnreadableDocument("The document has no text.")
     if sum(len(section.text) for section in sections) > MAX_CHARACTERS:
-        raise Unreadable(f"The document has more than {MAX_CHARACTERS:,} characters.")
-    return Document(storable(document.title), sections)
+        raise UnreadableDocument(f"The document has more than {MAX_CHARACTERS:,} characters.")
+    return ParsedDocument(storable(document.title), sections)
 
 
-def markdown(content: bytes) -> Document:
-    return _markdown(_decoded(content))
+def markdown(content: bytes) -> ParsedDocument:
+    return _markdown(_decode_text(content))
 
 
-def html(content: bytes) -> Document:
+def html(content: bytes) -> ParsedDocument:
     """Returns the main text of a web page, without navigation and other parts around it."""
     import trafilatura  # noqa: PLC0415  slow to import, and needed for this kind only
     from lxml.etree import LxmlError  # noqa: PLC0415
@@ -58,14 +58,14 @@ def html(content: bytes) -> Document:
         )
         about = None if page is None else trafilatura.extract_metadata(page)
     except (LxmlError, ValueError) as error:
-        raise Unreadable("The page is not valid HTML.") from error
+        raise UnreadableDocument("The page is not valid HTML.") from error
     if not text:
-        raise Unreadable("The page has no text.")
+        raise UnreadableDocument("The page has no text.")
     found = _markdown(text)
-    return Document(found.title or (about.title if about else "") or "", found.sections)
+    return ParsedDocument(found.title or (about.title if about else "") or "", found.sections)
 
 
-def pdf(content: bytes) -> Document:
+def pdf(content: bytes) -> ParsedDocument:
     """Returns the text of a PDF, a section for each page. Pictures of text are not read."""
     import pypdf  # noqa: PLC0415  slow to import, and needed for this kind only
 
@@ -76,16 +76,18 @@ def pdf(content: bytes) -> Document:
         texts = [page.extract_text() for page in pages[:MAX_PAGES]]
         title = str(reader.metadata.title or "") if is_open and reader.metadata else ""
     except Exception as error:  # pypdf raises many kinds for broken files
-        raise Unreadable("The file is not a valid PDF.") from error
+        raise UnreadableDocument("The file is not a valid PDF.") from error
     if not is_open:
-        raise Unreadable("The PDF is protected by a password.")
+        raise UnreadableDocument("The PDF is protected by a password.")
     if len(pages) > MAX_PAGES:
-        raise Unreadable(f"The PDF has more than {MAX_PAGES:,} pages.")
+        raise UnreadableDocument(f"The PDF has more than {MAX_PAGES:,} pages.")
     numbered = enumerate(map(_tidy, texts), start=1)
-    return Document(title, tuple(Section(f"Page {number}", text) for number, text in numbered))
+    return ParsedDocument(
+        title, tuple(DocumentSection(f"Page {number}", text) for number, text in numbered)
+    )
 
 
-def docx(content: bytes) -> Document:
+def docx(content: bytes) -> ParsedDocument:
     """Returns the text of a Word document in its order, with tables as rows."""
     import docx as word  # noqa: PLC0415  slow to import, and needed for this kind only
 
@@ -97,13 +99,13 @@ def docx(content: bytes) -> Document:
         blocks = [_word_block(block) for block in inner]
         title = document.core_properties.title if document else ""
     except Exception as error:  # python-docx and lxml raise many kinds for broken files
-        raise Unreadable("The file is not a valid Word document (.docx).") from error
+        raise UnreadableDocument("The file is not a valid Word document (.docx).") from error
     if document is None:
-        raise Unreadable("The document is too large when it is unpacked.")
-    return _sectioned(blocks, title)
+        raise UnreadableDocument("The document is too large when it is unpacked.")
+    return _build_document(blocks, title)
 
 
-READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {
+READERS: Final[Mapping[str, Callable[[bytes], ParsedDocument]]] = {
     "markdown": markdown,
     "html": html,
     "pdf": pdf,
@@ -111,7 +113,7 @@ READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {
 }
 
 
-def _markdown(source: str) -> Document:
+def _markdown(source: str) -> ParsedDocument:
     from markdown_it import MarkdownIt  # noqa: PLC0415  needed for these kinds only
     from markdown_it.tree import SyntaxTreeNode  # noqa: PLC0415
 
@@ -123,7 +125,7 @@ def _markdown(source: str) -> Document:
         (words_of(node), "") if node.tag in HEADINGS else ("", plain_text([node])) for node in nodes
     ]
     is_titled = bool(nodes) and nodes[0].tag == "h1"
-    return _sectioned(blocks, blocks[0][0] if is_titled else "")
+    return _build_document(blocks, blocks[0][0] if is_titled else "")
 
 
 def _word_block(block: object) -> tuple[str, str]:
@@ -136,7 +138,7 @@ def _word_block(block: object) -> tuple[str, str]:
     return (text, "") if style.startswith(("Heading", "Title")) else ("", text)
 
 
-def _sectioned(blocks: Iterable[tuple[str, str]], title: str) -> Document:
+def _build_document(blocks: Iterable[tuple[str, str]], title: str) -> ParsedDocument:
     """Collects blocks, each a heading or a text, into the sections that the headings begin."""
     sections: list[tuple[str, list[str]]] = [(title, [])]
     for heading, text in blocks:
@@ -144,17 +146,17 @@ def _sectioned(blocks: Iterable[tuple[str, str]], title: str) -> Document:
             sections.append((heading, []))
         elif text:
             sections[-1][1].append(text)
-    found = (Section(heading, _tidy("\n\n".join(texts))) for heading, texts in sections)
-    return Document(
+    found = (DocumentSection(heading, _tidy("\n\n".join(texts))) for heading, texts in sections)
+    return ParsedDocument(
         title or next((heading for heading, _ in sections if heading), ""), tuple(found)
     )
 
 
-def _decoded(content: bytes) -> str:
+def _decode_text(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Unreadable("The file is not text in UTF-8.") from None
+        raise UnreadableDocument("The file is not text in UTF-8.") from None
 
 
 def _tidy(text: str) -> str:

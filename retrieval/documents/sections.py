@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 
-class Unreadable(Exception):
+class UnreadableDocument(Exception):
     """A document has no text that can be read; the message is for the person who added it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DocumentSection:
     """The plain text under one heading; the heading may be empty."""
 
     heading: str
@@ -16,8 +16,8 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ParsedDocument:
     """A document's own title, which may be empty, and its sections in order."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[DocumentSection, ...]

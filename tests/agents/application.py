@@ -108,7 +108,7 @@ def tool_rows() -> QuerySet[ActionExecution]:
 
 def with_key(organization: Organization, *scopes: str) -> Application:
     wanted = scopes or ("docs:read", "setup:read", "data:read")
-    row = server_keys.unsaved(organization, "Application", wanted, 1, KeyKind.AGENTS)
+    row = server_keys.build_row(organization, "Application", wanted, 1, KeyKind.AGENTS)
     secret = server_keys.issue(row, user=None, address="").secret
     return Application(organization, row, secret)
 

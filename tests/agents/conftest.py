@@ -21,7 +21,7 @@ SCOPES = "# Scopes\n\nA scope narrows a token.\n\n## How scopes work\n\nScopes a
 def app(db: None) -> Application:  # noqa: ARG001  opens the database
     number = next(_numbers)
     owner = User.objects.create_user(f"agents-{number}@example.com")
-    return application.with_key(organizations.found(f"Agents {number}", owner=owner))
+    return application.with_key(organizations.create(f"Agents {number}", owner=owner))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from workspace import organizations
 from workspace.models import User
 index.refresh(settings.HALO_DOCS_SOURCE)
 owner = User.objects.create_user(f"agents-{secrets.token_hex(4)}@example.com")
-office = organizations.found("Agents", owner=owner)
-row = server_keys.unsaved(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
+office = organizations.create("Agents", owner=owner)
+row = server_keys.build_row(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
 print(json.dumps(server_keys.issue(row, user=None, address="").secret))
 """

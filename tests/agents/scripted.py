@@ -7,16 +7,23 @@ from typing import Any
 import pytest
 
 from agents import definitions
-from agents.definitions import Agent
-from agents.loop import Limits
+from agents.definitions import ConfiguredAgent
+from agents.loop import TurnLimits
 from agents.models import LanguageModel
-from agents.models_port import Answered, Complete, Model, ModelFailed, ModelRequest, Usage
-from agents.protocol.events import Piece, StopReason
-from agents.protocol.options import Option
+from agents.models_port import (
+    Answered,
+    Model,
+    ModelCompletion,
+    ModelFailed,
+    ModelRequest,
+    ModelUsage,
+)
+from agents.protocol.events import DeltaEvent, StopReason
+from agents.protocol.options import DeclaredOption
 from foundation.limits import Limit
 
 
-def calls(*made: tuple[str, str, dict[str, Any]], text: str = "") -> Complete:
+def calls(*made: tuple[str, str, dict[str, Any]], text: str = "") -> ModelCompletion:
     """A response with calls: the id, the name of the tool, and the arguments of each."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
     blocks += [
@@ -24,39 +31,39 @@ def calls(*made: tuple[str, str, dict[str, Any]], text: str = "") -> Complete:
         for one, name, given in made
     ]
     message = {"role": "assistant", "content": blocks}
-    return Complete(message, StopReason.TOOL_USE, Usage(10, 5, 3))
+    return ModelCompletion(message, StopReason.TOOL_USE, ModelUsage(10, 5, 3))
 
 
-def text(content: str) -> Complete:
+def text(content: str) -> ModelCompletion:
     message = {"role": "assistant", "content": content}
-    return Complete(message, StopReason.END_TURN, Usage(10, 5, 3))
+    return ModelCompletion(message, StopReason.END_TURN, ModelUsage(10, 5, 3))
 
 
 @dataclass
 class Script:
     """Responses in their order; the last is repeated. An exception is raised."""
 
-    responses: list[Complete | Exception] = field(default_factory=lambda: [text("Done.")])
+    responses: list[ModelCompletion | Exception] = field(default_factory=lambda: [text("Done.")])
     requests: list[ModelRequest] = field(default_factory=list)
     name: str = "scripted"
-    limits: Limits = field(default_factory=Limits)
+    limits: TurnLimits = field(default_factory=TurnLimits)
 
     async def respond(self, request: ModelRequest) -> AsyncGenerator[Answered, None]:
         self.requests.append(request)
         response = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
         if isinstance(response, Exception):
-            yield Piece("text", "Half a ")
+            yield DeltaEvent("text", "Half a ")
             raise response
         content = response.message["content"]
         for word in content.split(" ") if isinstance(content, str) else ():
-            yield Piece("text", f"{word} ")
+            yield DeltaEvent("text", f"{word} ")
         yield response
 
     @classmethod
     def of_an_agent(cls, monkeypatch: pytest.MonkeyPatch) -> "Script":
         script = cls()
 
-        class Scripted(Agent):
+        class Scripted(ConfiguredAgent):
             def model(self, _row: LanguageModel | None, _secrets: Any) -> Model:
                 return script
 
@@ -67,8 +74,8 @@ class Script:
             },
             name="scripted",
             options=(
-                Option(name="language", title="Language", description="", default="en"),
-                Option(
+                DeclaredOption(name="language", title="Language", description="", default="en"),
+                DeclaredOption(
                     name="size",
                     title="Size",
                     description="",
@@ -82,7 +89,7 @@ class Script:
         return script
 
     def limit(self, monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
-        self.change(monkeypatch, limits=Limits(**limits))
+        self.change(monkeypatch, limits=TurnLimits(**limits))
 
     def change(self, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
         agent = replace(definitions.ALL["scripted"], **fields)

@@ -77,7 +77,7 @@ def test_without_tools_it_has_none_and_all_of_them_are_a_choice(
 def test_another_organization_does_not_have_it(browser: Client, app: Application) -> None:
     add(browser, app)
     stranger = User.objects.create_user("stranger@example.com")
-    other = application.with_key(organizations.found("Strangers", owner=stranger))
+    other = application.with_key(organizations.create("Strangers", owner=stranger))
     assert "support-agent" not in listed(other)
     assert other.create(agent="support-agent").status == 400
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import Session, SessionTurn
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit.models import ActionExecution
 from audit.outcomes import ActorKind
 from customers.tasks import prune_data
@@ -62,7 +62,7 @@ def test_an_approved_call_is_run_once_and_the_session_goes_on_with_its_result(
     assert statuses(app, session_id) == [("c2", "pending")]
     early = app.turn(session_id, permission("c2"))
     assert (early.stop_reason, ApprovalRequest.objects.count(), executed()) == ("tool_use", 1, 0)
-    assert decide(browser, "approve").status == Status.DONE
+    assert decide(browser, "approve").status == ApprovalStatus.DONE
     assert statuses(app, session_id) == [("c2", "done")]
     answer = app.turn(session_id, permission("c2"), stream="message")
     assert answer.names == ["turn_start", "tool_result", "text", "turn_stop"]
@@ -140,7 +140,7 @@ def test_the_calls_of_a_session_that_is_deleted_after_its_period_are_withdrawn(
     old.update(updated_at=ago)
     assert prune_data() == 1
     withdrawn, kept = ApprovalRequest.objects.order_by("pk")
-    assert (withdrawn.status, kept.status) == (Status.DECLINED, Status.PENDING)
+    assert (withdrawn.status, kept.status) == (ApprovalStatus.DECLINED, ApprovalStatus.PENDING)
     assert statuses(app, other.session_id) == [("c2", "pending")]
 
 
@@ -150,7 +150,7 @@ def test_a_denial_of_the_application_withdraws_the_request(
     app.turn(waiting.session_id, permission("c2", granted=False, reason="Too late"))
     assert script.requests[-1].history[-1] == result("c2", "Tool call denied: Too late")
     row = decide(browser, "approve")
-    assert (row.status, row.note) == (Status.DECLINED, "The requester has withdrawn it.")
+    assert (row.status, row.note) == (ApprovalStatus.DECLINED, "The requester has withdrawn it.")
     assert executed() == 0
 
 
@@ -170,11 +170,11 @@ def test_the_same_call_later_needs_an_approval_of_its_own(
     script.responses = [calls(SAMPLE), text("Again.")]
     answer = app.turn(waiting.session_id, permission("c2"))
     assert answer.stop_reason == "tool_use"
-    assert ApprovalRequest.objects.filter(status=Status.PENDING).count() == 1
+    assert ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING).count() == 1
     script.responses = [calls(SAMPLE)]
     other = start(app, server_tools=TRUSTED)
     assert other.stop_reason == "tool_use"
-    assert ApprovalRequest.objects.filter(status=Status.PENDING).count() == 2
+    assert ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING).count() == 2
     assert executed() == 1
 
 
@@ -214,7 +214,7 @@ def test_a_call_that_fails_once_it_is_approved_is_not_tried_again(
     with registry.including(LAB):
         session_id = start(app, server_tools={"fail": True}).session_id
         row = decide(browser, "approve")
-        assert row.status != Status.DONE
+        assert row.status != ApprovalStatus.DONE
         app.turn(session_id, permission("c2"))
     assert "approved and failed" in script.requests[-1].history[-1]["content"]
     page = browser.get(row_url(row)).content.decode()
@@ -238,7 +238,7 @@ def test_a_deleted_session_withdraws_its_requests(
     app: Application, browser: Client, waiting: Answer
 ) -> None:
     assert app.send("DELETE", f"/session/{waiting.session_id}").status == 204
-    assert decide(browser, "approve").status == Status.DECLINED
+    assert decide(browser, "approve").status == ApprovalStatus.DECLINED
     assert executed() == 0
 
 
@@ -249,7 +249,7 @@ def test_a_call_of_a_revoked_key_cannot_be_approved(
     app.row.revoked_at = timezone.now()
     app.row.save()
     row = decide(browser, "approve")
-    assert (row.status, "has ended" in row.note) == (Status.DECLINED, True)
+    assert (row.status, "has ended" in row.note) == (ApprovalStatus.DECLINED, True)
     assert executed() == 0
 
 
@@ -267,7 +267,7 @@ def test_an_admin_says_which_tools_need_an_approval(app: Application, browser: C
     answer = app.create(agent="support-agent", server_tools=tools)
     assert answer.stop_reason == "tool_use"
     [(call, _status)] = statuses(app, answer.session_id)
-    assert decide(browser, "approve").status == Status.DONE
+    assert decide(browser, "approve").status == ApprovalStatus.DONE
     assert app.turn(answer.session_id, permission(call)).stop_reason == "end_turn"
     assert "> title: Scopes" in app.history(answer.session_id)[-1]["content"]
 
@@ -281,4 +281,4 @@ def test_members_who_are_no_admins_cannot_approve(app: Application, waiting: Ans
     address = row_url(row, "approve")
     assert browser.post(address).status_code in {302, 403, 404}
     row.refresh_from_db()
-    assert (row.status, executed()) == (Status.PENDING, 0)
+    assert (row.status, executed()) == (ApprovalStatus.PENDING, 0)

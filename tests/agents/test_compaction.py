@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.protocol.compaction import RESULT_LEFT_OUT, TURNS_LEFT_OUT, compacted, tokens
+from agents.protocol.compaction import RESULT_LEFT_OUT, TURNS_LEFT_OUT, compact_history, tokens
 from agents.protocol.resolution import calls_of
 from tests.agents.application import Application, says
 from tests.agents.scripted import Script, calls, text
@@ -37,19 +37,19 @@ def session(turns: int) -> list[Any]:
 
 def test_what_fits_is_whole() -> None:
     history = session(3)
-    assert compacted(history, 10_000) == history
+    assert compact_history(history, 10_000) == history
 
 
 def test_old_results_are_left_out_ahead_of_turns() -> None:
     history = session(4)
-    found = compacted(history, 1_200)
+    found = compact_history(history, 1_200)
     assert len(found) == len(history)
     contents = [one["content"] for one in found if one["role"] == "tool"]
     assert contents == [RESULT_LEFT_OUT, RESULT_LEFT_OUT, LONG, LONG]
 
 
 def test_then_whole_turns_are_left_out_and_a_notice_says_so() -> None:
-    found = compacted(session(30), 900)
+    found = compact_history(session(30), 900)
     assert found[0]["role"] == "system"
     assert found[1] == says(TURNS_LEFT_OUT)
     assert found[2]["role"] == "user"
@@ -57,8 +57,8 @@ def test_then_whole_turns_are_left_out_and_a_notice_says_so() -> None:
 
 
 def test_the_last_turn_is_whole_whatever_it_takes() -> None:
-    assert compacted(session(3), 1)[-4:] == turn(2)
-    assert compacted([says(LONG)], 1) == [says(LONG)]
+    assert compact_history(session(3), 1)[-4:] == turn(2)
+    assert compact_history([says(LONG)], 1) == [says(LONG)]
 
 
 @given(st.lists(st.integers(min_value=0, max_value=3), max_size=20), st.integers(1, 3_000))
@@ -72,7 +72,7 @@ def test_no_result_is_without_its_call_and_no_call_without_its_result(
         history += [says(f"Question {number}")]
         history += [{"role": "assistant", "content": made}] if made else []
         history += [*map(returned, ids), {"role": "assistant", "content": LONG}]
-    found = compacted(history, budget)
+    found = compact_history(history, budget)
     answered = [one["toolCallId"] for one in found if one["role"] == "tool"]
     assert answered == [
         call.id for one in found if one["role"] == "assistant" for call in calls_of(one)

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from agents import sessions
 from agents.models import Session, SessionMessage, SessionTurn
-from agents.models_port import Complete, Usage
-from agents.protocol.events import Stopped, StopReason
+from agents.models_port import ModelCompletion, ModelUsage
+from agents.protocol.events import StopReason, TurnStopEvent
 from audit.models import ActionExecution
 from customers.tasks import prune_data
 from foundation.ids import uuid7
@@ -107,10 +107,10 @@ def test_a_turn_that_has_lost_its_session_stores_nothing(app: Application, scrip
     before = app.history(session_id)
     lost = SessionTurn.objects.get().pk
     with pytest.raises(sessions.LeaseLost):
-        sessions.said(session_id, lost, Complete(says("Late"), StopReason.END_TURN))
+        sessions.record_answer(session_id, lost, ModelCompletion(says("Late"), StopReason.END_TURN))
     with pytest.raises(sessions.LeaseLost):
-        sessions.returned(session_id, lost, result("c1"))
-    sessions.stopped(session_id, lost, Stopped(StopReason.ERROR), Usage())
+        sessions.record_result(session_id, lost, result("c1"))
+    sessions.end_turn(session_id, lost, TurnStopEvent(StopReason.ERROR), ModelUsage())
     assert app.history(session_id) == before
     assert Session.objects.get().leased_until is not None
 

@@ -220,7 +220,7 @@ def test_keys_and_addresses_of_the_servers_environment_are_not_used(
 
 def test_another_organization_does_not_use_the_model(app: Application, provider: Provider) -> None:
     stranger = User.objects.create_user("stranger@example.com")
-    other = application.with_key(organizations.found("Strangers", owner=stranger))
+    other = application.with_key(organizations.create("Strangers", owner=stranger))
     assert other.create().stop_reason == "end_turn"
     assert not provider.requests
     assert app.create().stop_reason == "end_turn"

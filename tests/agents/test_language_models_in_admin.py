@@ -108,7 +108,7 @@ def test_agents_use_one_model(browser: Client, app: Application) -> None:
     second = browser.post(f"{PAGE}add/", form(app, model="second"))
     assert "another model already" in str(errors(second))
     add(browser, app, model="second", is_used="")
-    used = language_models.used_by(app.organization.pk, None)
+    used = language_models.find_model(app.organization.pk, None)
     assert used is not None
     assert used.model == "claude-test"
 

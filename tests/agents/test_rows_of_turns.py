@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from agents import sessions
 from agents.models import AgentDefinition, LanguageModel, Session, SessionTurn
-from agents.models_port import Usage
-from agents.protocol.events import Stopped, StopReason
+from agents.models_port import ModelUsage
+from agents.protocol.events import StopReason, TurnStopEvent
 from audit.models import ActionExecution
 from customers.tasks import prune_data
 from tests.agents import provider_server
@@ -89,7 +89,7 @@ def test_a_process_that_was_thought_dead_adds_what_it_has_used_and_no_second_end
     as_killed(session_id, seconds=-1)
     app.history(session_id)
     turn = SessionTurn.objects.get()
-    sessions.stopped(session_id, turn.pk, Stopped(StopReason.END_TURN), Usage(70, 7, 9))
+    sessions.end_turn(session_id, turn.pk, TurnStopEvent(StopReason.END_TURN), ModelUsage(70, 7, 9))
     turn.refresh_from_db()
     assert (turn.stop_reason, turn.input_tokens, turn.cost_micros) == ("error", 70, 9)
     assert [row.outcome for row in recorded()] == ["interrupted"]
@@ -146,7 +146,7 @@ def test_a_model_of_another_organization_cannot_be_chosen(
     app: Application, browser: Client, provider: Provider
 ) -> None:
     owner = User.objects.get(email=browser.get("/admin/").wsgi_request.user.email)  # type: ignore[union-attr]  signed in
-    theirs = organizations.found("Others", owner=owner)
+    theirs = organizations.create("Others", owner=owner)
     model = LanguageModel.objects.create(
         organization=theirs, provider="openai", model="x", base_url=provider.url
     )

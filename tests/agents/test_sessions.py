@@ -58,7 +58,7 @@ def test_another_keys_session_is_a_missing_one(app: Application) -> None:
 def test_without_a_key_nothing_is_answered(app: Application, path: str) -> None:
     stranger = Application(app.organization, app.row, "")
     unknown = Application(app.organization, app.row, "halo_sk_" + "x" * 43)
-    row = server_keys.unsaved(app.organization, "SDK", ["sdk:write"], 1, KeyKind.SDK)
+    row = server_keys.build_row(app.organization, "SDK", ["sdk:write"], 1, KeyKind.SDK)
     of_the_sdk = server_keys.issue(row, user=None, address="").secret
     server_keys.revoke(app.row, user=None, address="")
     for one in (stranger, unknown, app, Application(app.organization, row, of_the_sdk)):

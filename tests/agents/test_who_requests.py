@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit.models import SecurityEvent
 from foundation.admin_urls import row_url
 from oauth.models import ServerKey
@@ -34,7 +34,7 @@ def test_n04_who_creates_a_key_does_not_approve_what_it_requests(
     row = request_of_own_key
     # Platform staff may approve it, and are members of another organization.
     staff = User.objects.create_superuser("staff@example.com")
-    organizations.found("Platform", owner=staff)
+    organizations.create("Platform", owner=staff)
     assert "nobody else in the organization may approve it" in shown(browser, row)
     assert browser.post(row_url(row, "approve")).status_code == 403
     assert SecurityEvent.objects.get(kind="self_approval").subject == str(row.pk)
@@ -43,12 +43,12 @@ def test_n04_who_creates_a_key_does_not_approve_what_it_requests(
     assert "Another person has to approve it" in shown(browser, row)
     assert browser.post(row_url(row, "approve")).status_code == 403
     row.refresh_from_db()
-    assert row.status == Status.PENDING
+    assert row.status == ApprovalStatus.PENDING
     other = Client()
     other.force_login(second)
     assert other.post(row_url(row, "approve")).status_code == 302
     row.refresh_from_db()
-    assert (row.status, row.decided_by) == (Status.DONE, second)
+    assert (row.status, row.decided_by) == (ApprovalStatus.DONE, second)
 
 
 def shown(browser: Client, row: ApprovalRequest) -> str:

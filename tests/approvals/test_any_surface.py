@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from approvals import delivery
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from tests.drivers import billing
 from tests.drivers.billing import Case
 from tests.drivers.fake_vendors.stripe import Stripe
@@ -39,32 +39,32 @@ def delivered() -> Iterator[list[tuple[str, Any]]]:
 
 def test_a_decision_is_delivered_once_it_is_stored(case: Case, delivered: list[Any]) -> None:
     row = case.approve()
-    assert row.status == Status.DONE
-    assert delivered == [(Status.DONE, row.result)]
+    assert row.status == ApprovalStatus.DONE
+    assert delivered == [(ApprovalStatus.DONE, row.result)]
     assert row.result["status"] == "succeeded"
 
 
 def test_a_declined_request_is_delivered_too(case: Case, delivered: list[Any]) -> None:
     assert case.desk.post(case.url("decline")).status_code == 302
-    assert delivered == [(Status.DECLINED, None)]
+    assert delivered == [(ApprovalStatus.DECLINED, None)]
 
 
 def test_the_end_of_a_request_of_a_project_is_pushed_to_its_credential(case: Case) -> None:
     row = case.row()
     row.surface, row.status, row.note = (
         "gateway:prj_" + "a" * 22,
-        Status.DECLINED,
+        ApprovalStatus.DECLINED,
         "Not this month.",
     )
     delivery.deliver(row)
     named = {"requestId": str(row.pk), "toolName": "stripe.refund"}
     rejected = {**named, "status": "REJECTED", "reason": "Not this month."}
     assert _pushed(row)["params"] == rejected
-    row.status, row.result = Status.DONE, {"content": []}
+    row.status, row.result = ApprovalStatus.DONE, {"content": []}
     delivery.deliver(row)
     executed = {**named, "status": "EXECUTED", "result": {"content": []}}
     assert _pushed(row)["params"] == executed
-    row.status, row.problem = Status.UNKNOWN, ""
+    row.status, row.problem = ApprovalStatus.UNKNOWN, ""
     delivery.deliver(row)
     assert _pushed(row)["params"]["status"] == "FAILED"
 
@@ -93,7 +93,7 @@ def test_a_request_of_a_surface_that_is_gone_has_failed(case: Case) -> None:
     message = "This server no longer has the endpoint “gone” that the request was made through"
     assert message in page
     row = case.row()
-    assert (row.status, row.decided_by) == (Status.FAILED, case.admin)
+    assert (row.status, row.decided_by) == (ApprovalStatus.FAILED, case.admin)
     assert row.problem.startswith(message)
     assert "Try again" not in page
     assert case.stripe.changes == []
@@ -105,7 +105,7 @@ def test_a_request_with_an_unknown_outcome_stays_unknown_when_its_surface_is_gon
     case.stripe.loses_answers = True
     case.approve()
     ApprovalRequest.objects.update(surface="gone")
-    assert case.approve().status == Status.UNKNOWN
+    assert case.approve().status == ApprovalStatus.UNKNOWN
 
 
 def test_the_address_that_requests_had_before_leads_to_them(case: Case) -> None:

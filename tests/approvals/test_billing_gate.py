@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from oauth import scopes
 from tests.architecture import sources
 from tests.drivers import billing
@@ -53,7 +53,7 @@ def test_no_scope_whatever_opens_what_is_destructive(held: list[str], action: st
 @pytest.mark.parametrize("wrong", ["claim", "status", "action"])
 def test_an_approval_without_its_row_under_way_opens_nothing(case: Case, wrong: str) -> None:
     claim = uuid4()
-    status = Status.PENDING if wrong == "status" else Status.RUNNING
+    status = ApprovalStatus.PENDING if wrong == "status" else ApprovalStatus.RUNNING
     ApprovalRequest.objects.update(status=status, claim=claim, claimed_at=timezone.now())
     requested_with = registry.WORKSPACE_CATALOGUE.find("stripe.request_refund", uuid4())
     assert requested_with is not None
@@ -79,7 +79,7 @@ def test_a_surface_without_these_layers_needs_the_approval_all_the_same(
     forged = Approval(case.row().pk, uuid4(), requested_with, scopes.parse("actions:*"))
     assert not gate.decide_approved(tool, forged, ALL_ON, without).allowed
     claim = uuid4()
-    ApprovalRequest.objects.update(status=Status.RUNNING, claim=claim)
+    ApprovalRequest.objects.update(status=ApprovalStatus.RUNNING, claim=claim)
     ended = Approval(case.row().pk, claim, requested_with, None)
     assert gate.decide_approved(tool, ended, ALL_ON, without).reason == "grant_ended"
     held = Approval(case.row().pk, claim, requested_with, scopes.parse("actions:*"))

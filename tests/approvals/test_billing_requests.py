@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from approvals.requests import MAX_OPEN_REQUESTS
 from approvals.tasks import settle as settle_requests
 from audit.models import ActionExecution, SecurityEvent
@@ -306,7 +306,7 @@ def test_w07_what_a_crash_left_is_unknown_or_waits_again(
     long_ago = timezone.now() - timedelta(minutes=6)
     row = case.row()
     left_behind = {"claim": uuid4(), "claimed_at": long_ago, "sent_at": long_ago if sent else None}
-    ApprovalRequest.objects.update(status=Status.RUNNING, **left_behind)
+    ApprovalRequest.objects.update(status=ApprovalStatus.RUNNING, **left_behind)
     assert settle_requests() == 1
     assert settle_requests() == 0
     assert case.row().status == status
@@ -314,7 +314,9 @@ def test_w07_what_a_crash_left_is_unknown_or_waits_again(
 
 
 def test_what_is_under_way_is_left_alone(case: Case) -> None:
-    ApprovalRequest.objects.update(status=Status.RUNNING, claim=uuid4(), claimed_at=timezone.now())
+    ApprovalRequest.objects.update(
+        status=ApprovalStatus.RUNNING, claim=uuid4(), claimed_at=timezone.now()
+    )
     assert settle_requests() == 0
     assert case.approve().status == "running"
     assert case.ask()["status"] == "running"

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from approvals.tasks import settle
 from foundation.ids import uuid7
 from gateway.tasks import mail_waiting
@@ -40,7 +40,7 @@ def many(project: ReviewedProject) -> ReviewedProject:
     columns = {
         field.name: getattr(first, field.name) for field in ApprovalRequest._meta.concrete_fields
     }
-    ended = {"status": Status.DONE, "ended_at": ago, "expires_at": ago, "announced_at": ago}
+    ended = {"status": ApprovalStatus.DONE, "ended_at": ago, "expires_at": ago, "announced_at": ago}
     ApprovalRequest.objects.bulk_create(
         ApprovalRequest(**columns | ended | {"id": uuid7(), "digest": f"{number:064}"})
         for number in range(2_000)

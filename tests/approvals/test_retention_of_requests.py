@@ -7,7 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit.models import ActionExecution
 from customers.tasks import prune_data
 from foundation.admin_urls import row_url
@@ -24,13 +24,20 @@ def case(mcp: McpClient, stripe: Stripe) -> Case:
     return billing.asked(mcp, stripe)
 
 
-def end(row: ApprovalRequest, days: int, status: str = Status.DONE) -> None:
+def end(row: ApprovalRequest, days: int, status: str = ApprovalStatus.DONE) -> None:
     at = timezone.now() - timedelta(days=days)
     ApprovalRequest.objects.filter(pk=row.pk).update(status=status, ended_at=at)
 
 
 @pytest.mark.parametrize(
-    "status", [Status.DONE, Status.FAILED, Status.UNKNOWN, Status.DECLINED, Status.EXPIRED]
+    "status",
+    [
+        ApprovalStatus.DONE,
+        ApprovalStatus.FAILED,
+        ApprovalStatus.UNKNOWN,
+        ApprovalStatus.DECLINED,
+        ApprovalStatus.EXPIRED,
+    ],
 )
 def test_an_ended_request_is_kept_as_long_as_the_audit_log(case: Case, status: str) -> None:
     end(case.row(), 399, status)
@@ -40,7 +47,7 @@ def test_an_ended_request_is_kept_as_long_as_the_audit_log(case: Case, status: s
     assert not ApprovalRequest.objects.exists()
 
 
-@pytest.mark.parametrize("status", [Status.PENDING, Status.RUNNING])
+@pytest.mark.parametrize("status", [ApprovalStatus.PENDING, ApprovalStatus.RUNNING])
 def test_a_request_that_is_open_is_kept(case: Case, status: str) -> None:
     end(case.row(), 9_000, status)
     assert prune_data() == 0

@@ -7,7 +7,14 @@ from typing import Final
 
 from tests.conformance.fixture_content import IMAGE, PNG, resource
 from tests.conformance.fixture_elicitation import STRING, form, schema
-from tools_registry.api import Argument, Body, Message, ToolContext, Toolset, said
+from tools_registry.api import (
+    Argument,
+    PromptMessage,
+    ResourceBody,
+    ToolContext,
+    Toolset,
+    text_message,
+)
 
 OFFERS: Final = Toolset(scope="docs:read", title="Conformance: resources and prompts")
 Values = Mapping[str, str]
@@ -19,8 +26,8 @@ Values = Mapping[str, str]
     description="A text that never changes.",
     mime_type="text/plain",
 )
-def static_text(_context: ToolContext, _values: Values) -> Body:
-    return Body("This is the content of the static text resource.")
+def static_text(_context: ToolContext, _values: Values) -> ResourceBody:
+    return ResourceBody("This is the content of the static text resource.")
 
 
 @OFFERS.resource(
@@ -29,8 +36,8 @@ def static_text(_context: ToolContext, _values: Values) -> Body:
     description="An image that never changes.",
     mime_type="image/png",
 )
-def static_binary(_context: ToolContext, _values: Values) -> Body:
-    return Body(b64decode(PNG))
+def static_binary(_context: ToolContext, _values: Values) -> ResourceBody:
+    return ResourceBody(b64decode(PNG))
 
 
 @OFFERS.resource(
@@ -39,8 +46,8 @@ def static_binary(_context: ToolContext, _values: Values) -> Body:
     description="A resource that can be subscribed to.",
     mime_type="text/plain",
 )
-def watched_resource(_context: ToolContext, _values: Values) -> Body:
-    return Body("Nothing has changed here.")
+def watched_resource(_context: ToolContext, _values: Values) -> ResourceBody:
+    return ResourceBody("Nothing has changed here.")
 
 
 @OFFERS.template(
@@ -49,14 +56,14 @@ def watched_resource(_context: ToolContext, _values: Values) -> Body:
     description="Data by id.",
     mime_type="application/json",
 )
-def template_data(_context: ToolContext, values: Values) -> Body:
+def template_data(_context: ToolContext, values: Values) -> ResourceBody:
     message = {"id": values["id"], "templateTest": True, "data": f"Data for ID: {values['id']}"}
-    return Body(json.dumps(message))
+    return ResourceBody(json.dumps(message))
 
 
 @OFFERS.prompt(title="Simple", description="A prompt without arguments.")
-def test_simple_prompt(_context: ToolContext, _values: Values) -> Sequence[Message]:
-    return [said("This is a simple prompt for testing.")]
+def test_simple_prompt(_context: ToolContext, _values: Values) -> Sequence[PromptMessage]:
+    return [text_message("This is a simple prompt for testing.")]
 
 
 @OFFERS.prompt(
@@ -67,8 +74,10 @@ def test_simple_prompt(_context: ToolContext, _values: Values) -> Sequence[Messa
         Argument("arg2", description="Second test argument", required=True),
     ],
 )
-def test_prompt_with_arguments(_context: ToolContext, values: Values) -> Sequence[Message]:
-    return [said(f"Prompt with arguments: arg1='{values['arg1']}', arg2='{values['arg2']}'")]
+def test_prompt_with_arguments(_context: ToolContext, values: Values) -> Sequence[PromptMessage]:
+    return [
+        text_message(f"Prompt with arguments: arg1='{values['arg1']}', arg2='{values['arg2']}'")
+    ]
 
 
 @OFFERS.prompt(
@@ -76,21 +85,25 @@ def test_prompt_with_arguments(_context: ToolContext, values: Values) -> Sequenc
     description="A prompt with a resource in it.",
     arguments=[Argument("resourceUri", description="Which resource", required=True)],
 )
-def test_prompt_with_embedded_resource(_context: ToolContext, values: Values) -> Sequence[Message]:
+def test_prompt_with_embedded_resource(
+    _context: ToolContext, values: Values
+) -> Sequence[PromptMessage]:
     words = "Embedded resource content for testing."
     return [
-        Message(resource(values["resourceUri"], "text/plain", words)),
-        said("Please process the embedded resource above."),
+        PromptMessage(resource(values["resourceUri"], "text/plain", words)),
+        text_message("Please process the embedded resource above."),
     ]
 
 
 @OFFERS.prompt(title="With an image", description="A prompt with an image in it.")
-def test_prompt_with_image(_context: ToolContext, _values: Values) -> Sequence[Message]:
-    return [Message(IMAGE), said("Please analyze the image above.")]
+def test_prompt_with_image(_context: ToolContext, _values: Values) -> Sequence[PromptMessage]:
+    return [PromptMessage(IMAGE), text_message("Please analyze the image above.")]
 
 
 @OFFERS.prompt(title="Asking", description="A prompt that asks the person first.")
-def test_input_required_result_prompt(context: ToolContext, _values: Values) -> Sequence[Message]:
+def test_input_required_result_prompt(
+    context: ToolContext, _values: Values
+) -> Sequence[PromptMessage]:
     question = form("What context should the prompt use?", schema("context", context=STRING))
     answer = context.ask({"user_context": question})["user_context"]
-    return [said(f"Use this context: {answer.get('content', {}).get('context', '')}")]
+    return [text_message(f"Use this context: {answer.get('content', {}).get('context', '')}")]

@@ -14,7 +14,7 @@ from django.test import Client as Http
 from django.urls import reverse
 from django.utils import timezone
 
-from approvals.models import Status
+from approvals.models import ApprovalStatus
 from audit.models import SecurityEvent
 from foundation.admin_urls import model_url, page_url, row_url
 from oauth.models import Authorization, Client
@@ -93,7 +93,7 @@ def test_an_admin_approves_a_billing_request(mcp: McpClient, stripe: Stripe, gra
     shown = browser.get(row_url(asked.row()))
     assert "Approve" in shown.content.decode()
     assert browser.post(asked.url("approve")).status_code == 302
-    assert asked.row().status == Status.DONE
+    assert asked.row().status == ApprovalStatus.DONE
 
 
 def test_an_admin_of_another_organization_neither_sees_nor_decides_a_billing_request(
@@ -105,7 +105,7 @@ def test_an_admin_of_another_organization_neither_sees_nor_decides_a_billing_req
     for send in (stranger.get, stranger.post):
         assert send(asked.url("approve")).status_code == 404
         assert send(missing).status_code == 404
-    assert asked.row().status == Status.PENDING
+    assert asked.row().status == ApprovalStatus.PENDING
 
 
 def test_an_admin_reads_the_audit_log_and_ends_a_connection(mcp: McpClient, grant: Grant) -> None:

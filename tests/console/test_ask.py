@@ -37,7 +37,7 @@ def test_one_organization_opens_at_once_and_the_data_tools_come_first(
 
 
 def test_a_person_in_two_organizations_chooses_and_sees_which_is_asked(grant: Grant) -> None:
-    other = organizations.found("Zebra <b>", owner=grant.user)
+    other = organizations.create("Zebra <b>", owner=grant.user)
     browser = browser_of(grant.user)
     text = markup(browser.get("/ask").content).text
     assert grant.organization.name in text

@@ -8,13 +8,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from console import connect
-from console.connect import Client
+from console.connect import ClientInstructions
 
 URL = "https://halo.example/api/mcp"
 LOCAL = "http://127.0.0.1:8000/api/mcp"
 
 
-def client(slug: str, url: str = URL) -> Client:
+def client(slug: str, url: str = URL) -> ClientInstructions:
     return next(one for one in connect.clients(url) if one.slug == slug)
 
 
@@ -35,7 +35,7 @@ def test_clients_that_cannot_reach_a_loopback_address_come_last() -> None:
 
 
 @pytest.mark.parametrize("one", connect.clients(URL), ids=lambda one: one.slug)
-def test_every_client_is_shown_the_whole_address(one: Client) -> None:
+def test_every_client_is_shown_the_whole_address(one: ClientInstructions) -> None:
     assert any(URL in snippet.text for snippet in one.snippets)
 
 

@@ -328,7 +328,7 @@ def _narrow(person: Grant, *ticked: str) -> None:
 def test_the_same_person_in_two_organizations_ends_one_connection_at_a_time(
     mine: Grant, browser: Browser
 ) -> None:
-    elsewhere = organizations.found("Globex", owner=User.objects.get(pk=mine.user.pk))
+    elsewhere = organizations.create("Globex", owner=User.objects.get(pk=mine.user.pk))
     other = cast.another(mine)
     membership = elsewhere.memberships.get()
     Authorization.objects.filter(pk=other.authorization.pk).update(

@@ -15,8 +15,8 @@ from tests.drivers.grants import Grant
 pytestmark = pytest.mark.django_db
 
 
-def used(grant: Grant) -> usage.Usage:
-    return usage.of([grant.authorization.pk])[grant.authorization.pk]
+def used(grant: Grant) -> usage.ConnectionUsage:
+    return usage.summarize([grant.authorization.pk])[grant.authorization.pk]
 
 
 def test_a_week_is_counted_and_what_came_before_is_not(grant: Grant) -> None:
@@ -40,12 +40,12 @@ def test_a_refused_request_is_use_and_no_call(grant: Grant) -> None:
 
 
 def test_what_has_no_row_has_no_usage(grant: Grant) -> None:
-    assert usage.of([grant.authorization.pk, uuid7()]) == {}
+    assert usage.summarize([grant.authorization.pk, uuid7()]) == {}
 
 
 def test_nothing_asked_costs_nothing() -> None:
     with CaptureQueriesContext(connection) as asked:
-        assert usage.of([]) == {}
+        assert usage.summarize([]) == {}
     assert len(asked) == 0
 
 
@@ -54,7 +54,7 @@ def test_each_authorization_has_its_own_figures_in_one_statement(grant: Grant) -
     for one in (grant, other, other):
         cast.called(one)
     with CaptureQueriesContext(connection) as asked:
-        found = usage.of([grant.authorization.pk, other.authorization.pk])
+        found = usage.summarize([grant.authorization.pk, other.authorization.pk])
     assert {key: one.calls for key, one in found.items()} == {
         grant.authorization.pk: 1,
         other.authorization.pk: 2,

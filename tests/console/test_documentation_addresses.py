@@ -7,7 +7,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from documentation import index
-from documentation.addresses import EXAMPLES, localized
+from documentation.addresses import EXAMPLES, localize_addresses
 from documentation.snippet import CLOSED, OPENED, snippet
 from tests.docs.doc_pages import PAGES, STAFF_PAGES
 from tests.drivers.mcp import McpClient
@@ -80,11 +80,11 @@ def test_spec9_words_of_an_address_may_be_searched_for(
 )
 def test_spec9_marks_of_a_search_stay_in_pairs(marked: str, shown: str) -> None:
     text = marked.replace("<", OPENED).replace(">", CLOSED)
-    assert snippet(localized(text)) == shown
+    assert snippet(localize_addresses(text)) == shown
 
 
 @pytest.mark.parametrize("file", [*PAGES, *STAFF_PAGES], ids=lambda file: file.stem)
 def test_spec9_no_page_of_ours_keeps_an_example_address(file: Path) -> None:
-    text = localized(file.read_text(encoding="utf-8"))
+    text = localize_addresses(file.read_text(encoding="utf-8"))
     assert not [example for example in EXAMPLES if example in text]
     assert "localhost:8000" not in text

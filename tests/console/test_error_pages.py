@@ -14,7 +14,7 @@ from tests.drivers import in_process_server
 Handler = Callable[[HttpRequest, Exception], HttpResponse]
 HANDLERS: list[tuple[Handler, int, str, str]] = [
     (errors.bad_request, 400, "bad_request", "We couldn't read that request"),
-    (errors.forbidden, 403, "forbidden", "You don't have access to this page"),
+    (errors.permission_denied, 403, "forbidden", "You don't have access to this page"),
     (errors.not_found, 404, "not_found", "Page not found"),
     (lambda request, _: errors.server_error(request), 500, "server_error", "Something went wrong"),
 ]

@@ -128,14 +128,14 @@ def test_what_the_browser_saw_has_to_be_an_object(domain: str) -> None:
     for seen in (b"[]", b"\xff", b"null", b'{"type":"webauthn.get","type":"webauthn.get"}'):
         message["response"]["clientDataJSON"] = encoded(seen)
         with pytest.raises(BadAnswer):
-            passkey_answers.used(json.dumps(message))
+            passkey_answers.parse_authentication(json.dumps(message))
 
 
 def test_two_spellings_of_one_id_are_one_passkey(domain: str) -> None:
     assert domain
     message = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
     read = [
-        passkey_answers.used(json.dumps(message | {"id": one, "rawId": one}))
+        passkey_answers.parse_authentication(json.dumps(message | {"id": one, "rawId": one}))
         for one in ("YQ", "YR")
     ]
     assert [one.credential_id for one in read] == ["YQ", "YQ"]

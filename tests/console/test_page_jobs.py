@@ -14,7 +14,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.shared_connection import wait_for_jobs
 from workspace import page_jobs
 from workspace.models import PageJob
-from workspace.page_jobs import Ended, JobFailed
+from workspace.page_jobs import JobFailed, JobResult
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def running(grant: Grant, **facts: object) -> PageJob:
     )
 
 
-def start(grant: Grant, work: Callable[[], Ended]) -> PageJob:
+def start(grant: Grant, work: Callable[[], JobResult]) -> PageJob:
     job = page_jobs.start(grant.user, grant.organization.pk, "A test", work, back="/usage")
     wait_for_jobs()
     job.refresh_from_db()
@@ -81,7 +81,7 @@ def test_few_jobs_of_a_person_are_kept(grant: Grant) -> None:
     theirs = running(grants.granted())
     for _ in range(page_jobs.MAX_KEPT + 1):
         running(grant)
-    start(grant, lambda: Ended("Fine."))
+    start(grant, lambda: JobResult("Fine."))
     assert PageJob.objects.filter(user=grant.user).count() == page_jobs.MAX_KEPT
     assert PageJob.objects.filter(pk=theirs.pk).exists()
 
@@ -94,7 +94,7 @@ def test_nobody_else_sees_a_job(grant: Grant) -> None:
     assert browser_of(grant).post(f"/jobs/{job.pk}").status_code == 405
 
 
-def fail(error: Exception) -> Ended:
+def fail(error: Exception) -> JobResult:
     raise error
 
 
@@ -122,5 +122,5 @@ def test_a_job_without_a_thread_leaves_no_row(
 
     monkeypatch.setattr("foundation.concurrency.job_threads.JobThread.start", refuse)
     with pytest.raises(NoJobThread):
-        start(grant, lambda: Ended(""))
+        start(grant, lambda: JobResult(""))
     assert not PageJob.objects.exists()

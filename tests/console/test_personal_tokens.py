@@ -28,7 +28,7 @@ def ada(db: None) -> User:  # noqa: ARG001  asked for: it opens the database
 
 @pytest.fixture
 def acme(ada: User) -> Organization:
-    return organizations.found("Acme Rockets", owner=ada)
+    return organizations.create("Acme Rockets", owner=ada)
 
 
 def browser_of(user: User) -> Client:
@@ -138,7 +138,7 @@ def test_a_user_creates_tokens_for_their_own_organizations_and_sees_their_own(
     ada: User, acme: Organization
 ) -> None:
     bo = User.objects.create_user("bo@elsewhere.example", "correct horse battery staple")
-    elsewhere = organizations.found("Elsewhere", owner=bo)
+    elsewhere = organizations.create("Elsewhere", owner=bo)
     create(ada, acme)
     row = McpToken.objects.get()
     stranger = browser_of(bo)

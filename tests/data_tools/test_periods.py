@@ -44,7 +44,7 @@ def berlin(grant: Grant) -> Grant:
 
 @pytest.mark.parametrize(("name", "days"), NAMED.items(), ids=NAMED)
 def test_a_named_period_has_the_days_of_its_name(name: str, days: tuple[str, str]) -> None:
-    period = periods.named(name, MONDAY, BERLIN)
+    period = periods.from_name(name, MONDAY, BERLIN)
     assert period.start is not None
     assert period.end is not None
     bounds = [bound.astimezone(BERLIN) for bound in (period.start, period.end)]
@@ -59,15 +59,15 @@ def test_every_period_that_arguments_offer_has_days() -> None:
 @pytest.mark.parametrize("month", range(1, 13))
 def test_the_last_month_ends_where_this_one_begins(month: int) -> None:
     today = date(2026, month, 28)
-    last = periods.named("last_month", today, BERLIN)
-    assert last.end == periods.named("this_month", today, BERLIN).start
+    last = periods.from_name("last_month", today, BERLIN)
+    assert last.end == periods.from_name("this_month", today, BERLIN).start
 
 
 @pytest.mark.parametrize(
     ("day", "hours"), [(date(2026, 3, 29), 23), (date(2026, 10, 25), 25)], ids=["spring", "autumn"]
 )
 def test_a_day_on_which_clocks_change_has_23_or_25_hours(day: date, hours: int) -> None:
-    period = periods.named("today", day, BERLIN)
+    period = periods.from_name("today", day, BERLIN)
     assert period.start is not None
     assert period.end is not None
     assert period.end - period.start == timedelta(hours=hours)

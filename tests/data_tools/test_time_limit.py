@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from audit.models import ActionExecution
-from data_tools.query import Call, choice, data_tool, results
+from data_tools.query import DataToolCall, choice, data_tool, results
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import granted
@@ -35,7 +35,7 @@ LONG = ENDLESS.replace(
     arguments={"end": choice("one", "none")},
     result=results.schema(counted=results.WHOLE),
 )
-def data_count(call: Call) -> Facts:
+def data_count(call: DataToolCall) -> Facts:
     counted = scalar("SELECT 1" if call.arguments["end"] == "one" else ENDLESS)
     return results.answer(call, counted=counted, rows=1)
 

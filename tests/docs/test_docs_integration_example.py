@@ -62,7 +62,7 @@ def test_the_page_has_a_test_for_each_of_its_tools() -> None:
 
 
 def test_the_example_passes_the_checks_at_start_up() -> None:
-    assert list(checks.judged([TOOLSET])) == []
+    assert list(checks.find_problems([TOOLSET])) == []
 
 
 def test_the_example_imports_what_an_integration_may() -> None:

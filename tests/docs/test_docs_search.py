@@ -8,7 +8,7 @@ from django.conf import settings
 from documentation import index
 from documentation.index import refresh
 from documentation.markdown import read_page
-from documentation.search import Hit, pages, search
+from documentation.search import DocumentationHit, pages, search
 from tests.docs.doc_pages import PAGES
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +103,6 @@ def test_a_question_about_something_else_is_answered_with_nothing() -> None:
 
 def test_the_walkthrough_is_shown_that_there_is_no_escalation() -> None:
     (hit, *_rest) = search("escalation policy", limit=5)
-    assert isinstance(hit, Hit)
+    assert isinstance(hit, DocumentationHit)
     assert hit.heading == "After a refusal: no escalation"
     assert "There is no **escalation** **policy**" in hit.snippet

@@ -39,7 +39,7 @@ def toolset() -> Toolset:
 
 
 def test_the_example_passes_the_checks_at_start_up(toolset: Toolset) -> None:
-    assert list(checks.judged([toolset])) == []
+    assert list(checks.find_problems([toolset])) == []
 
 
 def test_the_example_needs_nothing_but_the_types_of_an_author() -> None:

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.drivers.fixture_tools import NOTHING, TEXT, schema
-from tools_registry.api import Arguments, Body, Facts, Message, ToolContext, Toolset, said
+from tools_registry.api import (
+    Arguments,
+    Facts,
+    PromptMessage,
+    ResourceBody,
+    ToolContext,
+    Toolset,
+    text_message,
+)
 
 ASKING = Toolset(scope="docs:read", title="Asking")
 
@@ -119,13 +127,15 @@ def ask_nonsense(context: ToolContext, _arguments: Arguments) -> Facts:
 
 
 @ASKING.prompt(title="Plan", description="Asks a topic.")
-def plan(context: ToolContext, _arguments: Mapping[str, str]) -> list[Message]:
-    return [said(f"Plan {context.ask_form('topic', 'About what?', {'topic': TEXT})['topic']}")]
+def plan(context: ToolContext, _arguments: Mapping[str, str]) -> list[PromptMessage]:
+    return [
+        text_message(f"Plan {context.ask_form('topic', 'About what?', {'topic': TEXT})['topic']}")
+    ]
 
 
 @ASKING.resource(uri="asking://secret", title="Secret", description="Asks a word.")
-def secret(context: ToolContext, _values: Mapping[str, str]) -> Body:
-    return Body(context.ask_form("word", "The word?", {"word": TEXT})["word"])
+def secret(context: ToolContext, _values: Mapping[str, str]) -> ResourceBody:
+    return ResourceBody(context.ask_form("word", "The word?", {"word": TEXT})["word"])
 
 
 PRICES = [10]

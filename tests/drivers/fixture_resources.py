@@ -6,15 +6,15 @@ from typing import Any
 from tests.drivers.fixture_tools import SECRET
 from tools_registry.api import (
     Argument,
-    Body,
-    Invalid,
-    Listed,
-    Message,
+    ListedResource,
     NotFound,
+    PromptMessage,
+    ResourceBody,
     ToolContext,
     Toolset,
     Unauthorized,
-    said,
+    ValidationFailure,
+    text_message,
 )
 
 LIBRARY = Toolset(scope="setup:read", title="Library")
@@ -44,25 +44,29 @@ DECORATED: dict[str, Any] = {
     size=8,
     **DECORATED,
 )
-def rules(_context: ToolContext, _none: Given) -> Body:
-    return Body("Be kind.")
+def rules(_context: ToolContext, _none: Given) -> ResourceBody:
+    return ResourceBody("Be kind.")
 
 
 @LIBRARY.resource(uri="lab://pixel", title="Pixel", description="Bytes.", mime_type="image/png")
-def pixel(_context: ToolContext, _none: Given) -> Body:
-    return Body(PIXEL)
+def pixel(_context: ToolContext, _none: Given) -> ResourceBody:
+    return ResourceBody(PIXEL)
 
 
 FAILURES: dict[str, Exception] = {
     "missing": NotFound("There is no such book."),
-    "invalid": Invalid("No book has that number.", field="book", reason="must be another"),
+    "invalid": ValidationFailure(
+        "No book has that number.", field="book", reason="must be another"
+    ),
     "unauthorized": Unauthorized("The other library refused the key."),
     "broken": RuntimeError(SECRET),
 }
 
 
-def _books(_context: ToolContext) -> Sequence[Listed]:
-    return [Listed({"book": f"book {number}"}, f"book-{number}", size=2) for number in (2, 1)]
+def _books(_context: ToolContext) -> Sequence[ListedResource]:
+    return [
+        ListedResource({"book": f"book {number}"}, f"book-{number}", size=2) for number in (2, 1)
+    ]
 
 
 def _titles(_context: ToolContext, typed: str, others: Given) -> Sequence[str]:
@@ -82,16 +86,16 @@ def _fails(_context: ToolContext, _typed: str, _others: Given) -> Sequence[str]:
     completions={"book": _titles},
     **DECORATED,
 )
-def book_text(_context: ToolContext, variables: Given) -> Body:
+def book_text(_context: ToolContext, variables: Given) -> ResourceBody:
     book = variables["book"]
     if book in FAILURES:
         raise FAILURES[book]
     if book == "huge":
-        return Body("x" * 1_100_000)
-    return Body(f"This is {book}.", mime_type="text/markdown")
+        return ResourceBody("x" * 1_100_000)
+    return ResourceBody(f"This is {book}.", mime_type="text/markdown")
 
 
-def _cannot_list(_context: ToolContext) -> Sequence[Listed]:
+def _cannot_list(_context: ToolContext) -> Sequence[ListedResource]:
     raise RuntimeError(SECRET)
 
 
@@ -102,9 +106,9 @@ def _cannot_list(_context: ToolContext) -> Sequence[Listed]:
     listed=_cannot_list,
     completions={"name": _fails},
 )
-def unlisted(context: ToolContext, _variables: Given) -> Body:
+def unlisted(context: ToolContext, _variables: Given) -> ResourceBody:
     context.ask({"who": {"method": "elicitation/create"}})
-    return Body("never")
+    return ResourceBody("never")
 
 
 @LIBRARY.prompt(
@@ -117,35 +121,35 @@ def unlisted(context: ToolContext, _variables: Given) -> Body:
         Argument("tone"),
     ],
 )
-def tell(_context: ToolContext, arguments: Given) -> Sequence[Message]:
+def tell(_context: ToolContext, arguments: Given) -> Sequence[PromptMessage]:
     topic = arguments["topic"]
     if topic in FAILURES:
         raise FAILURES[topic]
     embedded = {"uri": "lab://rules", "mimeType": "text/plain", "text": "Be kind."}
     return [
-        said(f"Tell of {topic}, {arguments.get('tone', 'plainly')}."),
-        said("Gladly.", role="assistant"),
-        Message({"type": "image", "data": "AA==", "mimeType": "image/png"}),
-        Message({"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
-        Message({"type": "resource", "resource": embedded}),
-        Message({"type": "resource_link", "uri": "lab://rules", "name": "rules"}),
+        text_message(f"Tell of {topic}, {arguments.get('tone', 'plainly')}."),
+        text_message("Gladly.", role="assistant"),
+        PromptMessage({"type": "image", "data": "AA==", "mimeType": "image/png"}),
+        PromptMessage({"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
+        PromptMessage({"type": "resource", "resource": embedded}),
+        PromptMessage({"type": "resource_link", "uri": "lab://rules", "name": "rules"}),
     ]
 
 
 @PAPERS.resource(
     uri="crm://contacts", title="Contacts", description="A list.", action="find_contact"
 )
-def contacts(_context: ToolContext, _none: Given) -> Body:
-    return Body("Ada")
+def contacts(_context: ToolContext, _none: Given) -> ResourceBody:
+    return ResourceBody("Ada")
 
 
 @PAPERS.template(
     uri_template="crm://people/{name}", title="A person", description="One.", action="find_contact"
 )
-def person(_context: ToolContext, variables: Given) -> Body:
-    return Body(variables["name"])
+def person(_context: ToolContext, variables: Given) -> ResourceBody:
+    return ResourceBody(variables["name"])
 
 
 @PAPERS.prompt(title="Greet a contact", description="Kindly.", action="find_contact")
-def greet(_context: ToolContext, _none: Given) -> Sequence[Message]:
-    return [said("Greet Ada.")]
+def greet(_context: ToolContext, _none: Given) -> Sequence[PromptMessage]:
+    return [text_message("Greet Ada.")]

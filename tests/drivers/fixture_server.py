@@ -124,7 +124,9 @@ def main() -> None:
             setattr(HttpProtocol, attribute, float(os.environ[name]))
     # WebSockets are for projects only: here one that does not exist is the workspace server.
     surfaces = {gateway.name_of(PROJECT): WORKSPACE_SURFACE}
-    surface.mount_family(policies.FAMILY, lambda name: surfaces.get(name) or gateway.named(name))
+    surface.mount_family(
+        policies.FAMILY, lambda name: surfaces.get(name) or gateway.find_by_name(name)
+    )
     asgi.application = asgi.Application(McpApplication(timeouts), body_seconds=timeouts.body)
     offered = (
         fixture_tools.CRM,

@@ -11,13 +11,13 @@ from tools_registry.api import (
     Blocks,
     Facts,
     IntegrationFailure,
-    Invalid,
     NotFound,
     Result,
     ToolContext,
     ToolFailure,
     Toolset,
     Unauthorized,
+    ValidationFailure,
 )
 
 CRM = Toolset(integration="crm", title="CRM")
@@ -104,7 +104,7 @@ def check(_context: ToolContext, arguments: Arguments) -> Facts:
 
 FAILURES: dict[str, ToolFailure] = {
     "not_found": NotFound("There is no such thing."),
-    "invalid": Invalid("That cannot be.", field="how", reason="must be otherwise"),
+    "invalid": ValidationFailure("That cannot be.", field="how", reason="must be otherwise"),
     "unauthorized": Unauthorized("The other side refused the key."),
     "integration": IntegrationFailure("The other side failed.", upstream_status=502),
 }

@@ -183,7 +183,7 @@ def gateway_rows(name: str, consent: Consent) -> list[models.Model]:
 def keys(name: str, consent: Consent, project: Project) -> list[models.Model]:
     """An API key, a token of a person for a project, and a program with credentials of its own."""
     place, user = consent.organization, consent.user
-    key = server_keys.unsaved(place, f"{name} key", ("data:read",), 1, KeyKind.AGENTS)
+    key = server_keys.build_row(place, f"{name} key", ("data:read",), 1, KeyKind.AGENTS)
     server_keys.issue(key, user=user, address="")
     mcp_tokens.issue(user, place, f"/{project.pk}", name=f"{name} token", days=1, address="")
     program = service_clients.create(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.openapi.shapes import Operation, Parameter, Place
+from gateway.openapi.shapes import OpenApiOperation, Parameter, Place
 
 STYLES: dict[str, Any] = {
     "path": ("simple", False),
@@ -12,7 +12,7 @@ STYLES: dict[str, Any] = {
 }
 
 
-def operation(**changes: Any) -> Operation:
+def operation(**changes: Any) -> OpenApiOperation:
     """A GET of /things, changed as said."""
     facts = {
         "key": "GET /things",
@@ -25,7 +25,7 @@ def operation(**changes: Any) -> Operation:
         "full_schema": {"type": "object"},
         "listed_schema": {"type": "object", "properties": {}},
     }
-    return Operation(**(facts | changes))
+    return OpenApiOperation(**(facts | changes))
 
 
 def parameter(name: str, place: Place, **changes: Any) -> Parameter:

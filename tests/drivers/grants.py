@@ -92,7 +92,7 @@ def granted(scope: str = "actions:*", *, client_name: str = "Test client") -> Gr
     """A consent by a new person, in a new organization, to a new client."""
     number = next(_numbers)
     user = User.objects.create_user(f"person{number}@example.com")
-    organization = organizations.found(f"Organization {number}", owner=user)
+    organization = organizations.create(f"Organization {number}", owner=user)
     client = Client.objects.create(client_id=f"client-{number}", name=client_name)
     membership = Membership.objects.get(user=user, organization=organization)
     authorization = Authorization.objects.create(

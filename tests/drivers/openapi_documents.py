@@ -7,7 +7,7 @@ import jsonschema_rs
 import orjson
 
 from gateway.openapi import documents, mapping
-from gateway.openapi.shapes import Import, Operation
+from gateway.openapi.shapes import Import, OpenApiOperation
 
 Json = Any
 _INFO: Mapping[str, Json] = {"title": "Example", "version": "1"}
@@ -27,7 +27,7 @@ def imported(paths: Mapping[str, Json], version: str = "3.0.3", **more: Json) ->
 
 def operation(
     raw: Mapping[str, Json], version: str = "3.0.3", *, at: str = "POST /things", **more: Json
-) -> Operation:
+) -> OpenApiOperation:
     """Returns the only operation of a document, which has to be mapped."""
     method, _, path = at.partition(" ")
     found = imported({path: {method.lower(): {**_OK, **raw}}}, version, **more)
@@ -41,19 +41,19 @@ def json_body(schema: Json, **more: Json) -> dict[str, Json]:
     return {"requestBody": {"content": {"application/json": {"schema": schema}}, **more}}
 
 
-def accepts(one: Operation, **arguments: Json) -> bool:
+def accepts(one: OpenApiOperation, **arguments: Json) -> bool:
     """Returns whether the full schema accepts arguments."""
     return bool(validator(one).is_valid(arguments))
 
 
-def validator(one: Operation) -> Any:
+def validator(one: OpenApiOperation) -> Any:
     """The full schema as the gateway compiles it."""
     return jsonschema_rs.Draft202012Validator(
         dict(one.full_schema), pattern_options=jsonschema_rs.RegexOptions()
     )
 
 
-def listed(one: Operation) -> Mapping[str, Json]:
+def listed(one: OpenApiOperation) -> Mapping[str, Json]:
     """The arguments that clients are shown."""
     found: Mapping[str, Json] = one.listed_schema["properties"]
     return found

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from gateway.models import Project, ProjectTool
-from gateway.openapi.shapes import Operation, Parameter, as_json
+from gateway.openapi.shapes import OpenApiOperation, Parameter, as_json
 from tests.drivers import in_process_server
 from tests.drivers.mcp import McpClient, Reply, Transport
 from workspace.models import Organization, User
 
-LIST_USERS = Operation(
+LIST_USERS = OpenApiOperation(
     key="GET /users",
     name="list_users",
     operation_id="list_users",
@@ -28,7 +28,7 @@ LIST_USERS = Operation(
         Parameter(argument="limit", name="limit", place="query", style="form", explode=True)
     ],
 )
-DELETE_USER = Operation(
+DELETE_USER = OpenApiOperation(
     key="DELETE /users/{id}",
     name="delete_user",
     operation_id="delete_user",
@@ -57,7 +57,7 @@ DELETE_USER = Operation(
 def project(
     organization: Organization,
     owner: User,
-    *operations: Operation,
+    *operations: OpenApiOperation,
     name: str = "Directory",
     target_url: str = "http://127.0.0.1:9",
 ) -> Project:

@@ -11,7 +11,7 @@ from django.test import Client
 from approvals.models import ApprovalRequest
 from gateway import review
 from gateway.models import PolicyRule, Project, ProjectTool
-from gateway.openapi.shapes import Body, Field, Operation, as_json
+from gateway.openapi.shapes import BodyField, OpenApiOperation, OperationBody, as_json
 from halo_mcp.asgi import Application
 from oauth import credentials
 from tests.drivers.asgi import application, through
@@ -140,9 +140,9 @@ def _toolset(project: ReviewedProject) -> Toolset:
     return Toolset(scope="setup:read", title="Users", tools=tools)
 
 
-def _operation(name: str) -> Operation:
-    fields = tuple(Field(argument=each, name=each) for each in USER["properties"])
-    return Operation(
+def _operation(name: str) -> OpenApiOperation:
+    fields = tuple(BodyField(argument=each, name=each) for each in USER["properties"])
+    return OpenApiOperation(
         key=name,
         name=name,
         operation_id=name,
@@ -152,5 +152,5 @@ def _operation(name: str) -> Operation:
         description="",
         full_schema=USER,
         listed_schema=USER,
-        body=Body(kind="json", media_type="application/json", fields=fields),
+        body=OperationBody(kind="json", media_type="application/json", fields=fields),
     )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, find, since
+from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, find, revisions_since
 from tests.drivers import schemas
 
 RESULTS: Final = {
@@ -33,7 +33,7 @@ TYPED_ERRORS: Final = {
     -32021: "MissingRequiredClientCapabilityError",
     -32022: "UnsupportedProtocolVersionError",
 }
-RENAMED: Final = since(Revision.V2025_11_25)
+RENAMED: Final = revisions_since(Revision.V2025_11_25)
 
 
 def judge_body(media_type: str, answer: bytes, asked: bytes, version: str | None) -> None:

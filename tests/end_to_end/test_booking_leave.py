@@ -29,7 +29,7 @@ from workspace.models import Organization
 slug = f"booking-{secrets.token_hex(4)}"
 office = Organization.objects.create(name="Booking", slug=slug, widget_key=slug)
 seeding.seed(office, timezone.localdate())
-row = server_keys.unsaved(office, "Client", tuple(server_keys.HR_SCOPES), 1, KeyKind.LIVE)
+row = server_keys.build_row(office, "Client", tuple(server_keys.HR_SCOPES), 1, KeyKind.LIVE)
 print(json.dumps([slug, server_keys.issue(row, user=None, address="").secret]))
 """
 # The same change, with a token that was over a second ago.
@@ -39,8 +39,8 @@ from oauth import server_keys
 from oauth.models import KeyKind
 from people.mcp import prepared
 key = server_keys.authenticate({secret!r}, [KeyKind.LIVE])
-found = prepared.opened({token!r}, key)
-print(json.dumps(prepared.sealed(dataclasses.replace(found, ends=time.time() - 1), key)))
+found = prepared.from_token({token!r}, key)
+print(json.dumps(prepared.to_token(dataclasses.replace(found, ends=time.time() - 1), key)))
 """
 COUNT = """
 from people.models import TimeOff

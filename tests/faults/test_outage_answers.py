@@ -76,7 +76,7 @@ new = mcp_tokens.issue(
     grant.user, grant.organization, f"/{{own.pk}}", name="faults", days=1, address="127.0.0.1"
 )
 def key(kind, scope):
-    row = server_keys.unsaved(grant.organization, "faults", (scope,), 1, kind)
+    row = server_keys.build_row(grant.organization, "faults", (scope,), 1, kind)
     return server_keys.issue(row, user=None, address="").secret
 def chain():
     other = grant.another()

@@ -41,11 +41,11 @@ from workspace import organizations
 from workspace.models import User
 index.refresh(settings.HALO_DOCS_SOURCE)
 owner = User.objects.create_user(f"agents-{{secrets.token_hex(4)}}@example.com")
-office = organizations.found("Agents", owner=owner)
+office = organizations.create("Agents", owner=owner)
 model = LanguageModel(organization=office, provider="openai", model="a-model", base_url={url!r})
 language_models.seal_key(model, "a-key")
 model.save()
-row = server_keys.unsaved(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
+row = server_keys.build_row(office, "App", ["docs:read"], 1, KeyKind.AGENTS)
 print(json.dumps(server_keys.issue(row, user=None, address="").secret))
 """
 # The calls of tools of a session, and its turns with their tokens.

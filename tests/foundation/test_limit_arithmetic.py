@@ -69,17 +69,17 @@ def test_half_a_window_later_the_previous_window_weighs_half() -> None:
 def test_a_window_is_followed_by_the_next_and_by_a_new_one_a_span_after_the_last_charge() -> None:
     last = MINUTE + 30_000
     window = Window(started=MINUTE, previous=3, current=7, last=last)
-    assert window.rolled(MINUTE + 59_999, MINUTE) == window
-    assert window.rolled(MINUTE + 60_000, MINUTE) == Window(2 * MINUTE, 7, 0, last)
-    assert window.rolled(MINUTE + 89_999, MINUTE) == Window(2 * MINUTE, 7, 0, last)
+    assert window.roll_to(MINUTE + 59_999, MINUTE) == window
+    assert window.roll_to(MINUTE + 60_000, MINUTE) == Window(2 * MINUTE, 7, 0, last)
+    assert window.roll_to(MINUTE + 89_999, MINUTE) == Window(2 * MINUTE, 7, 0, last)
     begun = MINUTE + 90_000
-    assert window.rolled(begun, MINUTE) == Window(begun, 0, 0, begun)
+    assert window.roll_to(begun, MINUTE) == Window(begun, 0, 0, begun)
 
 
 def test_a_clock_set_back_weighs_the_previous_window_once() -> None:
     bucket = Bucket("k", Limit(10, 60))
     state = WindowState(bucket, Window(MINUTE, previous=10, current=0, last=MINUTE), now=0)
-    assert (state.elapsed, state.remaining) == (0, 0)
+    assert (state.elapsed_milliseconds, state.remaining) == (0, 0)
 
 
 def test_a_cost_above_the_limit_never_fits() -> None:
@@ -106,7 +106,7 @@ def test_a_refusal_says_in_headers_until_when() -> None:
 def estimate(state: WindowState) -> Fraction:
     """The formula as the module states it, in exact fractions."""
     span = state.bucket.limit.milliseconds
-    weight = Fraction(span - state.elapsed, span)
+    weight = Fraction(span - state.elapsed_milliseconds, span)
     return state.window.current + state.window.previous * weight
 
 
@@ -126,7 +126,7 @@ def states(draw: st.DrawFn) -> WindowState:
 
 def later(state: WindowState, milliseconds: int) -> WindowState:
     now = state.now + milliseconds
-    window = state.window.rolled(now, state.bucket.limit.milliseconds)
+    window = state.window.roll_to(now, state.bucket.limit.milliseconds)
     return WindowState(state.bucket, window, now)
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from foundation.outbound import (
     OutboundError,
+    OutboundReply,
     Policy,
     RefusedRedirect,
-    Reply,
+    ResponseTooLarge,
     TimedOut,
-    TooLarge,
     Unreachable,
     fetch,
     lookup,
@@ -223,7 +223,7 @@ def test_a_write_is_never_repeated_at_another_place(site: Site) -> None:
 )
 def test_an_answer_over_the_cap_is_cut_off(site: Site, answer: Answer) -> None:
     site.answers["/a"] = answer
-    with pytest.raises(TooLarge):
+    with pytest.raises(ResponseTooLarge):
         fetch("GET", site.url("/a"), policy=site.policy(max_bytes=CAP))
 
 
@@ -294,7 +294,7 @@ def test_a_server_that_stops_reading_runs_into_the_deadline() -> None:
 
 def test_no_step_begins_after_the_deadline() -> None:
     with pytest.raises(TimedOut, match=r"^crm\.internal: it did not respond in time$"):
-        Deadline("crm.internal", 0).left(10)
+        Deadline("crm.internal", 0).seconds_left(10)
 
 
 def test_an_early_refusal_is_read_although_the_body_was_not(
@@ -375,5 +375,5 @@ def test_an_error_names_the_host_and_no_secret(site: Site, answer: Answer) -> No
 
 def test_a_reply_keeps_the_body_as_bytes(site: Site) -> None:
     site.answers["/a"] = ok(bytes(range(256)))
-    reply: Reply = fetch("GET", site.url("/a"), policy=site.policy())
+    reply: OutboundReply = fetch("GET", site.url("/a"), policy=site.policy())
     assert reply.body == bytes(range(256))

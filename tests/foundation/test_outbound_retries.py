@@ -49,7 +49,7 @@ def test_pauses_double_and_differ() -> None:
 def broken(clock: Clock) -> Breakers:
     """One whose key "a" has just failed too often."""
     breakers = Breakers(clock)
-    opened = [breakers.failed("a") for _ in range(FAILURES)]
+    opened = [breakers.record_failure("a") for _ in range(FAILURES)]
     assert opened == [False] * (FAILURES - 1) + [True]
     return breakers
 
@@ -62,23 +62,23 @@ def test_a_key_rests_after_failures_in_a_row(broken: Breakers) -> None:
 def test_an_answer_in_between_restarts_the_count(clock: Clock) -> None:
     breakers = Breakers(clock)
     for _ in range(FAILURES - 1):
-        breakers.failed("a")
-    breakers.answered("a")
-    assert not breakers.failed("a")
+        breakers.record_failure("a")
+    breakers.record_success("a")
+    assert not breakers.record_failure("a")
     assert breakers.rest("a") == 0
 
 
 def test_one_trial_is_let_through_after_the_rest(broken: Breakers, clock: Clock) -> None:
     clock.pass_by(REST_SECONDS)
     assert [broken.rest("a") for _ in range(3)] == [0, REST_SECONDS, REST_SECONDS]
-    assert not broken.failed("a")
+    assert not broken.record_failure("a")
     assert broken.rest("a") == REST_SECONDS
 
 
 def test_a_trial_that_is_answered_ends_it(broken: Breakers, clock: Clock) -> None:
     clock.pass_by(REST_SECONDS)
     assert broken.rest("a") == 0
-    broken.answered("a")
+    broken.record_success("a")
     assert [broken.rest("a") for _ in range(3)] == [0, 0, 0]
 
 
@@ -96,6 +96,6 @@ def test_keys_that_fail_are_kept_in_bounds(
 ) -> None:
     monkeypatch.setattr(breaker, "MAX_KEYS", 3)
     for key in "bcd":
-        broken.failed(key)
+        broken.record_failure(key)
     assert len(broken._troubles) == 3
     assert broken.rest("a") == 0

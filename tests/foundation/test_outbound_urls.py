@@ -143,7 +143,7 @@ def test_any_text_is_refused_or_read_to_a_url_that_reads_the_same(text: str) -> 
 )
 def test_a_redirect_within_the_origin_is_understood(location: str) -> None:
     start = Target.parse("https://example.com/a", ANY_SCHEME)
-    assert start.redirected(location, ANY_SCHEME).host == "example.com"
+    assert start.resolve_redirect(location, ANY_SCHEME).host == "example.com"
 
 
 @pytest.mark.parametrize(
@@ -157,4 +157,4 @@ def test_a_redirect_within_the_origin_is_understood(location: str) -> None:
 def test_a_redirect_out_of_the_origin_is_refused(location: str) -> None:
     start = Target.parse("https://example.com/a", ANY_SCHEME)
     with pytest.raises(RefusedUrl):
-        start.redirected(location, ANY_SCHEME)
+        start.resolve_redirect(location, ANY_SCHEME)

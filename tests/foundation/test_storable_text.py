@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from foundation.db.storable import (
     LONE_SURROGATE,
+    escape_characters,
     escape_unstorable,
     has_unstorable_text,
-    spelled_out,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
@@ -51,7 +51,10 @@ def test_escaping_leaves_storable_values_alone(value: object) -> None:
 
 
 def test_a_pattern_says_which_characters_are_spelled_out() -> None:
-    assert spelled_out(["\x00\ud800", ("\udfff",)], LONE_SURROGATE) == ["\x00\\ud800", ["\\udfff"]]
+    assert escape_characters(["\x00\ud800", ("\udfff",)], LONE_SURROGATE) == [
+        "\x00\\ud800",
+        ["\\udfff"],
+    ]
 
 
 def test_a_value_without_such_text_is_not_copied() -> None:

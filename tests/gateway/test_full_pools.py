@@ -41,10 +41,10 @@ def held(upstream: Upstream, calls: int = SHARE) -> Iterator[ExitStack]:
 
 @pytest.fixture(autouse=True)
 def own_slots(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    slots.of_process.cache_clear()
+    slots.get_process_slots.cache_clear()
     monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 0.2)
     yield
-    slots.of_process.cache_clear()
+    slots.get_process_slots.cache_clear()
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_few_calls_of_a_project_wait_so_that_others_can() -> None:
     leave.set()
     for thread in threads:
         thread.join(10)
-    assert (free.waiting, free.in_use(slow)) == (0, 0)
+    assert (free.waiting, free.count_in_use(slow)) == (0, 0)
 
 
 def _wait(free: Slots, slow: Upstream, leave: threading.Event) -> None:

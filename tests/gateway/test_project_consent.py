@@ -33,7 +33,7 @@ def ada(db: None) -> User:  # noqa: ARG001  asked for: it opens the database
 
 @pytest.fixture
 def acme(ada: User) -> Organization:
-    return organizations.found("Acme Rockets", owner=ada)
+    return organizations.create("Acme Rockets", owner=ada)
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_strangers_see_one_page_for_projects_that_exist_and_those_that_do_not(
     oauth_client: OAuthClient, project: Project
 ) -> None:
     bo = User.objects.create_user("bo@elsewhere.example", "correct horse battery staple")
-    organizations.found("Elsewhere", owner=bo)
+    organizations.create("Elsewhere", owner=bo)
 
     def page(project_id: str, browser: Browser) -> tuple[int, str]:
         asked = oauth_client.authorize_address(resource=f"{ORIGIN}/{project_id}", scope=None)
@@ -229,7 +229,7 @@ def _without_noise(text: str, project_id: str) -> str:
 def test_only_a_member_decides_and_only_about_what_was_offered(
     oauth_client: OAuthClient, browser: Browser, project: Project, ada: User
 ) -> None:
-    elsewhere = organizations.found("Elsewhere", owner=ada)
+    elsewhere = organizations.create("Elsewhere", owner=ada)
     page = browser.open(
         oauth_client.authorize_address(
             resource=resource(project), scope=f"projects:{project.pk}:list_users"

@@ -44,7 +44,7 @@ def ada(db: None) -> User:  # noqa: ARG001  asked for: it opens the database
 
 @pytest.fixture
 def acme(ada: User) -> Organization:
-    return organizations.found("Acme Rockets", owner=ada)
+    return organizations.create("Acme Rockets", owner=ada)
 
 
 @pytest.fixture
@@ -205,10 +205,10 @@ def test_a_token_is_refused_at_every_other_resource(
 def _end(how: str, project: Project, ada: User) -> None:
     match how:
         case "revoked":
-            row = mcp_tokens.of_user(ada).get()
+            row = mcp_tokens.list_project_tokens(ada).get()
             assert mcp_tokens.revoke(row, user=ada, address="203.0.113.7")
         case "expired":
-            mcp_tokens.of_user(ada).update(expires_at=project.created_at)
+            mcp_tokens.list_project_tokens(ada).update(expires_at=project.created_at)
         case "left":
             ada.memberships.all().delete()
         case "deactivated":
@@ -233,7 +233,7 @@ def test_a_token_is_refused_with_the_challenge_once_it_has_ended(
 def test_a_token_notes_when_it_was_used(client: McpClient, ada: User) -> None:
     client.request("ping")
 
-    row = mcp_tokens.of_user(ada).get()
+    row = mcp_tokens.list_project_tokens(ada).get()
     assert row.last_used_at is not None
     assert client.token is not None
     assert client.token not in repr(row.__dict__)

@@ -26,7 +26,7 @@ def ada(db: None) -> User:  # noqa: ARG001  asked for: it opens the database
 
 @pytest.fixture
 def acme(ada: User) -> Organization:
-    return organizations.found("Acme Rockets", owner=ada)
+    return organizations.create("Acme Rockets", owner=ada)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def browser(ada: User) -> Client:
 @pytest.fixture
 def bo(db: None) -> User:  # noqa: ARG001  as above
     bo = User.objects.create_user("bo@elsewhere.example", "correct horse battery staple")
-    organizations.found("Elsewhere", owner=bo)
+    organizations.create("Elsewhere", owner=bo)
     return bo
 
 
@@ -85,7 +85,7 @@ def test_a_token_is_for_a_project_of_the_user_and_revoked_by_its_user(
         assert stranger.post(PAGE, form).status_code == 400
     assert "Directory" not in stranger.get(PAGE).content.decode()
     browser.post(PAGE, {"project": project.pk, "name": "Laptop", "days": "0"})
-    row = mcp_tokens.of_user(User.objects.get(email="ada@acme.example")).get()
+    row = mcp_tokens.list_project_tokens(User.objects.get(email="ada@acme.example")).get()
     assert row.expires_at is None
     assert stranger.post(f"{PAGE}/{row.pk}/revoke").status_code == 404
     for wrong in ({"name": ""}, {"days": "7"}, {"name": "a\0b"}):
@@ -107,7 +107,7 @@ def test_a_user_has_twenty_active_tokens_for_a_project(
     assert "You already have 20 active tokens for this project. Revoke one first." in refused
     assert not SECRET.search(refused)
     assert SECRET.search(create(other))
-    first, second = mcp_tokens.of_user(ada).filter(resource_path=f"/{project.pk}")[:2]
+    first, second = mcp_tokens.list_project_tokens(ada).filter(resource_path=f"/{project.pk}")[:2]
     browser.post(f"{PAGE}/{first.pk}/revoke")
     assert SECRET.search(create(project))
     assert not SECRET.search(create(project))
@@ -128,10 +128,10 @@ def test_an_admin_sees_and_revokes_the_tokens_of_the_organization(
 
     assert "Laptop" not in stranger.get(changelist).content.decode()
     stranger.post(changelist, chosen)
-    assert mcp_tokens.of_user(ada).get().revoked_at is None
+    assert mcp_tokens.list_project_tokens(ada).get().revoked_at is None
     page = browser.get(changelist).content.decode()
     assert "Laptop" in page
     assert token.secret not in page
     assert browser.get(row_url(token.row)).status_code == 200
     browser.post(changelist, chosen)
-    assert mcp_tokens.of_user(ada).get().revoked_at is not None
+    assert mcp_tokens.list_project_tokens(ada).get().revoked_at is not None

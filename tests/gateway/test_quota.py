@@ -33,7 +33,7 @@ def test_threads_at_once_cannot_take_more_than_the_quota() -> None:
     with ThreadPoolExecutor(12) as pool:
         results = list(pool.map(taken, range(60)))
     assert results.count(True) == 25
-    assert quota.usage(organization.pk) == quota.Usage(25, 25)
+    assert quota.usage(organization.pk) == quota.QuotaUsage(25, 25)
 
 
 def test_each_threshold_is_recorded_once_a_month(grant: Grant) -> None:
@@ -46,21 +46,21 @@ def test_each_threshold_is_recorded_once_a_month(grant: Grant) -> None:
     assert details == [f"{part} per cent of 10 calls used" for part in (50, 75, 90)]
     with time_machine.travel(DECEMBER, tick=False):
         assert quota.take(place.pk)
-        assert quota.usage(place.pk).left == 9
+        assert quota.usage(place.pk).remaining == 9
     assert MonthlyUsage.objects.count() == 2
     assert len(events(place)) == 3
 
 
 def test_an_organization_without_a_plan_has_the_default(grant: Grant, settings: Any) -> None:
     place = grant.organization.pk
-    assert quota.usage(place) == quota.Usage(0, None)
+    assert quota.usage(place) == quota.QuotaUsage(0, None)
     settings.HALO_GATEWAY_MONTHLY_CALLS = 1
     assert [quota.take(place), quota.take(place)] == [True, False]
     plan = Plan.objects.create(organization_id=place, monthly_calls=0)
     assert not quota.take(place)
     Plan.objects.filter(pk=plan.pk).update(monthly_calls=None)
     assert quota.take(place)
-    assert quota.usage(place) == quota.Usage(2, None)
+    assert quota.usage(place) == quota.QuotaUsage(2, None)
     stranger = grants.granted().organization.pk
     assert quota.usage(stranger).used == 0
 

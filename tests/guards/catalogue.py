@@ -22,11 +22,11 @@ IN_SQL = re.compile(r"[\w.]*organization_id = %s")
 NO_TENANT = re.compile(r"/(migrations|management|demo)/|seed|^aap_conformance/|^bench/")
 # Narrowed twice: the rows that are left are the organization's in any case.
 NARROWED_TWICE: Mapping[str, str] = {
-    "tenant: approvals/requests.py:of_calls.organization": (
+    "tenant: approvals/requests.py:list_by_calls.organization": (
         "The name of a call begins with the key of a message, which is in one session "
         "(`agents.sessions.named_calls`)."
     ),
-    "tenant: approvals/requests.py:_of_requester.organization_id": (
+    "tenant: approvals/requests.py:_requester_rows.organization_id": (
         "An authorization is of one organization, and its rows are those of its id."
     ),
     "tenant: gateway/calling.py:TARGET": (

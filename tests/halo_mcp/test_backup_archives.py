@@ -12,7 +12,7 @@ import pytest
 from foundation import sealing
 from foundation.version import VERSION
 from halo_mcp.backups import archive, encryption, passphrases, restore
-from halo_mcp.backups.archive import Content, Manifest, UnusableArchive
+from halo_mcp.backups.archive import ArchiveContent, Manifest, UnusableArchive
 from halo_mcp.backups.encryption import DecryptingReader, EncryptingWriter, NotDecrypted
 from halo_mcp.backups.passphrases import NoPassphrase
 from halo_mcp.backups.restore import RestoreRefused
@@ -93,7 +93,7 @@ def make_archive(
     *,
     migrations: list[str] | None = None,
     engine: str = "sqlite",
-    contents: dict[str, Content] | None = None,
+    contents: dict[str, ArchiveContent] | None = None,
 ) -> Path:
     with path.open("wb") as file, archive.open_writer(file, passphrase) as writer:
         writer.add(archive.DATABASE, [b"rows " * 500, b"", b"more"])
@@ -157,7 +157,7 @@ def test_a_damaged_archive_is_refused(
 
 
 def test_contents_that_the_manifest_does_not_have_are_refused(tmp_path: Path) -> None:
-    path = make_archive(tmp_path / "one", contents={archive.DATABASE: Content(1, "other")})
+    path = make_archive(tmp_path / "one", contents={archive.DATABASE: ArchiveContent(1, "other")})
 
     with pytest.raises(UnusableArchive, match="not those of its manifest"):
         archive.verify(path, None)

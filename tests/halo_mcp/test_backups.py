@@ -31,7 +31,7 @@ django.setup()
 from workspace import organizations
 from workspace.models import User
 owner = User.objects.create_user("ada@example.com", "a password of some length")
-organizations.found("Acme", owner=owner)
+organizations.create("Acme", owner=owner)
 """
 
 

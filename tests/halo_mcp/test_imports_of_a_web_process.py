@@ -18,7 +18,7 @@ import json, sys
 from halo_mcp.server import launch, serve
 
 def report(_socket, _processes, application):
-    launch.loaded(application)
+    launch.load_application(application)
     modules = {name.partition(".")[0]: module for name, module in list(sys.modules.items())}
     origins = {name: getattr(module, "__file__", None) for name, module in modules.items()}
     print(json.dumps([name for name, file in origins.items() if "site-packages" in (file or "")]))

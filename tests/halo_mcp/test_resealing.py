@@ -100,7 +100,7 @@ def test_everything_opens_once_the_old_key_is_gone(
     settings.HALO_SEALING_KEYS = [new]
     organization = Organization.objects.get(pk=grant.organization.pk)
     assert organizations.identity_secret(organization) == secret
-    assert credentials.opened(Credential.objects.get()) == SECRET
+    assert credentials.read_secret(Credential.objects.get()) == SECRET
     assert language_models.key_of(LanguageModel.objects.get()) == SECRET
     assert sessions.secrets_of(Session.objects.get()) == {"key": SECRET}
     call = RepeatableCall.objects.get()

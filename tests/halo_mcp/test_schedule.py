@@ -6,7 +6,7 @@ from typing import Any
 from celery.schedules import crontab
 
 from halo_mcp.celery import LONG_TASKS, app
-from halo_mcp.schedule import SCHEDULE, Entry, every
+from halo_mcp.schedule import SCHEDULE, ScheduleEntry, every
 from tests.architecture import sources
 
 EVERY_DAY_AT = {
@@ -51,7 +51,7 @@ ON_REQUEST = {
 }
 
 
-def when(entry: Entry) -> Any:
+def when(entry: ScheduleEntry) -> Any:
     schedule = entry.when
     if not isinstance(schedule, crontab):
         return schedule

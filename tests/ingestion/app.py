@@ -56,7 +56,7 @@ class App:
 
     def server(self, *scopes: str) -> "App":
         """A server with a new key."""
-        row = server_keys.unsaved(
+        row = server_keys.build_row(
             self.organization, "Test", scopes or tuple(server_keys.SDK_SCOPES), 1
         )
         key = server_keys.issue(row, user=self.grant.user, address="192.0.2.1")

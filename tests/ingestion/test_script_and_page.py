@@ -33,5 +33,5 @@ def test_the_script_is_served_to_pages_of_every_origin() -> None:
 
 def test_the_page_has_the_reference_of_the_contract() -> None:
     page = (ROOT / "docs" / "sdk-api.md").read_text(encoding="utf-8")
-    current = reference.replaced(page, contract.document(ROUTES))
+    current = reference.replace_section(page, contract.document(ROUTES))
     assert page == current, "Write it again with ./run manage sdk_docs"

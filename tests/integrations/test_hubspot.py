@@ -15,7 +15,13 @@ from tests.drivers.fake_vendors.hubspot import HubSpot
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tools_registry import vendors
-from tools_registry.api import Answer, Customer, Invalid, NotFound, Unauthorized
+from tools_registry.api import (
+    BoundCustomer,
+    NotFound,
+    Unauthorized,
+    ValidationFailure,
+    VendorResponse,
+)
 
 ADA, GRACE = "ada@example.com", "grace@example.com"
 NOTE = {"text": "Called back.", "contact_id": "101"}
@@ -222,8 +228,8 @@ def test_an_address_that_no_contact_has_is_not_found(mcp: McpClient, hubspot: Hu
     assert hubspot.written() == []
 
 
-def bound(email: str = "", contact: str = "") -> Customer:
-    return Customer("u_1", email=email, vendor_ids={"hubspot": contact} if contact else {})
+def bound(email: str = "", contact: str = "") -> BoundCustomer:
+    return BoundCustomer("u_1", email=email, vendor_ids={"hubspot": contact} if contact else {})
 
 
 @pytest.mark.parametrize(
@@ -231,7 +237,7 @@ def bound(email: str = "", contact: str = "") -> Customer:
 )
 @pytest.mark.parametrize("action", EVERY_CALL)
 def test_m07_a_bound_customer_s_contact_is_the_one_that_is_meant(
-    grant: Grant, hubspot: HubSpot, action: str, customer: Customer
+    grant: Grant, hubspot: HubSpot, action: str, customer: BoundCustomer
 ) -> None:
     hubspot.contacts["101"] = customer.email or ADA
     given_too = EVERY_CALL[action]
@@ -242,7 +248,7 @@ def test_m07_a_bound_customer_s_contact_is_the_one_that_is_meant(
         assert written.path.endswith("/101") or "101" in about(written).values()
 
 
-DISAGREEING: dict[str, tuple[Customer, dict[str, Any]]] = {
+DISAGREEING: dict[str, tuple[BoundCustomer, dict[str, Any]]] = {
     "id": (bound(GRACE), {"contact_id": "101"}),
     "id-by-vendor-id": (bound("", "102"), {"contact_id": "101"}),
     "email": (bound(GRACE), {"contact_email": ADA}),
@@ -254,9 +260,9 @@ DISAGREEING: dict[str, tuple[Customer, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("customer", "arguments"), DISAGREEING.values(), ids=DISAGREEING)
 def test_m07_an_argument_that_disagrees_with_the_binding_is_invalid(
-    grant: Grant, hubspot: HubSpot, customer: Customer, arguments: dict[str, Any]
+    grant: Grant, hubspot: HubSpot, customer: BoundCustomer, arguments: dict[str, Any]
 ) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         run(grant, "hubspot.create_note", {"text": "x", **arguments}, customer)
     assert refused.value.field in arguments
     assert hubspot.written() == []
@@ -269,7 +275,7 @@ def test_m07_a_deal_of_the_bound_customer_may_be_named(grant: Grant, hubspot: Hu
 
 @pytest.mark.parametrize("customer", [bound(), bound("no@example.com"), bound(ADA, "../5")])
 def test_a_bound_customer_without_a_contact_gets_no_deal_without_one(
-    grant: Grant, hubspot: HubSpot, customer: Customer
+    grant: Grant, hubspot: HubSpot, customer: BoundCustomer
 ) -> None:
     with pytest.raises(NotFound):
         run(grant, "hubspot.create_deal", {"name": "Acme"}, customer)
@@ -337,7 +343,7 @@ def test_pipelines_that_cannot_be_read_are_an_integration_error(
 @pytest.mark.parametrize("body", [[], {"associations": 1}, {"associations": {"contacts": {}}}])
 def test_a_deal_that_cannot_be_read_is_nobody_s(grant: Grant, hubspot: HubSpot, body: Any) -> None:
     hubspot.say(200, body)
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationFailure):
         run(grant, "hubspot.create_note", {"text": "x", "deal_id": "501"}, bound("", "101"))
 
 
@@ -357,11 +363,14 @@ def test_a_deal_that_cannot_be_read_is_nobody_s(grant: Grant, hubspot: HubSpot, 
 def test_hubspot_says_how_long_to_wait(
     status: int, headers: dict[str, str], value: Any, seconds: float | None
 ) -> None:
-    assert waits(Answer(status, headers, value)) == seconds
+    assert waits(VendorResponse(status, headers, value)) == seconds
 
 
 def test_the_check_names_the_pipelines_of_the_account(grant: Grant, hubspot: HubSpot) -> None:
-    check, vendor = connection("hubspot").check, vendors.of(grant.organization.pk, "hubspot")
+    check, vendor = (
+        connection("hubspot").check,
+        vendors.get_vendor(grant.organization.pk, "hubspot"),
+    )
     assert check(vendor) == "HubSpot with the deal pipelines: Renewals, Sales Pipeline, Old"
     hubspot.token = "another"
     with pytest.raises(Unauthorized):

@@ -20,7 +20,7 @@ from tests.drivers.fake_vendors.site import GARBAGE, resetting, saying, sending
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
-from tools_registry.api import Answer, IntegrationFailure, ToolContext, Unauthorized
+from tools_registry.api import IntegrationFailure, ToolContext, Unauthorized, VendorResponse
 from tools_registry.pipeline.visibility import ORGANIZATION_FACTS
 
 SETTINGS = {"default_team": "ENG", "bug_label": "Bug", "feature_label": "Idea"}
@@ -327,7 +327,7 @@ def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: L
             public_url="",
             workspace=ORGANIZATION_FACTS,
             call_id=call_id,
-            vendor=vendors.of(office.organization.pk, "linear"),
+            vendor=vendors.get_vendor(office.organization.pk, "linear"),
         )
         return linear.create_bug(context, BASICS)
 
@@ -338,14 +338,14 @@ def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: L
 
 
 def test_the_check_says_which_workspace_it_is_and_whose_key(office: Grant) -> None:
-    vendor = vendors.of(office.organization.pk, "linear")
+    vendor = vendors.get_vendor(office.organization.pk, "linear")
     assert linear.check(vendor) == "Linear workspace Acme as Ada"
 
 
 def test_a_check_with_a_wrong_key_is_unauthorized(grant: Grant, vendor: Linear) -> None:
     connect_toolset(grant, TOOLSET, f"Bearer {fake.KEY}")
     with pytest.raises(Unauthorized):
-        linear.check(vendors.of(grant.organization.pk, "linear"))
+        linear.check(vendors.get_vendor(grant.organization.pk, "linear"))
     assert len(vendor.seen) == 1
 
 
@@ -353,12 +353,12 @@ def test_a_check_with_a_wrong_key_is_unauthorized(grant: Grant, vendor: Linear) 
 def test_a_check_that_makes_no_sense_fails(office: Grant, vendor: Linear, viewer: Any) -> None:
     vendor.script(saying({"data": {"viewer": viewer}}))
     with pytest.raises(IntegrationFailure):
-        linear.check(vendors.of(office.organization.pk, "linear"))
+        linear.check(vendors.get_vendor(office.organization.pk, "linear"))
 
 
-def answer(status: int = 400, code: str = "RATELIMITED", **headers: str) -> Answer:
+def answer(status: int = 400, code: str = "RATELIMITED", **headers: str) -> VendorResponse:
     named = {f"x-ratelimit-{name.replace('_', '-')}": message for name, message in headers.items()}
-    return Answer(status, named, fake.refusal("x", code))
+    return VendorResponse(status, named, fake.refusal("x", code))
 
 
 NOW = 1_800_000_000
@@ -397,10 +397,10 @@ def test_a_spent_budget_says_when_it_is_full_again(headers: dict[str, str], seco
 @pytest.mark.parametrize("code", ["INPUT_ERROR", "", "AUTHENTICATION_ERROR"])
 def test_nothing_else_is_waited_for(code: str) -> None:
     assert waits(answer(429, code)) is None
-    assert waits(Answer(400, {}, None)) is None
-    assert waits(Answer(200, {}, {"data": {}})) is None
+    assert waits(VendorResponse(400, {}, None)) is None
+    assert waits(VendorResponse(200, {}, {"data": {}})) is None
 
 
 def test_a_success_is_no_failure() -> None:
-    assert judge(Answer(200, {}, {"data": {}})) is None
-    assert judge(Answer(204, {}, None)) is not None
+    assert judge(VendorResponse(200, {}, {"data": {}})) is None
+    assert judge(VendorResponse(204, {}, None)) is not None

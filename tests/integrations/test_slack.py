@@ -194,7 +194,7 @@ def test_slack_s_trouble_is_reported_in_plain_words_and_recorded(
 
 
 def test_the_check_names_the_workspace(grant: Grant, slack: Slack) -> None:
-    check, vendor = connection("slack").check, vendors.of(grant.organization.pk, "slack")
+    check, vendor = connection("slack").check, vendors.get_vendor(grant.organization.pk, "slack")
     assert check(vendor) == "Slack workspace Acme as halo"
     slack.token = "another"
     with pytest.raises(Unauthorized):

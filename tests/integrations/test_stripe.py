@@ -20,8 +20,8 @@ from tests.drivers.fake_vendors.stripe import KEY, Reply, Stripe
 from tests.drivers.grants import Grant, granted
 from tests.drivers.mcp import McpClient
 from tests.drivers.mcp import Reply as McpReply
-from tools_registry.api import Answer, Customer, ToolContext, ToolFailure
-from tools_registry.api.vendor import by_status
+from tools_registry.api import BoundCustomer, ToolContext, ToolFailure, VendorResponse
+from tools_registry.api.vendor import judge_status
 from workspace.models import Customer as Bound
 
 TRIAL_END = 4_000_000_000
@@ -187,8 +187,8 @@ class Books:
     def __init__(self, row: Any) -> None:
         self.row = row
 
-    def send(self, *_request: object, **_facts: object) -> Answer:
-        return Answer(200, {}, self.row)
+    def send(self, *_request: object, **_facts: object) -> VendorResponse:
+        return VendorResponse(200, {}, self.row)
 
 
 def test_m07_a_customer_that_disagrees_with_the_binding_is_invalid(
@@ -244,7 +244,7 @@ def test_what_belongs_to_another_than_the_bound_customer_is_not_found(
         user_id="u",
         public_url="",
         workspace=None,  # type: ignore[arg-type]  not asked for anything
-        customer=Customer(id="c", vendor_ids=vendor_ids),
+        customer=BoundCustomer(id="c", vendor_ids=vendor_ids),
         vendor=Books(charge),
     )
     with pytest.raises(ToolFailure) as failure:
@@ -300,8 +300,10 @@ def test_words_of_stripe_arrive_short_and_harmless(
     assert re.fullmatch(r"[\x20-\x7e]+", reported)
 
 
-def answered(status: int, **headers: str) -> Answer:
-    return Answer(status, {name.replace("_", "-"): text for name, text in headers.items()}, {})
+def answered(status: int, **headers: str) -> VendorResponse:
+    return VendorResponse(
+        status, {name.replace("_", "-"): text for name, text in headers.items()}, {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -318,7 +320,7 @@ def answered(status: int, **headers: str) -> Answer:
     ],
     ids=str,
 )
-def test_stripe_says_when_to_ask_again(answer: Answer, seconds: float | None) -> None:
+def test_stripe_says_when_to_ask_again(answer: VendorResponse, seconds: float | None) -> None:
     connection = integration.TOOLSET.connection
     assert connection is not None
     assert connection.waits is not None
@@ -328,7 +330,7 @@ def test_stripe_says_when_to_ask_again(answer: Answer, seconds: float | None) ->
 def test_the_check_says_which_mode_the_key_is_for() -> None:
     connection = integration.TOOLSET.connection
     assert connection is not None
-    assert connection.judge is not by_status
+    assert connection.judge is not judge_status
     assert connection.check(Books({"livemode": True})) == "Stripe, live mode"
     assert connection.check(Books({"livemode": False})) == "Stripe, test mode"
 

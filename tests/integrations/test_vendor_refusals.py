@@ -19,7 +19,7 @@ from tests.drivers.fake_vendors.slack import Slack
 from tests.drivers.fake_vendors.stripe import Reply, Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tools_registry.api import Answer
+from tools_registry.api import VendorResponse
 
 EARLY, LATE = Revision.V2025_03_26, Revision.V2025_11_25
 REVISIONS = pytest.mark.parametrize("revision", [EARLY, LATE, Revision.V2026_07_28], ids=str)
@@ -176,6 +176,6 @@ def test_l4_slack(
 def test_l4_a_404_where_the_address_names_no_record_is_a_failure_of_the_integration(
     path: str,
 ) -> None:
-    failure = connection(path).judge(Answer(404, {}, None))
+    failure = connection(path).judge(VendorResponse(404, {}, None))
     assert failure is not None
     assert failure.kind == "integration"

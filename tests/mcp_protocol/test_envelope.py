@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_protocol.envelope import (
-    Batch,
+    JsonRpcBatch,
+    JsonRpcNotification,
+    JsonRpcRequest,
+    JsonRpcResponse,
     Malformed,
-    Notification,
-    Request,
-    Response,
     as_id,
     failure,
     read,
@@ -41,28 +41,30 @@ def malformed(value: object, *, batch_limit: int = 0) -> Malformed:
     return message
 
 
-def batch(value: object) -> Batch:
+def batch(value: object) -> JsonRpcBatch:
     message = read(value, batch_limit=100)
-    assert isinstance(message, Batch)
+    assert isinstance(message, JsonRpcBatch)
     return message
 
 
 def test_a_request_is_read_with_its_params() -> None:
     value = {**PING, "id": "a", "params": {"x": 1}}
-    assert read(value, batch_limit=0) == Request("a", "ping", {"x": 1})
+    assert read(value, batch_limit=0) == JsonRpcRequest("a", "ping", {"x": 1})
 
 
 def test_absent_params_read_as_an_empty_object() -> None:
-    assert read(PING, batch_limit=0) == Request(1, "ping", {})
+    assert read(PING, batch_limit=0) == JsonRpcRequest(1, "ping", {})
 
 
 def test_i13_a_message_without_an_id_is_a_notification_whatever_its_method() -> None:
     value = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "x"}}
-    assert read(value, batch_limit=0) == Notification("tools/call", {"name": "x"})
+    assert read(value, batch_limit=0) == JsonRpcNotification("tools/call", {"name": "x"})
 
 
 def test_unknown_members_are_ignored() -> None:
-    assert read({**PING, "x": 1, "Method": "tools/call"}, batch_limit=0) == Request(1, "ping")
+    assert read({**PING, "x": 1, "Method": "tools/call"}, batch_limit=0) == JsonRpcRequest(
+        1, "ping"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_an_id_that_is_no_sensible_string_or_integer_is_invalid_and_not_echoed(
 
 @pytest.mark.parametrize("identifier", [0, -1, 2**63 - 1, -(2**63), "", "x" * 1_000, "é"])
 def test_any_other_id_is_kept_as_it_came(identifier: int | str) -> None:
-    assert read({**PING, "id": identifier}, batch_limit=0) == Request(identifier, "ping")
+    assert read({**PING, "id": identifier}, batch_limit=0) == JsonRpcRequest(identifier, "ping")
     assert as_id(identifier) == identifier
 
 
@@ -138,7 +140,7 @@ def test_a_message_without_a_method_is_invalid(method: dict[str, Any]) -> None:
     ],
 )
 def test_any_text_is_a_method_as_far_as_the_envelope_goes(method: str) -> None:
-    assert read({**PING, "method": method}, batch_limit=0) == Request(1, method)
+    assert read({**PING, "method": method}, batch_limit=0) == JsonRpcRequest(1, method)
 
 
 @pytest.mark.parametrize(
@@ -164,14 +166,14 @@ def test_a_body_that_is_no_object_is_invalid(value: object) -> None:
 
 def test_a_clients_answer_is_recognised() -> None:
     answer = {"jsonrpc": "2.0", "id": 4, "result": {"action": "accept"}}
-    assert read(answer, batch_limit=0) == Response(4, result={"action": "accept"})
+    assert read(answer, batch_limit=0) == JsonRpcResponse(4, result={"action": "accept"})
     refusal = {"jsonrpc": "2.0", "id": "q", "error": {"code": -1, "message": "no"}}
-    assert read(refusal, batch_limit=0) == Response("q", error={"code": -1, "message": "no"})
+    assert read(refusal, batch_limit=0) == JsonRpcResponse("q", error={"code": -1, "message": "no"})
 
 
 def test_a_clients_error_may_lack_an_id_and_its_result_may_not() -> None:
     error = {"code": -32700, "message": "?"}
-    assert read({"jsonrpc": "2.0", "id": None, "error": error}, batch_limit=0) == Response(
+    assert read({"jsonrpc": "2.0", "id": None, "error": error}, batch_limit=0) == JsonRpcResponse(
         None, error=error
     )
     assert malformed({"jsonrpc": "2.0", "result": {}}).error.code == INVALID_REQUEST
@@ -185,13 +187,13 @@ def test_an_answer_has_exactly_one_of_result_and_error(members: dict[str, Any]) 
 
 def test_i14_a_batch_is_read_member_by_member() -> None:
     members = batch([PING, {**PING, "id": 2, "method": "tools/list"}, {**PING, "id": None}]).members
-    assert members[:2] == (Request(1, "ping"), Request(2, "tools/list"))
+    assert members[:2] == (JsonRpcRequest(1, "ping"), JsonRpcRequest(2, "tools/list"))
     assert isinstance(members[2], Malformed)
 
 
 def test_i14_a_member_that_is_no_message_is_malformed_on_its_own() -> None:
     members = batch([1, PING, [PING]]).members
-    assert [type(member) for member in members] == [Malformed, Request, Malformed]
+    assert [type(member) for member in members] == [Malformed, JsonRpcRequest, Malformed]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +218,7 @@ def test_initialize_has_no_place_in_a_batch() -> None:
     first, second, third = batch([handshake, PING, notice]).members
     assert isinstance(first, Malformed)
     assert (first.id, first.error.code) == (5, INVALID_REQUEST)
-    assert second == Request(1, "ping")
+    assert second == JsonRpcRequest(1, "ping")
     assert isinstance(third, Malformed)
     assert third.id is None
 
@@ -225,19 +227,19 @@ def test_initialize_has_no_place_in_a_batch() -> None:
 @given(JSON_VALUES | MESSAGE_LIKE | st.lists(MESSAGE_LIKE | JSON_VALUES, max_size=4))
 def test_whatever_is_sent_is_typed_and_never_raises(value: object) -> None:
     message = read(value, batch_limit=3)
-    for member in message.members if isinstance(message, Batch) else (message,):
+    for member in message.members if isinstance(message, JsonRpcBatch) else (message,):
         match member:
-            case Request(identifier, method, params):
+            case JsonRpcRequest(identifier, method, params):
                 assert as_id(identifier) is not None
                 assert isinstance(method, str)
                 assert isinstance(params, dict)
-            case Notification(method, params):
+            case JsonRpcNotification(method, params):
                 assert isinstance(method, str)
                 assert isinstance(params, dict)
             case Malformed(identifier, error):
                 assert error.code in {INVALID_REQUEST, INVALID_PARAMS}
                 assert identifier is None or as_id(identifier) is not None
-            case Response(identifier, _, _):
+            case JsonRpcResponse(identifier, _, _):
                 assert identifier is None or as_id(identifier) is not None
 
 

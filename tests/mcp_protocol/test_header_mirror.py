@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_protocol.envelope import Request
+from mcp_protocol.envelope import JsonRpcRequest
 from mcp_protocol.errors import HEADER_MISMATCH, ProtocolError
 from mcp_protocol.headers import (
     HeaderLookup,
@@ -51,8 +51,8 @@ def lookup(headers: Mapping[str, str]) -> HeaderLookup:
     return lambda name: folded.get(name.lower())
 
 
-def call(name: object = "search_docs") -> Request:
-    return Request(1, "tools/call", {"name": name, "arguments": {}, "_meta": META})
+def call(name: object = "search_docs") -> JsonRpcRequest:
+    return JsonRpcRequest(1, "tools/call", {"name": name, "arguments": {}, "_meta": META})
 
 
 def mirrored(**changed: str | None) -> HeaderLookup:
@@ -165,7 +165,7 @@ def test_headers_that_differ_from_the_body_are_a_mismatch(changed: dict[str, str
     [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")],
 )
 def test_the_name_header_repeats_the_member_of_its_method(method: str, member: str) -> None:
-    request = Request(1, method, {member: "halo://guide/é", "_meta": META})
+    request = JsonRpcRequest(1, method, {member: "halo://guide/é", "_meta": META})
     name = encode_header_value("halo://guide/é")
     check_mirror(mirrored(Mcp_Method=method, Mcp_Name=name), request)
     with pytest.raises(ProtocolError):
@@ -173,7 +173,7 @@ def test_the_name_header_repeats_the_member_of_its_method(method: str, member: s
 
 
 def test_other_methods_need_no_name() -> None:
-    request = Request(1, "tools/list", {"_meta": META, "name": "ignored"})
+    request = JsonRpcRequest(1, "tools/list", {"_meta": META, "name": "ignored"})
     check_mirror(mirrored(Mcp_Method="tools/list", Mcp_Name=None), request)
 
 

@@ -72,9 +72,9 @@ def test_every_request_fits_the_schema_of_the_revision_or_is_not_sent(
     request, since, definition = SPOKEN[what]
     if REVISIONS.index(revision) < REVISIONS.index(since):
         with pytest.raises(UnsupportedAtRevision):
-            input_requests.serialized({"x": request}, revision)
+            input_requests.serialize({"x": request}, revision)
         return
-    serialized = input_requests.serialized({"x": request}, revision)["x"]
+    serialized = input_requests.serialize({"x": request}, revision)["x"]
     if revision == Revision.V2026_07_28:
         conforms(serialized, revision, "InputRequest")
         conforms(serialized, revision, definition)
@@ -83,7 +83,7 @@ def test_every_request_fits_the_schema_of_the_revision_or_is_not_sent(
 
 
 def test_a_form_of_the_first_revision_holds_only_what_that_knows() -> None:
-    serialized = input_requests.serialized({"x": FORM}, Revision.V2025_06_18)["x"]
+    serialized = input_requests.serialize({"x": FORM}, Revision.V2025_06_18)["x"]
     assert set(serialized["params"]) == {"message", "requestedSchema"}
     assert serialized["params"]["requestedSchema"] == {
         "type": "object",
@@ -100,7 +100,9 @@ def test_a_form_of_the_first_revision_holds_only_what_that_knows() -> None:
 
 
 def test_what_is_asked_needs_its_capabilities() -> None:
-    needed = input_requests.needed({"a": FORM, "b": PAGE, "c": WITH_TOOLS, "d": SAMPLE, "e": ROOTS})
+    needed = input_requests.required_capabilities(
+        {"a": FORM, "b": PAGE, "c": WITH_TOOLS, "d": SAMPLE, "e": ROOTS}
+    )
     assert needed == {
         "elicitation": {"form": {}, "url": {}},
         "sampling": {"tools": {}},
@@ -110,7 +112,7 @@ def test_what_is_asked_needs_its_capabilities() -> None:
 
 def test_only_three_methods_are_requests_to_a_client() -> None:
     with pytest.raises(ValueError, match="tools/call"):
-        input_requests.needed({"a": {"method": "tools/call"}})
+        input_requests.required_capabilities({"a": {"method": "tools/call"}})
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_only_three_methods_are_requests_to_a_client() -> None:
     ],
 )
 def test_of_what_a_client_declares_only_what_is_known_is_kept(declared: Any, kept: Any) -> None:
-    assert client_capabilities.known(declared) == kept
+    assert client_capabilities.select_known(declared) == kept
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from foundation.db.storable import has_unstorable_text
-from mcp_protocol.json_writer import Written, dumps, indented
+from mcp_protocol.json_writer import SerializedJson, dumps, dumps_indented
 from mcp_protocol.strict_json import parse
 from tests.drivers.json_values import JSON_VALUES
 
@@ -35,12 +35,12 @@ def test_whatever_was_read_can_be_written_and_read_again(value: object) -> None:
 def test_what_is_written_already_goes_in_as_it_would_have_been_written(
     value: object, other: int
 ) -> None:
-    assert dumps([Written(value), other]) == dumps([json.loads(dumps(value)), other])
+    assert dumps([SerializedJson(value), other]) == dumps([json.loads(dumps(value)), other])
 
 
 def test_what_the_fast_writer_cannot_write_can_be_written_already() -> None:
-    assert dumps([Written({"id": 10**30}), "é"]) == '[{"id":%d},"é"]'.encode() % 10**30
-    assert dumps([Written({"id": 10**30}), 10**30]) == b'[{"id":%d},%d]' % (10**30, 10**30)
+    assert dumps([SerializedJson({"id": 10**30}), "é"]) == '[{"id":%d},"é"]'.encode() % 10**30
+    assert dumps([SerializedJson({"id": 10**30}), 10**30]) == b'[{"id":%d},%d]' % (10**30, 10**30)
 
 
 @pytest.mark.parametrize("other", [1, 10**30], ids=["fast-writer", "slow-writer"])
@@ -50,13 +50,15 @@ def test_what_is_not_json_at_all_is_not_written(other: int) -> None:
 
 
 def test_indented_text_has_two_spaces_and_keeps_letters() -> None:
-    assert indented({"name": "Zoë", "n": [1]}) == '{\n  "name": "Zoë",\n  "n": [\n    1\n  ]\n}'
-    assert indented({"n": 10**30}) == '{\n  "n": 1000000000000000000000000000000\n}'
-    assert indented({"a": None}) == '{\n  "a": null\n}'
+    assert (
+        dumps_indented({"name": "Zoë", "n": [1]}) == '{\n  "name": "Zoë",\n  "n": [\n    1\n  ]\n}'
+    )
+    assert dumps_indented({"n": 10**30}) == '{\n  "n": 1000000000000000000000000000000\n}'
+    assert dumps_indented({"a": None}) == '{\n  "a": null\n}'
 
 
 @pytest.mark.parametrize("figure", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("other", [1, 10**30], ids=["fast-writer", "slow-writer"])
 def test_j14_a_tools_nan_is_an_error_and_not_a_null(figure: float, other: int) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        indented({"rows": [other, (figure,)]})
+        dumps_indented({"rows": [other, (figure,)]})

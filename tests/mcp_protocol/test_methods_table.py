@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_protocol.methods import METHODS, OTHER, RATE_BUCKETS, MethodKind, known
+from mcp_protocol.methods import METHODS, OTHER, RATE_BUCKETS, MethodKind, is_known
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 
 MODERN = Revision.V2026_07_28
@@ -23,7 +23,7 @@ MODERN = Revision.V2026_07_28
     ],
 )
 def test_what_hands_out_content_exists_at_every_revision(method: str, revision: Revision) -> None:
-    assert known(method, revision)
+    assert is_known(method, revision)
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ def test_what_hands_out_content_exists_at_every_revision(method: str, revision: 
     ],
 )
 def test_the_handshake_methods_are_gone_at_2026(method: str) -> None:
-    assert all(known(method, revision) for revision in HANDSHAKE)
-    assert not known(method, MODERN)
+    assert all(is_known(method, revision) for revision in HANDSHAKE)
+    assert not is_known(method, MODERN)
 
 
 def test_discovery_exists_at_2026_alone() -> None:
-    assert known("server/discover", MODERN)
-    assert not any(known("server/discover", revision) for revision in HANDSHAKE)
+    assert is_known("server/discover", MODERN)
+    assert not any(is_known("server/discover", revision) for revision in HANDSHAKE)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -58,7 +58,7 @@ def test_discovery_exists_at_2026_alone() -> None:
     ],
 )
 def test_anything_else_is_unknown(method: str, revision: Revision) -> None:
-    assert not known(method, revision)
+    assert not is_known(method, revision)
 
 
 @pytest.mark.parametrize(

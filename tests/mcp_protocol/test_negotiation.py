@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_protocol.envelope import Notification, Request
+from mcp_protocol.envelope import JsonRpcNotification, JsonRpcRequest
 from mcp_protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -26,11 +26,11 @@ META: dict[str, Any] = {
 }
 
 
-def request(meta: object = None, method: str = "tools/list") -> Request:
-    return Request(1, method, {} if meta is None else {"_meta": meta})
+def request(meta: object = None, method: str = "tools/list") -> JsonRpcRequest:
+    return JsonRpcRequest(1, method, {} if meta is None else {"_meta": meta})
 
 
-def refused(header: str | None, message: Request | Notification) -> ProtocolError:
+def refused(header: str | None, message: JsonRpcRequest | JsonRpcNotification) -> ProtocolError:
     with pytest.raises(ProtocolError) as caught:
         negotiate(header, message)
     return caught.value
@@ -47,7 +47,10 @@ def test_no_header_and_no_handshake_is_2025_03_26() -> None:
 @pytest.mark.parametrize("revision", HANDSHAKE)
 def test_a_legacy_header_names_the_revision(revision: Revision) -> None:
     assert negotiate(revision.value, request()).revision is revision
-    assert negotiate(revision.value, Notification("notifications/initialized")).revision is revision
+    assert (
+        negotiate(revision.value, JsonRpcNotification("notifications/initialized")).revision
+        is revision
+    )
 
 
 @pytest.mark.parametrize("header", ["1900-01-01", "", "latest", "2025-11-25, 2025-11-25"])
@@ -145,16 +148,16 @@ def test_a_version_in_the_body_that_is_no_text_is_invalid_under_any_header() -> 
 
 
 def test_a_modern_notification_needs_no_fields_and_no_header() -> None:
-    bare = Notification("notifications/cancelled")
-    declared = Notification("notifications/cancelled", {"_meta": META})
+    bare = JsonRpcNotification("notifications/cancelled")
+    declared = JsonRpcNotification("notifications/cancelled", {"_meta": META})
     assert negotiate(MODERN, bare) == Terms(Revision.V2026_07_28)
     assert negotiate(None, declared).revision is Revision.V2026_07_28
 
 
 def test_a_notification_is_still_held_to_what_it_says() -> None:
-    declared = Notification("notifications/cancelled", {"_meta": META})
+    declared = JsonRpcNotification("notifications/cancelled", {"_meta": META})
     assert refused("2025-11-25", declared).code == HEADER_MISMATCH
-    assert refused("1900-01-01", Notification("x")).code == UNSUPPORTED_VERSION
+    assert refused("1900-01-01", JsonRpcNotification("x")).code == UNSUPPORTED_VERSION
 
 
 def test_i20_initialize_without_params_is_2025_03_26() -> None:
@@ -168,7 +171,7 @@ def test_initialize_takes_its_terms_from_its_params() -> None:
         "clientInfo": {"name": "c", "version": "1"},
         "_meta": {"progressToken": "p"},
     }
-    assert negotiate(None, Request(1, "initialize", params)) == Terms(
+    assert negotiate(None, JsonRpcRequest(1, "initialize", params)) == Terms(
         revision=Revision.V2025_06_18,
         client_capabilities={"elicitation": {}},
         progress_token="p",
@@ -179,13 +182,13 @@ def test_initialize_takes_its_terms_from_its_params() -> None:
 def test_i20_initialize_for_a_version_without_handshake_offers_the_newest_legacy(
     asked: str,
 ) -> None:
-    message = Request(1, "initialize", {"protocolVersion": asked})
+    message = JsonRpcRequest(1, "initialize", {"protocolVersion": asked})
     assert negotiate(None, message).revision is Revision.V2025_11_25
 
 
 @pytest.mark.parametrize("header", ["2025-03-26", "1900-01-01"])
 def test_a_header_sent_with_initialize_does_not_decide(header: str) -> None:
-    message = Request(1, "initialize", {"protocolVersion": "2025-06-18"})
+    message = JsonRpcRequest(1, "initialize", {"protocolVersion": "2025-06-18"})
     assert negotiate(header, message).revision is Revision.V2025_06_18
 
 
@@ -199,7 +202,7 @@ def test_initialize_in_a_modern_envelope_is_modern_where_no_such_method_exists()
     ids=["version", "capabilities", "client-info"],
 )
 def test_initialize_with_mistyped_params_is_invalid(params: dict[str, Any]) -> None:
-    error = refused(None, Request(1, "initialize", params))
+    error = refused(None, JsonRpcRequest(1, "initialize", params))
     assert error.code == INVALID_PARAMS
     assert error.status(Revision.V2025_03_26) == 200
 
@@ -258,7 +261,7 @@ METAS = st.fixed_dictionaries(
 
 def outcome(header: str | None, meta: object, method: str) -> Terms | ProtocolError:
     try:
-        return negotiate(header, Request(1, method, {"_meta": meta}))
+        return negotiate(header, JsonRpcRequest(1, method, {"_meta": meta}))
     except ProtocolError as error:
         return error
 

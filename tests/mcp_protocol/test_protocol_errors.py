@@ -98,7 +98,7 @@ def test_an_error_reads_as_its_message_and_survives_pickling() -> None:
     ids=["plain", "control", "bidi", "surrogate", "quotes", "long", "just-fits"],
 )
 def test_a_clients_text_is_shown_in_harmless_characters(text: str, expected: str) -> None:
-    assert errors.shown(text) == expected
+    assert errors.quote_text(text) == expected
 
 
 @pytest.mark.parametrize(

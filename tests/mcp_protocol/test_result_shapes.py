@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_protocol.capabilities import Server
+from mcp_protocol.capabilities import ServerInfo
 from mcp_protocol.envelope import success
 from mcp_protocol.handshake_shapes import (
     bare_initialize_result,
@@ -16,13 +16,13 @@ from mcp_protocol.handshake_shapes import (
     initialize_result,
 )
 from mcp_protocol.json_writer import dumps
-from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
+from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, revisions_since
 from mcp_protocol.shapes import call_result, empty_result, text_block
 from mcp_protocol.tool_shapes import tool_descriptor, tools_list_result
 
 Conforms = Callable[[object, Revision, str], None]
 
-SERVER = Server("https://app.haloagents.ai", ({"src": "data:image/svg+xml;base64,AA=="},))
+SERVER = ServerInfo("https://app.haloagents.ai", ({"src": "data:image/svg+xml;base64,AA=="},))
 MODERN = Revision.V2026_07_28
 SERVER_INFO = {"io.modelcontextprotocol/serverInfo": {"name": "halo-agents", "version": "1.0.0"}}
 
@@ -177,7 +177,7 @@ def test_facts_appear_with_the_revision_that_brought_them() -> None:
     assert keys(WRITER, MODERN) == titled
 
 
-@pytest.mark.parametrize("revision", since(Revision.V2025_03_26))
+@pytest.mark.parametrize("revision", revisions_since(Revision.V2025_03_26))
 def test_hints_say_whether_a_tool_changes_anything(revision: Revision) -> None:
     writer = tool_descriptor(WRITER, revision)["annotations"]
     reader = tool_descriptor(READER, revision)["annotations"]
@@ -289,7 +289,7 @@ def test_a_block_goes_out_as_it_is_from_the_revision_that_brought_it(
 ) -> None:
     block = BLOCKS[kind]
     unchanged = [r for r in REVISIONS if call_result([block], r)["content"] == [block]]
-    assert unchanged == list(since(first))
+    assert unchanged == list(revisions_since(first))
 
 
 def test_a_block_the_revision_cannot_carry_becomes_text() -> None:

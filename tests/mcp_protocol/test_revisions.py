@@ -10,9 +10,9 @@ from mcp_protocol.revisions import (
     REVISIONS,
     Revision,
     answer_to_initialize,
-    at_least,
     find,
-    since,
+    is_at_least,
+    revisions_since,
 )
 
 
@@ -31,14 +31,14 @@ def test_revisions_stand_in_order_and_split_into_two_eras() -> None:
 def test_a_newer_revision_is_at_least_the_older_one_and_not_the_reverse(
     older: Revision, newer: Revision
 ) -> None:
-    assert at_least(newer, older)
-    assert at_least(older, older)
-    assert not at_least(older, newer)
+    assert is_at_least(newer, older)
+    assert is_at_least(older, older)
+    assert not is_at_least(older, newer)
 
 
 def test_since_names_a_revision_and_all_after_it() -> None:
-    assert since(Revision.V2025_11_25) == (Revision.V2025_11_25, Revision.V2026_07_28)
-    assert since(REVISIONS[0]) == REVISIONS
+    assert revisions_since(Revision.V2025_11_25) == (Revision.V2025_11_25, Revision.V2026_07_28)
+    assert revisions_since(REVISIONS[0]) == REVISIONS
 
 
 @pytest.mark.parametrize("text", ["2025-03-27", "", "2025-03-26 ", "V2025_03_26", "latest"])

@@ -16,7 +16,7 @@ def ada(db: None) -> User:  # noqa: ARG001  asked for: it opens the database
 
 @pytest.fixture
 def acme(ada: User) -> Organization:
-    return organizations.found("Acme Rockets", owner=ada)
+    return organizations.create("Acme Rockets", owner=ada)
 
 
 @pytest.fixture

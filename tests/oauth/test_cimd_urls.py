@@ -173,6 +173,6 @@ def test_the_public_internet_is_fetched_from_at_port_443_only_and_within_bounds(
 
 
 def test_a_query_is_left_out_where_the_url_is_written_down() -> None:
-    written = client_url.without_query("https://app.example/a?key=s3cret")
+    written = client_url.strip_query("https://app.example/a?key=s3cret")
     assert written == "https://app.example/a"
-    assert client_url.without_query(CLAUDE_CODE) == CLAUDE_CODE
+    assert client_url.strip_query(CLAUDE_CODE) == CLAUDE_CODE

@@ -128,7 +128,7 @@ def test_keys_and_mcp_tokens_go_long_after_their_end(
     ended: str, age: timedelta, left: int, ada: User, acme: Organization
 ) -> None:
     mcp_tokens.issue(ada, acme, "/prj_x", name="Laptop", days=0, address="")
-    key = server_keys.unsaved(acme, "Backend", server_keys.SDK_SCOPES, 0)
+    key = server_keys.build_row(acme, "Backend", server_keys.SDK_SCOPES, 0)
     server_keys.issue(key, user=ada, address="")
     for model in (McpToken, ServerKey):
         model.objects.update(**{ended: NOON - age})

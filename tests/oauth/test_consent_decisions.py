@@ -39,7 +39,7 @@ def page(oauth_client: OAuthClient, browser: Browser) -> Response:
 def globex(db: None) -> Organization:  # noqa: ARG001  asked for: it opens the database
     """An organization of somebody else's."""
     boss = User.objects.create_user("boss@globex.example")
-    return organizations.found("Globex", owner=boss)
+    return organizations.create("Globex", owner=boss)
 
 
 def nothing_was_given() -> bool:
@@ -301,7 +301,7 @@ def test_a_request_id_out_of_thin_air_opens_nothing(
 def test_only_the_persons_own_organizations_are_offered(
     name: str, oauth_client: OAuthClient, browser: Browser, ada: User, globex: Organization
 ) -> None:
-    second = organizations.found(name, owner=ada)
+    second = organizations.create(name, owner=ada)
     content = browser.open(oauth_client.authorize_address()).content.decode()
     assert str(second.pk) in content
     assert str(globex.pk) not in content
@@ -319,7 +319,7 @@ def test_another_organization_cannot_be_chosen(
 def test_the_chosen_organization_is_the_one_that_counts(
     oauth_client: OAuthClient, browser: Browser, ada: User
 ) -> None:
-    second = organizations.found("Second", owner=ada)
+    second = organizations.create("Second", owner=ada)
     page = browser.open(oauth_client.authorize_address())
     browser.decide(page, organization=str(second.pk), shown=str(second.pk))
     assert Authorization.objects.get().organization == second

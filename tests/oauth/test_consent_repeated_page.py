@@ -28,7 +28,7 @@ from workspace.models import Organization, User
 @pytest.fixture
 def quiet(ada: User, acme: Organization) -> Organization:  # noqa: ARG001  acme comes first
     """Ada's second organization, where no scope unlocks anything today."""
-    organization = organizations.found("Quiet", owner=ada)
+    organization = organizations.create("Quiet", owner=ada)
     organization.flags.create(name="mcp_server", enabled=False)
     return organization
 
@@ -132,7 +132,7 @@ def test_cancelling_needs_no_second_look(
 def test_showing_it_again_offers_nothing_that_was_not_there(
     changes: dict[str, Any], status: int, decision: str, page: Response, browser: Browser
 ) -> None:
-    globex = organizations.found("Globex", owner=User.objects.create_user("boss@globex.example"))
+    globex = organizations.create("Globex", owner=User.objects.create_user("boss@globex.example"))
     if "organization" in changes:
         changes = {"organization": str(globex.pk)}
     refused = browser.decide(page, decision, **changes)

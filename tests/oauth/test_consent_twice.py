@@ -73,7 +73,7 @@ def test_the_first_decision_rules_whatever_the_second_submit_says(
     page: Response, browser: Browser, oauth_client: OAuthClient, ada: User
 ) -> None:
     first = browser.decide(page, scope=["docs:read"])
-    other = organizations.found("Second", owner=ada)
+    other = organizations.create("Second", owner=ada)
     second = browser.decide(page, scope=["setup:read"], organization=str(other.pk))
     assert second["Location"] == first["Location"]
     assert tokens_of(oauth_client.exchange(answer(second)["code"])).scope == "docs:read"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oauth.endpoints.forms import Form, parse_basic, parse_form, parse_query
+from oauth.endpoints.forms import FormParameters, parse_basic, parse_form, parse_query
 from oauth.errors import InvalidClient, InvalidRequest
 
 FORM = "application/x-www-form-urlencoded"
@@ -15,7 +15,7 @@ at_any_pace = settings(deadline=None)
 storable = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
 
 
-def read(body: bytes, content_type: str = FORM) -> Form:
+def read(body: bytes, content_type: str = FORM) -> FormParameters:
     return parse_form(body, content_type)
 
 
@@ -25,7 +25,7 @@ def basic(client_id: str, secret: str) -> str:
 
 def test_a_token_request_is_read_with_its_escapes_undone() -> None:
     form = read(b"grant_type=authorization_code&code=halo_ac_x&redirect_uri=http%3A%2F%2Fa%2F+b")
-    assert form.required("grant_type") == "authorization_code"
+    assert form.require("grant_type") == "authorization_code"
     assert form.get("redirect_uri") == "http://a/ b"
     assert form.get("scope") is None
 
@@ -103,7 +103,7 @@ def test_a_parameter_without_a_value_counts_as_omitted() -> None:
     form = read(b"scope=&&client_id=x&")
     assert form.get("scope") is None
     with pytest.raises(InvalidRequest, match="scope is required"):
-        form.required("scope")
+        form.require("scope")
 
 
 def test_what_a_request_carries_stays_out_of_its_representation() -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from oauth import credentials
 from oauth.grants import authorizations, connections, grant_conditions, token_status
-from oauth.grants.grant_conditions import CONDITIONS, Condition
+from oauth.grants.grant_conditions import CONDITIONS, GrantCondition
 from oauth.models import AccessToken, Authorization, Client
 from oauth.principal import Unauthenticated
 from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, refused
@@ -38,7 +38,7 @@ REPAIR: dict[str, Callable[[], object]] = {
 class Broken:
     """A grant with a token, of which one condition was broken."""
 
-    condition: Condition
+    condition: GrantCondition
     tokens: Tokens
     client: OAuthClient
     browser: Browser
@@ -53,7 +53,7 @@ class Broken:
 
 
 def grant() -> Authorization:
-    return grant_conditions.annotated(Authorization.objects.all()).get()
+    return grant_conditions.annotate(Authorization.objects.all()).get()
 
 
 def why() -> str:
@@ -66,7 +66,7 @@ def why() -> str:
 def broken(
     request: pytest.FixtureRequest, tokens: Tokens, oauth_client: OAuthClient, browser: Browser
 ) -> Broken:
-    condition: Condition = request.param
+    condition: GrantCondition = request.param
     assert grant_conditions.failing(grant()) == ()
     assert oauth_client.ping(tokens.access) == 200
     BREAK[condition.name]()
@@ -79,7 +79,7 @@ def test_every_condition_of_the_table_is_broken_here() -> None:
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda one: one.name)
-def test_authentication_reads_the_table(condition: Condition) -> None:
+def test_authentication_reads_the_table(condition: GrantCondition) -> None:
     for statement in (credentials.AUTHENTICATE, credentials.STILL):
         assert f"AND {condition.sql}" in statement.sql
 

@@ -259,7 +259,7 @@ def test_spec2_all_actions_does_not_imply_a_scope_that_the_grammar_gains_later(
         (scope,) = scopes.parse(text)
         assert not held.covers(scope)
         assert not held.covers(text)
-        assert scope.granted_by() == {scope}
+        assert scope.granting_scopes() == {scope}
         assert not held.intersect(scopes.parse(text))
     assert {str(scope) for scope in scopes.IMPLIED_BY_ALL_ACTIONS} == {
         "docs:read",

@@ -222,7 +222,7 @@ def test_another_account_sees_the_same_selection(
     requested: str | None, oauth_client: OAuthClient, browser: Browser, settings: Any
 ) -> None:
     settings.HALO_DEFAULT_SCOPE = f"setup:read {ALL}"
-    organizations.found("Globex", owner=User.objects.create_user("bo@globex.example", PASSWORD))
+    organizations.create("Globex", owner=User.objects.create_user("bo@globex.example", PASSWORD))
     page = browser.open(oauth_client.authorize_address(scope=requested))
     (form,) = markup.read(page.content).all("form", id="someone-else")
     again = browser.open(form.one("input", name="next").attributes["value"])

@@ -248,7 +248,7 @@ def test_all_refused_tokens_look_alike(tokens: Tokens, oauth_client: OAuthClient
     assert {a.status_code for a in answers} == {401}
     assert len({a.content for a in answers}) == 1
     assert {a["WWW-Authenticate"] for a in answers} == {
-        challenges.unauthorized("invalid_token", host="testserver")
+        challenges.unauthorized_challenge("invalid_token", host="testserver")
     }
     assert 'error="invalid_token"' in answers[0]["WWW-Authenticate"]
 

@@ -132,7 +132,7 @@ def test_what_real_clients_register_is_accepted_from_a_web_client(uri: str) -> N
     ],
 )
 def test_a_uri_that_could_lead_astray_is_refused_with_a_reason(uri: str) -> None:
-    with pytest.raises(redirects.RefusedRedirect) as refused:
+    with pytest.raises(redirects.RefusedRedirectUri) as refused:
         redirects.check(uri, app_schemes=APPS, native=False)
     assert refused.value.uri == uri
     assert refused.value.why.endswith(".")
@@ -141,20 +141,20 @@ def test_a_uri_that_could_lead_astray_is_refused_with_a_reason(uri: str) -> None
 
 def test_the_longest_uri_is_two_thousand_characters() -> None:
     redirects.check("https://e.example/".ljust(2_000, "a"), app_schemes=APPS, native=False)
-    with pytest.raises(redirects.RefusedRedirect, match="at most 2000"):
+    with pytest.raises(redirects.RefusedRedirectUri, match="at most 2000"):
         redirects.check("https://e.example/".ljust(2_001, "a"), app_schemes=APPS, native=False)
 
 
 def test_a_reverse_domain_scheme_is_for_native_clients() -> None:
     redirects.check("com.example.app:/cb", app_schemes=APPS, native=True)
     for refused in ("myapp:/cb", "com.example.app:cb"):
-        with pytest.raises(redirects.RefusedRedirect):
+        with pytest.raises(redirects.RefusedRedirectUri):
             redirects.check(refused, app_schemes=APPS, native=True)
 
 
 @pytest.mark.parametrize("scheme", sorted(redirects.FORBIDDEN_SCHEMES))
 def test_no_setting_and_no_client_makes_a_dangerous_scheme_acceptable(scheme: str) -> None:
-    with pytest.raises(redirects.RefusedRedirect, match="is not allowed in a redirect URI"):
+    with pytest.raises(redirects.RefusedRedirectUri, match="is not allowed in a redirect URI"):
         redirects.check(f"{scheme}:/cb", app_schemes=APPS | {scheme}, native=True)
 
 
@@ -252,7 +252,7 @@ uris = st.builds("{}://{}{}{}".format, st.sampled_from(["http", "https"]), hosts
 def accepted(uri: str) -> bool:
     try:
         redirects.check(uri, app_schemes=APPS, native=True)
-    except redirects.RefusedRedirect:
+    except redirects.RefusedRedirectUri:
         return False
     return True
 
@@ -302,7 +302,7 @@ def test_the_consent_page_is_shown_where_the_code_goes(uri: str, kind: str, host
 
 
 def test_a_web_uri_without_a_host_cannot_be_described() -> None:
-    with pytest.raises(redirects.RefusedRedirect):
+    with pytest.raises(redirects.RefusedRedirectUri):
         redirects.describe("https:///cb")
 
 

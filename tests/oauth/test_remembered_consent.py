@@ -216,7 +216,7 @@ def leave_and_join_again(root: Authorization) -> None:
 
 
 def suspend(root: Authorization) -> None:
-    organizations.found("Elsewhere", owner=root.user)
+    organizations.create("Elsewhere", owner=root.user)
     Organization.objects.filter(pk=root.organization_id).update(suspended_at=NOON)
 
 

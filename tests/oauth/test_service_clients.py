@@ -405,7 +405,7 @@ def test_a_service_client_is_created_by_an_admin_of_its_organization_with_public
     acme: Organization, program: Program
 ) -> None:
     bo = User.objects.create_user("bo@elsewhere.example", "correct horse battery staple")
-    elsewhere = organizations.found("Elsewhere", owner=bo)
+    elsewhere = organizations.create("Elsewhere", owner=bo)
     stranger = Client(HTTP_HOST="127.0.0.1:8000")
     assert stranger.get(PAGE).status_code == 302
     stranger.force_login(bo)
@@ -495,7 +495,7 @@ def test_the_admin_lists_service_clients_and_shows_no_secret_and_no_key(
 
 def test_an_admin_of_another_organization_does_not_find_a_service_client(program: Program) -> None:
     stranger = User.objects.create_user("eve@other.example", "x")
-    organizations.found("Other", owner=stranger)
+    organizations.create("Other", owner=stranger)
     other = Client(HTTP_HOST="127.0.0.1:8000")
     other.force_login(stranger)
     assert program.client_id not in other.get(ADMIN).content.decode()

@@ -81,7 +81,7 @@ class Families(RuleBasedStateMachine):
 
     def _cast(self) -> None:
         self.user = User.objects.create_user("ada@acme.example")
-        self.places = [organizations.found(name, owner=self.user) for name in ("Acme", "Bolt")]
+        self.places = [organizations.create(name, owner=self.user) for name in ("Acme", "Bolt")]
         http: Any = Direct(HTTP_HOST="127.0.0.1:8000")
         self.clients = [OAuthClient(verifier=VERIFIER, http=http) for _ in range(2)]
         for client in self.clients:

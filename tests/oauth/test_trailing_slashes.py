@@ -61,4 +61,4 @@ def test_p8_a_request_to_the_address_with_a_slash_is_answered(mcp: McpClient) ->
 
 @pytest.mark.parametrize("path", ["/", "/connections/", "/docs/", "/admin/", "//", "/api/mcp//"])
 def test_p8_other_paths_are_left_as_they_are(path: str) -> None:
-    assert addresses.without_slash(path) == path
+    assert addresses.strip_slash(path) == path

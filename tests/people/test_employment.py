@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from people import employment
-from people.changes import Refused
+from people.changes import RefusedChange
 from tests.people.conftest import Office
 
 
@@ -33,13 +33,13 @@ def test_a_change_that_cannot_be_is_refused(office: Office, other_office: Office
     person = office.person(manager=boss, start_date=date(2025, 1, 1))
     below = office.person(manager=person)
     day = date(2026, 1, 1)
-    with pytest.raises(Refused, match="future"):
+    with pytest.raises(RefusedChange, match="future"):
         employment.change(person, timezone.localdate() + timedelta(days=1), job_title="Lead")
     for manager in (boss, person, below):
-        with pytest.raises(Refused, match="below them"):
+        with pytest.raises(RefusedChange, match="below them"):
             employment.change(boss, day, manager=manager)
-    with pytest.raises(Refused, match="another organization"):
+    with pytest.raises(RefusedChange, match="another organization"):
         employment.change(person, day, manager=other_office.person())
-    with pytest.raises(Refused, match="before the start"):
+    with pytest.raises(RefusedChange, match="before the start"):
         employment.change(person, day, end_date=date(2024, 12, 31))
     assert not person.employment_history.exists()

@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from foundation.admin_urls import page_url
 from people.models import (
+    AbsenceStatus,
     CustomField,
     EmploymentRecord,
     OrgUnit,
     Person,
     PersonProfile,
-    Status,
     TimeOff,
     TimeOffSettings,
 )
@@ -145,7 +145,12 @@ def test_requests_are_added_and_decided(browser: Client, office: Office) -> None
     assert done == "1 request was changed."
     statuses = TimeOff.objects.order_by("start_date").values_list("status", flat=True)
     assert list(statuses) == [
-        *(Status.APPROVED, Status.REJECTED, Status.CANCELLED, Status.PENDING),
+        *(
+            AbsenceStatus.APPROVED,
+            AbsenceStatus.REJECTED,
+            AbsenceStatus.CANCELLED,
+            AbsenceStatus.PENDING,
+        ),
     ]
     shown = browser.get(page("timeoff", "change", four.pk))
     assert shown.status_code == 200

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import F
 
 from people import access, balances, seeding, working_time
-from people.models import Person, PersonProfile, Status, TimeOff
+from people.models import AbsenceStatus, Person, PersonProfile, TimeOff
 from people.models.time_off import BLOCKING
 from workspace.models import Organization
 
@@ -45,10 +45,10 @@ def test_the_records_are_believable(organization: Organization) -> None:
     assert people.exclude(manager=None).exclude(pk=F("manager")).count() == 119
     next_week = (DAY + timedelta(days=7), DAY + timedelta(days=13))
     out = TimeOff.objects.filter(
-        status=Status.APPROVED, start_date__lte=next_week[1], end_date__gte=next_week[0]
+        status=AbsenceStatus.APPROVED, start_date__lte=next_week[1], end_date__gte=next_week[0]
     )
     assert out.count() >= 3
-    assert TimeOff.objects.filter(status=Status.PENDING).count() >= 5
+    assert TimeOff.objects.filter(status=AbsenceStatus.PENDING).count() >= 5
     assert TimeOff.objects.dates("start_date", "year").count() >= 3
     for person in people:
         rows = list(person.time_off.filter(status__in=BLOCKING).order_by("start_date"))

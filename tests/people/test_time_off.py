@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 
 from people import time_off
-from people.access import NotFound
-from people.changes import Conflict, Refused
-from people.models import HolidayTreatment, Person, Status, TimeOff
+from people.access import RecordNotFound
+from people.changes import ConflictingChange, RefusedChange
+from people.models import AbsenceStatus, HolidayTreatment, Person, TimeOff
 from tests.people.conftest import Office, opened
 
 MONDAY = date(2026, 6, 1)
@@ -21,9 +21,9 @@ FRIDAY, SUNDAY = MONDAY + timedelta(days=4), MONDAY + timedelta(days=6)
 def test_a_request_waits_for_the_manager_and_without_one_is_approved(office: Office) -> None:
     boss = office.person(first_name="Boss")
     waiting = office.leave_of(office.person(manager=boss), MONDAY, FRIDAY)
-    assert (waiting.status, waiting.decided_at) == (Status.PENDING, None)
+    assert (waiting.status, waiting.decided_at) == (AbsenceStatus.PENDING, None)
     own = office.leave_of(boss, MONDAY, FRIDAY)
-    assert own.status == Status.APPROVED
+    assert own.status == AbsenceStatus.APPROVED
     assert own.decided_at is not None
 
 
@@ -103,7 +103,7 @@ def test_a_request_that_cannot_be_names_the_wrong_value(
     office: Office, start: date, end: date, more: dict[str, Any], field: str
 ) -> None:
     person = office.person(start_date=date(2020, 1, 1), end_date=date(2030, 12, 31))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedChange) as refused:
         office.leave_of(person, start, end, **more)
     assert (refused.value.code, refused.value.field) == ("invalid_request", field)
     assert not TimeOff.objects.exists()
@@ -113,7 +113,7 @@ def test_a_category_of_another_organization_or_switched_off_does_not_exist(
     office: Office, other_office: Office
 ) -> None:
     for category in (other_office.leave, office.category("Old", is_active=False)):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedChange) as refused:
             office.leave_of(office.person(), MONDAY, FRIDAY, category=category)
         assert (str(refused.value), refused.value.field) == (
             "The category does not exist.",
@@ -125,11 +125,11 @@ def test_days_of_a_pending_or_approved_request_conflict_until_it_ends(office: Of
     person = office.person(manager=office.person())
     first = office.leave_of(person, MONDAY, FRIDAY)
     for start, end in ((MONDAY, MONDAY), (FRIDAY, FRIDAY + timedelta(days=9))):
-        with pytest.raises(Conflict):
+        with pytest.raises(ConflictingChange):
             office.leave_of(person, start, end)
     office.leave_of(office.person(), MONDAY, FRIDAY)
     time_off.approve(office.organization.pk, first.pk)
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictingChange):
         office.leave_of(person, FRIDAY, FRIDAY)
     second = office.leave_of(person, FRIDAY + timedelta(days=3), FRIDAY + timedelta(days=3))
     time_off.decline(office.organization.pk, second.pk, "No")
@@ -146,18 +146,18 @@ def test_only_a_pending_request_is_changed_and_each_change_is_a_new_version(
     changed = time_off.change(place, row.pk, end_date=MONDAY)
     assert (changed.amount_days, changed.version) == (1, 2)
     assert time_off.change(place, row.pk, end_date=MONDAY).version == 2
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedChange):
         time_off.change(place, row.pk)
-    with pytest.raises(Refused):
-        time_off.change(place, row.pk, status=Status.APPROVED)
+    with pytest.raises(RefusedChange):
+        time_off.change(place, row.pk, status=AbsenceStatus.APPROVED)
     time_off.approve(place, row.pk)
     for change in (time_off.approve, time_off.decline, time_off.cancel):
-        with pytest.raises(Conflict):
+        with pytest.raises(ConflictingChange):
             change(place, row.pk)
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictingChange):
         time_off.change(place, row.pk, end_date=FRIDAY)
     row.refresh_from_db()
-    assert (row.status, row.version) == (Status.APPROVED, 3)
+    assert (row.status, row.version) == (AbsenceStatus.APPROVED, 3)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 400, "time_off_\x00", "nothing", None, 7])
@@ -168,10 +168,10 @@ def test_a_request_of_another_organization_is_as_unknown_as_any_other(
         other_office.person(manager=other_office.person()), MONDAY, FRIDAY
     )
     for tried in (key, theirs.pk):
-        with pytest.raises(NotFound):
+        with pytest.raises(RecordNotFound):
             time_off.approve(office.organization.pk, tried)
     theirs.refresh_from_db()
-    assert theirs.status == Status.PENDING
+    assert theirs.status == AbsenceStatus.PENDING
 
 
 @pytest.mark.django_db(transaction=True)
@@ -182,7 +182,7 @@ def test_the_same_days_requested_at_once_are_one_request() -> None:
     def tried(_number: int) -> str:
         try:
             office.leave_of(Person.objects.get(pk=person.pk), MONDAY, FRIDAY)
-        except Conflict:
+        except ConflictingChange:
             return "conflict"
         else:
             return "made"

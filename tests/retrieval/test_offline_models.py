@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from retrieval.fusion import fused
+from retrieval.fusion import fuse_rankings
 from retrieval.hashed import DIMENSIONS, HashedEmbedder
-from retrieval.interfaces import Passage, stored
+from retrieval.interfaces import Passage, encode_vector
 from retrieval.lexical import LexicalReranker
 from retrieval.vectors import IndexCache, VectorIndex
 from retrieval.words import groups_of, stems
@@ -76,15 +76,17 @@ def test_the_reranker_prefers_the_passage_that_has_more_of_the_query() -> None:
 
 
 def test_fusion_prefers_what_both_lists_have() -> None:
-    merged = fused([([1, 2, 3], 1.0), ([4, 2, 5], 1.0)])
+    merged = fuse_rankings([([1, 2, 3], 1.0), ([4, 2, 5], 1.0)])
     assert merged[0][0] == 2
     assert [each for each, _ in merged] == [2, 1, 4, 3, 5]
-    assert fused([([1], 1.0), ([2], 2.0)])[0][0] == 2
-    assert fused([]) == []
+    assert fuse_rankings([([1], 1.0), ([2], 2.0)])[0][0] == 2
+    assert fuse_rankings([]) == []
 
 
 def index(*rows: tuple[int, list[float]]) -> VectorIndex:
-    return VectorIndex.of((number, stored(np.array(row, np.float32))) for number, row in rows)
+    return VectorIndex.from_rows(
+        (number, encode_vector(np.array(row, np.float32))) for number, row in rows
+    )
 
 
 def test_the_nearest_vectors_come_first_and_opposite_ones_not_at_all() -> None:
@@ -106,7 +108,7 @@ def test_an_index_is_loaded_once_for_a_version() -> None:
         return index((1, [1, 0]))
 
     for version in ("a", "a", "b", "b"):
-        cache.at("owner", version, load)
+        cache.get_or_load("owner", version, load)
     assert len(loads) == 2
 
 
@@ -119,7 +121,7 @@ def test_the_cache_stays_within_its_bytes() -> None:
         return each
 
     for owner in ("a", "b", "a", "c", "a", "b"):
-        cache.at(owner, 1, load)
+        cache.get_or_load(owner, 1, load)
     # c replaced b, which was used longest ago, and b has to be loaded again.
     assert len(loads) == 4
 
@@ -133,7 +135,7 @@ def test_threads_that_need_the_same_index_load_it_once() -> None:
 
     def ask() -> None:
         waiting.wait()
-        cache.at("owner", 1, load)
+        cache.get_or_load("owner", 1, load)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

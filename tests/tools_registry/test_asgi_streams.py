@@ -17,7 +17,7 @@ from tests.drivers.mcp import BOTH, HOST, McpClient, events_in
 from tools_registry.endpoint.asgi import Timeouts
 from tools_registry.endpoint.streams import delivery
 from tools_registry.endpoint.streams.delivery import Outbox
-from tools_registry.endpoint.streams.streaming import left_out
+from tools_registry.endpoint.streams.streaming import left_out_warning
 
 pytestmark = pytest.mark.usefixtures("lab")
 
@@ -254,7 +254,7 @@ def test_a_reader_that_is_too_slow_misses_notifications_and_is_shown_how_many(
     terms = Terms(MODERN, log_level=level)
 
     async def said_at_once() -> bytes:
-        outbox = Outbox(lambda: None, partial(left_out, terms))
+        outbox = Outbox(lambda: None, partial(left_out_warning, terms))
         for number in range(10):
             await asyncio.to_thread(outbox.emit, {"method": "notifications/progress", "n": number})
         await asyncio.to_thread(outbox.emit, {"id": 9, "result": {}})

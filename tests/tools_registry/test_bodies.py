@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tools_registry.endpoint.bodies import Bodies, Body
+from tools_registry.endpoint.bodies import Bodies, RequestBody
 
 ROOM = 100
 SHORT, LONG = 0.05, 30.0
@@ -32,13 +32,13 @@ def during(run: Callable[[Bodies], Awaitable[Any]], seconds: float) -> Any:
 
 def test_each_that_does_not_come_is_given_up_whatever_came_before() -> None:
     async def run(bodies: Bodies) -> list[Any]:
-        first = asyncio.create_task(Body(bodies, never).read(ROOM))
-        came = asyncio.create_task(Body(bodies, at_once).read(ROOM))
+        first = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
+        came = asyncio.create_task(RequestBody(bodies, at_once).read(ROOM))
         await asyncio.sleep(SHORT / 2)  # no event: the second comes in the time of the first
-        second = asyncio.create_task(Body(bodies, never).read(ROOM))
+        second = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         outcomes = await asyncio.gather(first, came, second, return_exceptions=True)
         await asyncio.sleep(2 * SHORT)  # no event: nobody looks any more by then
-        later = asyncio.create_task(Body(bodies, never).read(ROOM))
+        later = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         return [*outcomes, *await asyncio.gather(later, return_exceptions=True)]
 
     first, came, second, later = during(run, SHORT)
@@ -49,7 +49,7 @@ def test_each_that_does_not_come_is_given_up_whatever_came_before() -> None:
 def test_a_body_that_came_while_the_event_loop_was_busy_is_read() -> None:
     async def run(bodies: Bodies) -> bytes:
         coming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        reading = asyncio.create_task(Body(bodies, coming.get).read(ROOM))
+        reading = asyncio.create_task(RequestBody(bodies, coming.get).read(ROOM))
         await asyncio.sleep(0)
         # Due after the time of the body, and before the loop looks at either.
         event = {"type": "http.request", "body": b"{}"}
@@ -62,7 +62,7 @@ def test_a_body_that_came_while_the_event_loop_was_busy_is_read() -> None:
 
 def test_who_is_cancelled_by_somebody_else_is_not_reported_as_a_timeout() -> None:
     async def run(bodies: Bodies) -> bool:
-        reading = asyncio.create_task(Body(bodies, never).read(ROOM))
+        reading = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         await asyncio.sleep(0)
         reading.cancel()
         await asyncio.wait([reading])
@@ -76,7 +76,7 @@ def test_who_goes_on_after_a_body_that_did_not_come_is_cancelled_by_nobody() -> 
         task = asyncio.current_task()
         assert task is not None
         with pytest.raises(TimeoutError):
-            await Body(bodies, never).read(ROOM)
+            await RequestBody(bodies, never).read(ROOM)
         return task.cancelling()
 
     assert during(run, SHORT) == 0
@@ -86,9 +86,9 @@ def test_who_goes_on_after_a_body_that_did_not_come_is_cancelled_by_nobody() -> 
 def test_once_the_server_is_to_stop_little_time_is_left(*, is_read_before: bool) -> None:
     async def run(bodies: Bodies) -> list[Any]:
         if not is_read_before:
-            await Body(bodies, at_once).read(ROOM)
+            await RequestBody(bodies, at_once).read(ROOM)
             bodies.hurry()
-        reading = asyncio.create_task(Body(bodies, never).read(ROOM))
+        reading = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         await asyncio.sleep(0)
         if is_read_before:
             bodies.hurry()

@@ -46,14 +46,16 @@ UNBOUNDED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("part", "problem"), UNBOUNDED.values(), ids=UNBOUNDED)
 def test_h1_a_property_without_a_bound_is_named(part: dict[str, Any], problem: str) -> None:
-    (message,) = checks.judged([toolset(input_schema=schema(a=part))])
+    (message,) = checks.find_problems([toolset(input_schema=schema(a=part))])
     assert message.id == "tools.E017"
     assert message.msg == f"The tool 'crm.look_up': the property {problem}."
 
 
 def test_h1_a_definition_that_properties_refer_to_is_looked_at_too() -> None:
     referring = schema(a={"$ref": "#/$defs/x"}) | {"$defs": {"x": {"type": "string"}}}
-    messages = [str(message.msg) for message in checks.judged([toolset(input_schema=referring)])]
+    messages = [
+        str(message.msg) for message in checks.find_problems([toolset(input_schema=referring)])
+    ]
     assert any("'$defs.x' has no maxLength" in message for message in messages)
 
 
@@ -84,7 +86,7 @@ TOOLS = [tool for one in TOOLSETS for tool in one.tools]
 def test_h1_every_tool_that_is_shipped_or_shown_to_the_conformance_suite_is_bounded(
     tool: Tool,
 ) -> None:
-    assert list(schemas.unbounded(tool)) == []
+    assert list(schemas.check_bounds(tool)) == []
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def named(name: str, **flags: Any) -> Toolset:
     ],
 )
 def test_l2_a_destructive_name_without_the_flag_is_a_warning_with_a_hint(name: str) -> None:
-    (message,) = checks.judged([named(name)])
+    (message,) = checks.find_problems([named(name)])
     assert isinstance(message, CheckWarning)
     assert message.id == "tools.W001"
     assert f"'crm.{name}'" in message.msg

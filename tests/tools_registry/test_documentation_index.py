@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from documentation import index
-from documentation.index import DocumentationMissing, Refreshed, refresh
+from documentation.index import DocumentationMissing, RefreshCounts, refresh
 from documentation.models import DocumentationSection
 from documentation.search import pages, read, search
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.django_db
 def test_the_first_refresh_adds_every_page(folder: Path) -> None:
-    assert refresh(folder) == Refreshed(added=2, changed=0, removed=0, unchanged=0)
+    assert refresh(folder) == RefreshCounts(added=2, changed=0, removed=0, unchanged=0)
     assert pages() == [("scopes", "Scopes"), ("tokens", "Tokens")]
 
 
@@ -46,7 +46,7 @@ def test_sections_are_kept_in_their_order(folder: Path) -> None:
 def test_a_second_refresh_writes_nothing(folder: Path) -> None:
     refresh(folder)
     with CaptureQueriesContext(connection) as queries:
-        assert refresh(folder) == Refreshed(added=0, changed=0, removed=0, unchanged=2)
+        assert refresh(folder) == RefreshCounts(added=0, changed=0, removed=0, unchanged=2)
     assert [query["sql"].split()[0] for query in queries] == ["SELECT"]
 
 
@@ -56,9 +56,9 @@ def test_a_refresh_adds_changes_and_removes_only_what_differs(folder: Path) -> N
     kept = DocumentationSection.objects.get(page="scopes").pk
     (folder / "tokens.md").unlink()
     (folder / "limits.md").write_text("# Limits\n")
-    assert refresh(folder) == Refreshed(added=1, changed=0, removed=1, unchanged=1)
+    assert refresh(folder) == RefreshCounts(added=1, changed=0, removed=1, unchanged=1)
     (folder / "limits.md").write_text("# Rate limits\n")
-    assert refresh(folder) == Refreshed(added=0, changed=1, removed=0, unchanged=1)
+    assert refresh(folder) == RefreshCounts(added=0, changed=1, removed=0, unchanged=1)
     assert DocumentationSection.objects.get(page="scopes").pk == kept
     assert pages() == [("limits", "Rate limits"), ("scopes", "Scopes")]
 
@@ -179,7 +179,7 @@ def test_a_refresh_that_another_process_overtook_writes_nothing(
         refresh(folder)
 
     monkeypatch.setattr(index, "_wait_for_other_writers", wait_while_another_writes)
-    assert refresh(folder) == Refreshed(added=0, changed=0, removed=0, unchanged=2)
+    assert refresh(folder) == RefreshCounts(added=0, changed=0, removed=0, unchanged=2)
     assert DocumentationSection.objects.count() == 3
 
 
@@ -198,7 +198,7 @@ def emptied_after(tmp_path: Path, transactional_db: None) -> Iterator[None]:  # 
 def test_processes_that_start_together_index_once(folder: Path) -> None:
     together = Barrier(4)
 
-    def start(_: int) -> Refreshed:
+    def start(_: int) -> RefreshCounts:
         together.wait()
         try:
             return refresh(folder)

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from documentation.markdown import Section, read_page, render_html
+from documentation.markdown import PageSection, read_page, render_html
 
 PAGE = dedent("""\
     # Tokens & *keys*
@@ -28,7 +28,7 @@ PAGE = dedent("""\
     """)
 
 
-def sections(source: str) -> list[Section]:
+def sections(source: str) -> list[PageSection]:
     return list(read_page("a-page", source).sections)
 
 
@@ -58,11 +58,11 @@ def test_each_heading_down_to_the_third_level_opens_a_section() -> None:
 
 
 def test_a_fourth_level_heading_stays_in_its_section() -> None:
-    assert sections("## A\n\nb\n\n#### C\n\nd") == [Section("a", "A", "b\n\nC\n\nd")]
+    assert sections("## A\n\nb\n\n#### C\n\nd") == [PageSection("a", "A", "b\n\nC\n\nd")]
 
 
 def test_a_heading_inside_a_quotation_opens_no_section() -> None:
-    assert sections("## A\n\n> ## B") == [Section("a", "A", "B")]
+    assert sections("## A\n\n> ## B") == [PageSection("a", "A", "B")]
 
 
 def test_a_later_first_level_heading_opens_a_section() -> None:
@@ -70,7 +70,7 @@ def test_a_later_first_level_heading_opens_a_section() -> None:
 
 
 def test_the_opening_is_a_section_under_the_title_without_an_anchor() -> None:
-    assert sections(PAGE)[0] == Section("", "Tokens & keys", "How a client signs in.")
+    assert sections(PAGE)[0] == PageSection("", "Tokens & keys", "How a client signs in.")
 
 
 def test_an_empty_opening_is_no_section() -> None:

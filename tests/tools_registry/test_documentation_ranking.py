@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from documentation.index import refresh
-from documentation.query import Query
-from documentation.ranking import Match, rank, terms_of
+from documentation.query import DocumentationQuery
+from documentation.ranking import TermMatch, rank, terms_of
 from documentation.search import search
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "documentation"
@@ -55,42 +55,42 @@ def test_the_section_that_answers_comes_first(query: str, best: str) -> None:
     assert f"{first.page}#{first.anchor}" == best
 
 
-def order(query: str, *matches: Match) -> list[int]:
-    return [one.section for one in rank(terms_of(Query.parse(query), []), matches)]
+def order(query: str, *matches: TermMatch) -> list[int]:
+    return [one.section for one in rank(terms_of(DocumentationQuery.parse(query), []), matches)]
 
 
 def test_strengths_compare_within_their_term_only() -> None:
     # The second term's unit is a thousand times the first one's; each section leads in one.
     scores = rank(
-        terms_of(Query.parse("alpha xyz beta"), []),
+        terms_of(DocumentationQuery.parse("alpha xyz beta"), []),
         [
-            Match(0, 1, "a", 0.002),
-            Match(0, 2, "b", 0.001),
-            Match(2, 1, "a", 1.0),
-            Match(2, 2, "b", 2.0),
+            TermMatch(0, 1, "a", 0.002),
+            TermMatch(0, 2, "b", 0.001),
+            TermMatch(2, 1, "a", 1.0),
+            TermMatch(2, 2, "b", 2.0),
         ],
     )
     assert [one.score for one in scores] == [0.75, 0.75]
 
 
 def test_a_rare_word_weighs_more_than_a_common_one() -> None:
-    common = [Match(0, section, f"page-{section}", 1.0) for section in range(1, 9)]
-    assert order("common rare", *common, Match(1, 9, "page-9", 1.0))[0] == 9
+    common = [TermMatch(0, section, f"page-{section}", 1.0) for section in range(1, 9)]
+    assert order("common rare", *common, TermMatch(1, 9, "page-9", 1.0))[0] == 9
 
 
 def test_all_words_in_passing_beat_one_word_in_full() -> None:
-    one_in_full = Match(0, 1, "a", 1.0), Match(1, 8, "c", 1.0)
-    both_in_passing = Match(0, 2, "b", 0.45), Match(1, 2, "b", 0.45)
+    one_in_full = TermMatch(0, 1, "a", 1.0), TermMatch(1, 8, "c", 1.0)
+    both_in_passing = TermMatch(0, 2, "b", 0.45), TermMatch(1, 2, "b", 0.45)
     assert order("alpha beta", *one_in_full, *both_in_passing)[0] == 2
 
 
 def test_equal_sections_keep_the_order_of_the_index() -> None:
-    assert order("word", Match(0, 7, "b", 1.0), Match(0, 3, "a", 1.0)) == [3, 7]
+    assert order("word", TermMatch(0, 7, "b", 1.0), TermMatch(0, 3, "a", 1.0)) == [3, 7]
 
 
 def test_a_third_section_of_a_page_makes_room_for_others() -> None:
-    same = [Match(0, section, "long", 1.0 - section / 100) for section in range(1, 5)]
-    assert order("word", *same, Match(0, 9, "short", 0.1)) == [1, 2, 9]
+    same = [TermMatch(0, section, "long", 1.0 - section / 100) for section in range(1, 5)]
+    assert order("word", *same, TermMatch(0, 9, "short", 0.1)) == [1, 2, 9]
 
 
 def test_no_match_gives_no_order() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from documentation.index import refresh
-from documentation.search import Hit, pages, read, search
+from documentation.search import DocumentationHit, pages, read, search
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "documentation"
 
@@ -35,7 +35,9 @@ def written(tmp_path: Path) -> Write:
 def test_a_hit_names_its_page_and_its_section(written: Write) -> None:
     written(tokens="# Tokens\n\nThey expire.\n\n## Ending one\n\nRevoke it **at once**.\n")
     hits = search("revoke", 5)
-    assert hits == [Hit("tokens", "Tokens", "Ending one", "ending-one", hits[0].snippet, 1.0)]
+    assert hits == [
+        DocumentationHit("tokens", "Tokens", "Ending one", "ending-one", hits[0].snippet, 1.0)
+    ]
     assert hits[0].snippet == "**Revoke** it at once."
 
 

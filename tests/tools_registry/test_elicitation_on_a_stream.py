@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from audit.models import ActionExecution
-from mcp_protocol.envelope import Response
+from mcp_protocol.envelope import JsonRpcResponse
 from mcp_protocol.revisions import Revision
 from tests.drivers import grants
 from tests.drivers.asgi import Wire
@@ -315,7 +315,9 @@ def test_a_token_that_has_ended_meanwhile_runs_nothing(
 ) -> None:
     def end_and_answer(question_id: str) -> None:
         grant.revoke()
-        elicitation_store.deliver(grant.authorization.pk, Response(question_id, accept(sure=True)))
+        elicitation_store.deliver(
+            grant.authorization.pk, JsonRpcResponse(question_id, accept(sure=True))
+        )
 
     async def script() -> Wire:
         async with asked.call("publish") as wire:

@@ -10,7 +10,7 @@ from tests.drivers import grants
 from tests.drivers.fixture_tools import NOTHING
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
-from tools_registry.api import Body, Facts, Toolset, said
+from tools_registry.api import Facts, ResourceBody, Toolset, text_message
 from tools_registry.endpoint import paging
 
 MANY = 7
@@ -31,11 +31,11 @@ def many_resources() -> Toolset:
         def tool(_context: Any, _given: Any) -> Facts:
             return Facts(None)
 
-        def read(_context: Any, _given: Any) -> Body:
-            return Body("")
+        def read(_context: Any, _given: Any) -> ResourceBody:
+            return ResourceBody("")
 
         def say(_context: Any, _given: Any) -> list[Any]:
-            return [said("x")]
+            return [text_message("x")]
 
         tool.__name__ = read.__name__ = say.__name__ = f"one_{number}"
         made.tool(**message, input_schema=NOTHING)(tool)
@@ -90,7 +90,9 @@ def test_the_pages_of_a_list_are_the_list(
 @pytest.mark.usefixtures("small")
 def test_a_page_begins_behind_the_last_thing_shown_even_if_that_is_gone(mcp: McpClient) -> None:
     early = Toolset(scope="docs:read")
-    early.prompt(title="A", description="B", name="one_2_and_a_bit")(lambda _c, _g: [said("x")])
+    early.prompt(title="A", description="B", name="one_2_and_a_bit")(
+        lambda _c, _g: [text_message("x")]
+    )
     shown = mcp.request("prompts/list").result
     assert [one["name"] for one in shown["prompts"]] == ["one_0", "one_1", "one_2"]
     with registry.including(early):

@@ -11,7 +11,7 @@ from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.fixture_tools import NOTHING, schema
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tools_registry.api import Facts, Invalid, Tool
+from tools_registry.api import Facts, Tool, ValidationFailure
 from tools_registry.api.schemas import validator_of
 from tools_registry.pipeline.call_kinds import validate_arguments
 
@@ -152,7 +152,7 @@ def test_j11_four_to_the_ninth_combinations_of_alternatives_are_not_explained_on
     for _ in range(LEVELS):
         value = {"next": value}
     nested = schema("choice", choice={"$ref": "#/$defs/n"}) | {"$defs": {"n": CHOICE}}
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool_with(nested), {"choice": value})
     assert (refused.value.field, refused.value.reason) == (
         "choice",
@@ -170,7 +170,7 @@ def test_j11_two_ways_to_each_member_of_a_member_are_not_explained_one_by_one() 
     for _ in range(11):
         value = {"in": value}
     tool = tool_with(schema("box", box={"$ref": "#/$defs/box0"}) | boxes)
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool, {"box": value})
     assert (refused.value.field, refused.value.reason) == (
         "box",
@@ -192,7 +192,7 @@ def test_j11_what_is_wrong_next_to_alternatives_in_alternatives_is_named(
 ) -> None:
     tool = tool_with(schema("choice", choice=INNER))
     validate_arguments(tool, {"choice": {"next": 2}})
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool, given)
     assert refused.value.field == field
 
@@ -278,20 +278,20 @@ def test_a_pattern_that_needs_backtracking_is_no_schema(pattern: str) -> None:
 
 def test_a_schema_without_properties_takes_nothing() -> None:
     validate_arguments(tool_with(NOTHING), {})
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool_with(NOTHING), {"b": 1, "a": 1})
     assert refused.value.field == "b"
 
 
 def test_the_name_of_a_field_is_cut_before_it_fills_the_answer() -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool_with(NOTHING), {"x" * 100_000: 1})
     assert (len(refused.value.field), len(refused.value.reason)) == (300, 95)
 
 
 def test_an_unknown_argument_is_refused_with_the_most_similar_one_and_all_there_are() -> None:
     tool = tool_with(schema(status={"type": "string"}, inbox={"type": "string"}))
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool, {"state": "open"})
     reason = 'Unknown argument "state", perhaps "status". Valid: inbox, status.'
     assert (refused.value.field, refused.value.reason) == ("state", reason)
@@ -299,7 +299,7 @@ def test_an_unknown_argument_is_refused_with_the_most_similar_one_and_all_there_
 
 def test_the_reason_is_sent_after_a_long_value() -> None:
     tool = tool_with(schema(name={"type": "string", "maxLength": 5}))
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(tool, {"name": "x" * 100_000})
     assert refused.value.reason.startswith('"xxx')
     assert refused.value.reason.endswith('" is longer than 5 characters')
@@ -334,7 +334,7 @@ def test_a_lenient_tool_takes_what_models_send_in_place_of_leaving_out(
 )
 def test_a_lenient_tool_refuses_the_rest(given: Any, field: str) -> None:
     lenient = replace(tool_with(schema("whole", whole={"type": "integer"})), is_lenient=True)
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationFailure) as refused:
         validate_arguments(lenient, given)
     assert refused.value.field == field
 
@@ -379,5 +379,5 @@ def test_pitfall_20_a_structured_argument_may_arrive_as_json_text(given: Any, ru
     ids=["mismatch", "no-json", "list", "repeated-key", "twice", "deep", "nul"],
 )
 def test_pitfall_20_text_that_is_no_such_object_is_refused(text: str) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationFailure):
         validate_arguments(structured(), {"filter": text})

@@ -3,7 +3,7 @@
 import pytest
 
 from audit.models import ActionExecution
-from mcp_protocol.revisions import REVISIONS, Revision, since
+from mcp_protocol.revisions import REVISIONS, Revision, revisions_since
 from tests.drivers import grants
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
@@ -39,7 +39,7 @@ def test_a_prompt_is_serialized_as_far_as_the_revision_can(
 ) -> None:
     prompts = mcp.at(revision).request("prompts/list").result["prompts"]
     (tell,) = (one for one in prompts if one["name"] == "tell")
-    titled, decorated = since(Revision.V2025_06_18), since(Revision.V2025_11_25)
+    titled, decorated = revisions_since(Revision.V2025_06_18), revisions_since(Revision.V2025_11_25)
     expected = {"name", "description", "arguments"}
     expected |= {"title", "_meta"} if revision in titled else set()
     expected |= {"icons"} if revision in decorated else set()
@@ -58,8 +58,8 @@ def test_every_block_of_a_prompt_leaves_in_a_form_the_revision_can_carry(
     assert [message["role"] for message in messages] == ["user", "assistant", *["user"] * 4]
     assert messages[0]["content"]["text"] == "Tell of bees, plainly."
     kinds = [message["content"]["type"] for message in messages]
-    audio = "audio" if revision in since(Revision.V2025_03_26) else "text"
-    link = "resource_link" if revision in since(Revision.V2025_06_18) else "text"
+    audio = "audio" if revision in revisions_since(Revision.V2025_03_26) else "text"
+    link = "resource_link" if revision in revisions_since(Revision.V2025_06_18) else "text"
     assert kinds == ["text", "text", "image", audio, "resource", link]
 
 

@@ -49,7 +49,7 @@ def test_an_action_that_is_not_enabled_is_named_with_the_title(
 @each_integration
 def test_why_names_integrations_by_their_title(toolset: Toolset) -> None:
     tool = toolset.tools[0]
-    lines = [why._passed(layer, tool) for layer in ("connection", "integration")]
+    lines = [why._pass_message(layer, tool) for layer in ("connection", "integration")]
     lines += [why._remedy(layer, tool)[0] for layer in ("connection", "integration")]
     assert all(toolset.title in line for line in lines)
     assert not any(toolset.integration in line for line in lines)

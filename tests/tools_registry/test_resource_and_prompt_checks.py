@@ -16,7 +16,7 @@ DESCRIBED = {"title": "One", "description": "One of them."}
 
 
 def found(*toolsets: Toolset) -> list[str]:
-    return [str(message.id) for message in checks.judged(toolsets)]
+    return [str(message.id) for message in checks.find_problems(toolsets)]
 
 
 def offering(declare: Callable[[Toolset], Any], name: str = "one") -> list[str]:

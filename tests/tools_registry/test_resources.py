@@ -7,13 +7,13 @@ import pytest
 
 from audit.models import ActionExecution
 from documentation.index import refresh
-from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, since
+from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, revisions_since
 from tests.drivers import grants
 from tests.drivers.fixture_resources import PIXEL
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
-from tools_registry.api import Body, Toolset
+from tools_registry.api import ResourceBody, Toolset
 
 MODERN = Revision.V2026_07_28
 RULES = "lab://rules"
@@ -67,11 +67,11 @@ def test_a_resource_is_serialized_as_far_as_the_revision_can(
     listed = mcp.at(revision).request("resources/list").result["resources"]
     (rules,) = (one for one in listed if one["uri"] == RULES)
     expected = {"uri", "name", "description", "mimeType", "size", "annotations"}
-    expected |= {"title", "_meta"} if revision in since(Revision.V2025_06_18) else set()
-    expected |= {"icons"} if revision in since(Revision.V2025_11_25) else set()
+    expected |= {"title", "_meta"} if revision in revisions_since(Revision.V2025_06_18) else set()
+    expected |= {"icons"} if revision in revisions_since(Revision.V2025_11_25) else set()
     assert set(rules) == expected
     modified = "lastModified" in rules["annotations"]
-    assert modified == (revision in since(Revision.V2025_06_18))
+    assert modified == (revision in revisions_since(Revision.V2025_06_18))
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
@@ -263,7 +263,9 @@ def test_the_name_header_repeats_the_uri(mcp: McpClient) -> None:
 
 def test_without_its_toolset_a_resource_is_gone(mcp: McpClient) -> None:
     passing = Toolset(scope="docs:read")
-    passing.resource(uri="lab://passing", title="A", description="B")(lambda _c, _g: Body("here"))
+    passing.resource(uri="lab://passing", title="A", description="B")(
+        lambda _c, _g: ResourceBody("here")
+    )
     with registry.including(passing):
         assert read(mcp, "lab://passing") == [{"uri": "lab://passing", "text": "here"}]
     assert mcp.request("resources/read", {"uri": "lab://passing"}).code == -32002

@@ -15,7 +15,7 @@ def described(name: str) -> dict[str, Any]:
 @pytest.fixture
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for about 25 schemas, 12 of them of one organization."""
-    monkeypatch.setattr(schemas, "_kept", schemas._Kept())
+    monkeypatch.setattr(schemas, "_kept", schemas._SchemaCache())
     monkeypatch.setattr(schemas, "MAX_KEPT_BYTES", 32_000)
     monkeypatch.setattr(schemas, "MAX_BYTES_OF_OWNER", 16_000)
 

@@ -41,7 +41,7 @@ def toolset(name: str = "look_up", *, integration: str = "crm", **facts: Any) ->
 
 
 def found(*toolsets: Toolset) -> list[str]:
-    return [str(message.id) for message in checks.judged(toolsets)]
+    return [str(message.id) for message in checks.find_problems(toolsets)]
 
 
 def test_the_tools_of_this_product_are_sound() -> None:
@@ -175,7 +175,7 @@ def test_a_property_may_be_called_like_a_keyword() -> None:
 
 def test_a_name_declared_twice_is_named() -> None:
     one, two = toolset("same", integration=""), toolset("same", integration="")
-    (message,) = checks.judged((one, two))
+    (message,) = checks.find_problems((one, two))
     assert (message.id, message.msg) == (
         "tools.E002",
         "The toolsets: the tool 'same' is declared 2 times.",
@@ -184,7 +184,7 @@ def test_a_name_declared_twice_is_named() -> None:
 
 
 def test_an_integration_declared_in_two_files_is_named() -> None:
-    (message,) = checks.judged((toolset("one"), toolset("two")))
+    (message,) = checks.find_problems((toolset("one"), toolset("two")))
     assert message.msg == "The toolsets: the integration 'crm' is declared 2 times."
 
 

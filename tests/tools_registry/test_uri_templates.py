@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_registry.api.uri_templates import compiled, expanded
+from tools_registry.api.uri_templates import compile_template, expand_template
 
 TEMPLATE = "lab://shelf-{shelf}/{book}.txt"
 
@@ -34,13 +34,13 @@ TEMPLATE = "lab://shelf-{shelf}/{book}.txt"
     ],
 )
 def test_a_uri_matches_as_a_whole_or_not_at_all(uri: str, values: dict[str, str] | None) -> None:
-    assert compiled(TEMPLATE).match(uri) == values
+    assert compile_template(TEMPLATE).match(uri) == values
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
 def test_what_is_expanded_is_matched_back(value: str) -> None:
-    uri = expanded("docs://{page}", {"page": value})
-    assert compiled("docs://{page}").match(uri) == {"page": value}
+    uri = expand_template("docs://{page}", {"page": value})
+    assert compile_template("docs://{page}").match(uri) == {"page": value}
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_what_is_expanded_is_matched_back(value: str) -> None:
 )
 def test_what_cannot_be_matched_is_no_template(template: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        compiled(template)
+        compile_template(template)

@@ -39,7 +39,7 @@ def mcp(grant: Grant, vendor: Site) -> McpClient:  # noqa: ARG001  its site has 
 @pytest.fixture
 def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline of a call stays far away, however busy the machine is."""
-    monkeypatch.setattr(retries.Deadline, "remaining", lambda _deadline: 60.0)
+    monkeypatch.setattr(retries.CallDeadline, "remaining", lambda _deadline: 60.0)
 
 
 def recorded() -> tuple[str, str, str, int | None]:
@@ -274,7 +274,7 @@ def test_nobody_is_waited_for_in_the_name_of_a_caller_that_has_gone(
 ) -> None:
     help_desk.connect(grant)
     vendor.usual = site.saying({}, 429, {"X-Desk-Wait": "0.3"})
-    speaking = vendors.of(grant.organization.pk, "desk", Left(vendor))
+    speaking = vendors.get_vendor(grant.organization.pk, "desk", Left(vendor))
     with pytest.raises(Cancelled):
         speaking.send("GET", "/tickets/1")
     assert len(vendor.seen) == 1
@@ -286,7 +286,7 @@ def test_the_silence_after_a_read_is_not_sat_out_for_a_caller_that_has_gone(
 ) -> None:
     help_desk.connect(grant)
     vendor.usual = site.silent(vendor.over)
-    speaking = vendors.of(grant.organization.pk, "desk", Left(vendor))
+    speaking = vendors.get_vendor(grant.organization.pk, "desk", Left(vendor))
     with pytest.raises(Cancelled if is_left else IntegrationFailure):
         speaking.send(method, "/tickets/1")
     assert len(vendor.seen) == 1
@@ -296,7 +296,7 @@ def test_the_silence_after_a_read_is_not_sat_out_for_a_caller_that_has_gone(
 def test_a_path_never_leads_away_from_the_vendor(grant: Grant, vendor: Site, path: str) -> None:
     help_desk.connect(grant)
     with pytest.raises(IntegrationFailure, match="invalid path"):
-        vendors.of(grant.organization.pk, "desk").send("GET", path)
+        vendors.get_vendor(grant.organization.pk, "desk").send("GET", path)
     assert vendor.seen == []
 
 
@@ -325,7 +325,7 @@ def test_a_tool_without_a_vendor_is_not_limited(grant: Grant) -> None:
             with vendors.hold_slot(None):
                 pass
     with pytest.raises(IntegrationFailure, match="not connected"):
-        vendors.of(organization, "crm").send("GET", "/")
+        vendors.get_vendor(organization, "crm").send("GET", "/")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import record
 from customers.identification import leads
 from tests.drivers import data_tools
@@ -103,7 +103,9 @@ class Life:
         assert found.status_code == 200
         record.security_event("self_approval", address="unknown", detail=f"Refund for {NAME}")
 
-    def request(self, summary: str, status: Status = Status.PENDING) -> ApprovalRequest:
+    def request(
+        self, summary: str, status: ApprovalStatus = ApprovalStatus.PENDING
+    ) -> ApprovalRequest:
         return ApprovalRequest.objects.create(
             organization=self.grant.organization,
             tool="stripe.refund",

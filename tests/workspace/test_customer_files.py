@@ -59,7 +59,7 @@ def test_a_file_is_read_however_a_spreadsheet_writes_it(
 ) -> None:
     assert "Imported 1 rows 1 new" in words(send(admin, grant.organization, SPELLINGS[spelling]))
     assert all_of(grant) == [ADA_KEPT]
-    assert customers.bound(grant.organization.pk, email="ada@example.com") is not None
+    assert customers.find_bound(grant.organization.pk, email="ada@example.com") is not None
 
 
 def test_the_same_file_again_changes_nothing(admin: Client, grant: Grant) -> None:
@@ -75,10 +75,10 @@ def test_a_row_changes_the_customer_with_its_external_id(admin: Client, grant: G
     page = send(admin, grant.organization, HEAD + ADA)
     assert "0 new 1 changed" in words(page)
     assert all_of(grant) == [ADA_KEPT]
-    found = customers.bound(grant.organization.pk, email="ada@example.com")
+    found = customers.find_bound(grant.organization.pk, email="ada@example.com")
     assert found is not None
     assert found.id == kept.pk
-    assert customers.bound(grant.organization.pk, email="old@example.com") is None
+    assert customers.find_bound(grant.organization.pk, email="old@example.com") is None
 
 
 def test_a_row_without_an_external_id_changes_the_only_one_with_its_address(
@@ -229,7 +229,7 @@ def test_rows_of_several_batches_are_one_file(admin: Client, grant: Grant) -> No
     assert "1202 external_id It is already used on line 9." in page
     assert not Customer.objects.exists()
     assert "1,200 new" in words(send(admin, grant.organization, head + rows))
-    found = customers.bound(grant.organization.pk, email="C1199@example.com")
+    found = customers.find_bound(grant.organization.pk, email="C1199@example.com")
     assert found is not None
     assert found.external_id == "1199"
 
@@ -260,7 +260,7 @@ def test_a_row_means_the_same_wherever_in_the_file_it_is(
     try:
         outcome = judge(grant.organization, inspected, lambda _rows: None)
     except Unusable as unusable:
-        outcome = passes.Outcome(problems=[*unusable.problems])
+        outcome = passes.ImportOutcome(problems=[*unusable.problems])
     assert REPEATED[rows] in f"{outcome} {' '.join(map(str, outcome.problems))}"
 
 

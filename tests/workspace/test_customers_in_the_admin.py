@@ -57,8 +57,8 @@ def test_a_new_customer_s_page_shows_the_id_to_bind_by(admin: Client, grant: Gra
 def test_a_changed_address_is_looked_up_by_from_then_on(admin: Client, grant: Grant) -> None:
     customer = grant.customer(email="old@example.com", vendor_ids={"stripe": "cus_1", "x": "y"})
     assert change(admin, customer, email="New@example.com", hubspot="7").status_code == 302
-    assert customers.bound(grant.organization.pk, email="old@example.com") is None
-    found = customers.bound(grant.organization.pk, email="new@example.com")
+    assert customers.find_bound(grant.organization.pk, email="old@example.com") is None
+    found = customers.find_bound(grant.organization.pk, email="new@example.com")
     assert found is not None
     # Ids that the page does not show stay; an emptied field is taken away.
     assert found.vendor_ids == {"hubspot": "7", "x": "y"}
@@ -123,7 +123,7 @@ def test_the_list_is_narrowed_to_an_organization(admin: Client, grant: Grant) ->
 def test_a_customer_who_is_deleted_is_bound_to_no_more(admin: Client, grant: Grant) -> None:
     customer = grant.customer(name="Ada")
     assert admin.post(row_url(customer, "delete"), {"post": "yes"}).status_code == 302
-    assert customers.bound(grant.organization.pk, customer_id=customer.pk) is None
+    assert customers.find_bound(grant.organization.pk, customer_id=customer.pk) is None
 
 
 @pytest.mark.parametrize("key", ["u_nobody", "%00", "u_1%00", "x" * 300, "_00"])

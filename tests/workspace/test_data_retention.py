@@ -136,7 +136,7 @@ def test_rows_are_deleted_in_batches_and_a_stopped_run_is_continued(
     Event.objects.bulk_create(
         Event(organization=grant.organization, event_type="x", at=OLD) for _ in range(5)
     )
-    kind = retention.Kind(
+    kind = retention.RetentionKind(
         Event, "HALO_RETENTION_EVENTS_DAYS", retention.OWN_KINDS[0].older, batch=2
     )
     assert next(retention.prune_kind(kind)) == 2

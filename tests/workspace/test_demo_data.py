@@ -14,7 +14,7 @@ from django.utils import timezone
 from customers import kpis
 from customers.demo import activity, conversations, history, planted, seeding, tickets
 from customers.demo.world import SIZES, Size, World
-from customers.demo.writing import Batch
+from customers.demo.writing import RowBatch
 from halo_mcp import bootstrap
 from workspace import organizations
 from workspace.models import (
@@ -60,7 +60,7 @@ def organization(db: None) -> Organization:  # noqa: ARG001  the fixture's name 
 
 def _found(name: str) -> Organization:
     owner = User.objects.create_user(f"owner@{name.lower()}.example", name="Olga")
-    found = organizations.found(name, owner=owner)
+    found = organizations.create(name, owner=owner)
     found.time_zone = "Europe/Berlin"
     found.save()
     return found
@@ -115,13 +115,13 @@ def test_an_interrupted_run_is_continued_and_ends_with_the_same_rows(
     assert seeding.count(organization)["customers"] == TINY.customers
     assert 0 < seed.parts_done < len(history.parts(World(seed)))
 
-    (unfinished,) = seeding.unfinished("small")
+    (unfinished,) = seeding.list_unfinished("small")
     list(seeding.run(unfinished))
 
     assert _digest(organization) == uninterrupted
 
 
-def _write_half(world: World, batch: Batch, numbers: range) -> None:
+def _write_half(world: World, batch: RowBatch, numbers: range) -> None:
     tickets.write(world, batch, numbers)
     batch.store()
     raise KeyboardInterrupt
@@ -288,7 +288,7 @@ def test_an_organization_that_is_no_demo_is_not_filled_by_a_start() -> None:
 )
 def test_nothing_is_dated_after_the_moment_of_seeding(organization: Organization, now: str) -> None:
     seed = DemoSeed(organization=organization, size="small", as_of=datetime.fromisoformat(now))
-    batch = Batch()
+    batch = RowBatch()
     planted.write(World(seed), batch)
     for write in (conversations.write, tickets.write, activity.write):
         write(World(seed), batch, range(60))
@@ -296,7 +296,7 @@ def test_nothing_is_dated_after_the_moment_of_seeding(organization: Organization
     assert max(_times(batch)) <= seed.as_of
 
 
-def _times(batch: Batch) -> Iterator[datetime]:
+def _times(batch: RowBatch) -> Iterator[datetime]:
     for rows in batch.rows.values():
         for row in rows:
             yield from (value for value in row.values() if isinstance(value, datetime))

@@ -244,7 +244,7 @@ CONTRADICTIONS = {
 @pytest.fixture
 def demo(db: None) -> DemoSeed:  # noqa: ARG001  the fixture's name is its work
     owner = User.objects.create_user("owner@wren.example", name="Olga")
-    organization = organizations.found("Wren", owner=owner)
+    organization = organizations.create("Wren", owner=owner)
     organization.time_zone = "Europe/Berlin"
     organization.save()
     seed = seeding.plan(organization, "small", AS_OF)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from audit.models import ActionExecution, SecurityEvent
 from customers import tasks
 from customers.imports import uploads
@@ -125,17 +125,17 @@ def test_the_event_names_the_actor_the_internal_id_and_the_counts(life: Life) ->
 def test_a_pending_request_for_approval_is_declined(life: Life) -> None:
     erase(life.grant, EMAIL)
     request = ApprovalRequest.objects.get()
-    assert (request.status, request.summary) == (Status.DECLINED, "Refund for [erased]")
+    assert (request.status, request.summary) == (ApprovalStatus.DECLINED, "Refund for [erased]")
     assert request.arguments == {"customer": "[erased]", "amount": 5}
 
 
 def test_a_request_that_runs_is_waited_for(life: Life) -> None:
-    running = life.request("Another refund", Status.RUNNING)
+    running = life.request("Another refund", ApprovalStatus.RUNNING)
     with pytest.raises(CommandError, match="is hidden, but not erased"):
         erase(life.grant, EMAIL)
     assert tasks.finish_erasures() == 1
     assert Erasure.objects.get().finished_at is None
-    ApprovalRequest.objects.filter(pk=running.pk).update(status=Status.DONE)
+    ApprovalRequest.objects.filter(pk=running.pk).update(status=ApprovalStatus.DONE)
     assert [tasks.finish_erasures(), tasks.finish_erasures()] == [1, 0]
     assert rows_with(EMAIL, NAME, EXTERNAL_ID, "cus_Quill") == set()
 
@@ -200,7 +200,7 @@ def test_an_identify_after_it_makes_a_new_customer(life: Life) -> None:
 
 
 def test_an_identify_while_it_is_erased_makes_a_new_customer(life: Life) -> None:
-    erasure.begin(life.grant.organization.pk, life.customer.pk, erasure.Actor("test"))
+    erasure.begin(life.grant.organization.pk, life.customer.pk, erasure.PrivacyActor("test"))
     sent = {"user_id": EXTERNAL_ID, "traits": {"email": EMAIL}}
     assert App(life.grant).server().post("identify", sent).status == 200
     assert tasks.finish_erasures() == 1

@@ -20,7 +20,7 @@ from agents.models import Session, SessionTurn
 from agents.models_port import ModelRequest
 from approvals.models import ApprovalRequest
 from foundation.admin_urls import page_url
-from ingestion.reference import without_null
+from ingestion.reference import remove_null
 from oauth import server_keys
 from oauth.models import KeyKind
 from people.api.operations import ALL as OPERATIONS
@@ -130,7 +130,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 @pytest.fixture
 def application(grant: Grant, script: Script) -> Application:  # noqa: ARG001  its agent
-    row = server_keys.unsaved(grant.organization, "App", ("data:read",), 1, KeyKind.AGENTS)
+    row = server_keys.build_row(grant.organization, "App", ("data:read",), 1, KeyKind.AGENTS)
     return Application(
         grant.organization, row, server_keys.issue(row, user=None, address="").secret
     )
@@ -194,7 +194,7 @@ FIXED = {
 
 def _filled(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str = "") -> Any:
     """A value of a schema, with the text wherever any text may be."""
-    schema = without_null(schema)
+    schema = remove_null(schema)
     if "$ref" in schema:
         return _filled(schemas[schema["$ref"].rpartition("/")[2]], schemas, name)
     if name in FIXED or "enum" in schema or "format" in schema:
@@ -235,7 +235,7 @@ def test_a_form_of_a_tool_does_not_name_the_person_any_more(
 def test_sessions_of_agents_do_not_name_the_person_any_more(
     grant: Grant, customer: Customer, script: Script
 ) -> None:
-    row = server_keys.unsaved(grant.organization, "App", ("data:read",), 1, KeyKind.AGENTS)
+    row = server_keys.build_row(grant.organization, "App", ("data:read",), 1, KeyKind.AGENTS)
     app = Application(grant.organization, row, server_keys.issue(row, user=None, address="").secret)
     tool = {"name": "lookup", "description": TEXT, "inputSchema": {"type": "object"}}
     script.responses = [

@@ -74,10 +74,10 @@ def test_an_export_is_sent_in_parts(life: Life, django_assert_max_num_queries: A
         Event(organization=life.grant.organization, customer=life.customer, event_type="x" * 90)
         for _ in range(300)
     )
-    from customers.privacy.erasure import Actor  # noqa: PLC0415  after the settings
+    from customers.privacy.erasure import PrivacyActor  # noqa: PLC0415  after the settings
 
     with django_assert_max_num_queries(60):
-        parts = list(export.document(life.customer, Actor("test")))
+        parts = list(export.document(life.customer, PrivacyActor("test")))
     assert max(map(len, parts)) < 5_000
     assert len(json.loads("".join(parts))["events"]) == 301
 

@@ -18,7 +18,7 @@ SECRET = re.compile(r"ha_secret_[A-Za-z0-9_-]{43}\n")
 @pytest.fixture
 def acme(db: None) -> Organization:  # noqa: ARG001  opens the database for the test
     owner = User.objects.create_user("ada@acme.example")
-    return organizations.found("Acme Rockets", owner=owner)
+    return organizations.create("Acme Rockets", owner=owner)
 
 
 def message(*words: str) -> str:
@@ -35,7 +35,7 @@ def test_the_secret_is_shown_the_same_each_time(acme: Organization) -> None:
 
 
 def test_every_organization_has_a_secret_of_its_own(acme: Organization) -> None:
-    other = organizations.found("Other", owner=User.objects.get())
+    other = organizations.create("Other", owner=User.objects.get())
 
     assert message(acme.slug) != message(other.slug)
 
@@ -75,7 +75,7 @@ def test_a_secret_whose_key_was_lost_can_only_be_replaced(
 
 
 def test_a_secret_copied_from_another_row_does_not_open(acme: Organization) -> None:
-    other = organizations.found("Other", owner=User.objects.get())
+    other = organizations.create("Other", owner=User.objects.get())
     Organization.objects.filter(pk=other.pk).update(identity_secret=acme.identity_secret)
 
     with pytest.raises(CommandError, match="cannot be decrypted"):

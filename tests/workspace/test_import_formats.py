@@ -290,7 +290,7 @@ def test_erasing_a_customer_deletes_the_refused_rows(admin: Client, grant: Grant
     check(admin, grant.organization, "external_id,email\n1,a@example.com\n2,none\n")
     confirm(admin, without_refused="on")
     assert newest().refused_rows is not None
-    erasure.begin(grant.organization.pk, Customer.objects.get().pk, erasure.Actor("test"))
+    erasure.begin(grant.organization.pk, Customer.objects.get().pk, erasure.PrivacyActor("test"))
     assert newest().refused_rows is None
 
 

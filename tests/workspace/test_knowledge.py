@@ -77,7 +77,10 @@ def in_a_process() -> None:
 
 
 def read_here(documents: Any) -> list[process.Read]:
-    return [process._decoded(json.dumps(process._encoded(*each)).encode()) for each in documents]
+    return [
+        process._decode_line(json.dumps(process._read_as_json(*each)).encode())
+        for each in documents
+    ]
 
 
 @pytest.fixture

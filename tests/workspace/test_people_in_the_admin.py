@@ -32,7 +32,7 @@ def test_ux_8_every_field_of_a_membership_on_the_page_of_a_person_has_a_name(
     admin: Client,
 ) -> None:
     person = User.objects.create_user("ada@example.com")
-    organizations.found("Acme", owner=person)
+    organizations.create("Acme", owner=person)
     page = markup.read(admin.get(row_url(person)).content)
     fields = [
         one

@@ -35,17 +35,17 @@ class SwitchAdmin(PublishingAdmin):
         lock_row(Organization(pk=self.belongs_to(row)))
         super().lock(row)
 
-    def recorded_on(self, row: Any) -> list[Model]:
+    def history_rows(self, row: Any) -> list[Model]:
         """Changes of switches are in the history of their organization."""
         return [row, Organization(pk=self.belongs_to(row))]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
-        concerned = self._concerned(obj) | {self.belongs_to(obj)}
+        concerned = self._affected_organizations(obj) | {self.belongs_to(obj)}
         with switches.on_record(concerned, switches.operator_of(request)):
             super().save_model(request, obj, form, change)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        with switches.on_record(self._concerned(obj), switches.operator_of(request)):
+        with switches.on_record(self._affected_organizations(obj), switches.operator_of(request)):
             super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:

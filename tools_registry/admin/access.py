@@ -33,7 +33,7 @@ def for_staff(
     @wraps(view)
     def answering(request: HttpRequest, /, *args: P.args, **given: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated and not admin.site.has_permission(request):
-            raise refused(request)
+            raise recorded_refusal(request)
         return admin.site.admin_view(view)(request, *args, **given)
 
     return answering
@@ -42,7 +42,7 @@ def for_staff(
 def require(request: HttpRequest, *permissions: str) -> None:
     """Raises PermissionDenied, on record, for a visitor without these in any organization."""
     if not reach(request.user, *permissions):
-        raise refused(request)
+        raise recorded_refusal(request)
 
 
 def organization_or_404(
@@ -58,7 +58,7 @@ def organization_or_404(
     return get_object_or_404(own, pk=organization_id)
 
 
-def refused(request: HttpRequest) -> PermissionDenied:
+def recorded_refusal(request: HttpRequest) -> PermissionDenied:
     """The refusal to raise, once it is on record."""
     person = str(request.user.pk)
     record.security_event(

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from foundation.stale_forms import ComparedForm
-from tools_registry.api import Connection, Setting
+from tools_registry.api import Setting, VendorConnection
 
 MAX_CREDENTIAL_LENGTH: Final = 4096
 MAX_SETTING_LENGTH: Final = 200
@@ -23,7 +23,7 @@ class ConnectForm(ComparedForm):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: VendorConnection,
         *,
         kept: Mapping[str, str],
         credential_is_kept: bool,
@@ -61,7 +61,7 @@ class ConnectForm(ComparedForm):
         return self.cleaned_data
 
 
-def _credential(connection: Connection, *, is_kept: bool) -> forms.CharField:
+def _credential(connection: VendorConnection, *, is_kept: bool) -> forms.CharField:
     kept = _("A credential is saved. Leave this empty to keep it.") if is_kept else ""
     helps = [text for text in (connection.credential_help, kept) if text]
     return forms.CharField(

@@ -30,14 +30,14 @@ from oauth.endpoints import replies
 from tools_registry import registry
 from tools_registry.admin.access import VIEW_SWITCHES, organization_or_404
 from tools_registry.admin.connection_form import ConnectForm
-from tools_registry.api import Connection, ToolFailure
+from tools_registry.api import ToolFailure, VendorConnection
 from tools_registry.models import ConnectionState, IntegrationMode
 from tools_registry.vendors import connecting, connection_status, credentials
 from workspace import page_jobs
 from workspace.administration.access import reach
 from workspace.administration.stale import ComparedAdmin, lock_row
 from workspace.models import Organization, User
-from workspace.page_jobs import Ended, JobFailed
+from workspace.page_jobs import JobFailed, JobResult
 
 CHANGE_MODE: Final = "tools_registry.change_integrationmode"
 URL_NAME: Final = "tools_registry_integrationmode_connect"
@@ -45,11 +45,11 @@ TEMPLATE: Final = "admin/tools_registry/integrationmode/connect.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConnectionTarget:
     """Whose connection to what the page is about."""
 
     mode: IntegrationMode
-    connection: Connection
+    connection: VendorConnection
     title: str
 
     @property
@@ -110,7 +110,7 @@ class ConnectionPages(ComparedAdmin):
             raise Http404
         return act(self, request, place)
 
-    def save_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
+    def save_connection(self, request: HttpRequest, place: ConnectionTarget) -> HttpResponse:
         """Keep what was filled in, and start to ask the vendor about it."""
         # What cannot be put on record does not happen; the vendor is asked behind the transaction.
         try:
@@ -125,15 +125,15 @@ class ConnectionPages(ComparedAdmin):
                 self._put_on_record(request, mode, "integration_set_up", said)
         except StaleForm as stale:
             return self._stale_page(request, place.mode, stale)
-        return self._checked(request, place, mode)
+        return self._start_check(request, place, mode)
 
-    def check_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
+    def check_connection(self, request: HttpRequest, place: ConnectionTarget) -> HttpResponse:
         if not place.is_kept:
             messages.error(request, _("No credential is saved."))
             return HttpResponseRedirect(place.url)
-        return self._checked(request, place, place.mode)
+        return self._start_check(request, place, place.mode)
 
-    def end_connection(self, request: HttpRequest, place: Place) -> HttpResponse:
+    def end_connection(self, request: HttpRequest, place: ConnectionTarget) -> HttpResponse:
         if place.is_kept or place.mode.connection != ConnectionState.NOT_CONNECTED:
             with transaction.atomic():
                 connecting.disconnect(place.mode)
@@ -143,7 +143,9 @@ class ConnectionPages(ComparedAdmin):
             messages.success(request, text % {"name": place.title})
         return HttpResponseRedirect(place.url)
 
-    def _checked(self, request: HttpRequest, place: Place, mode: IntegrationMode) -> HttpResponse:
+    def _start_check(
+        self, request: HttpRequest, place: ConnectionTarget, mode: IntegrationMode
+    ) -> HttpResponse:
         title = _("Check of the connection to %(name)s") % {"name": place.title}
         check, user = partial(_check, place.title, mode), cast("User", request.user)
         try:
@@ -154,7 +156,9 @@ class ConnectionPages(ComparedAdmin):
             return HttpResponseRedirect(place.url)
         return redirect("page_job", job.pk)
 
-    def _page(self, request: HttpRequest, place: Place, form: ConnectForm) -> HttpResponse:
+    def _page(
+        self, request: HttpRequest, place: ConnectionTarget, form: ConnectForm
+    ) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -184,14 +188,14 @@ class ConnectionPages(ComparedAdmin):
         )
 
 
-ACTS: Final[dict[str, Callable[[ConnectionPages, HttpRequest, Place], HttpResponse]]] = {
+ACTS: Final[dict[str, Callable[[ConnectionPages, HttpRequest, ConnectionTarget], HttpResponse]]] = {
     "connect": ConnectionPages.save_connection,
     "check": ConnectionPages.check_connection,
     "disconnect": ConnectionPages.end_connection,
 }
 
 
-def _check(name: str, mode: IntegrationMode) -> Ended:
+def _check(name: str, mode: IntegrationMode) -> JobResult:
     """Asks the vendor about a connection. Raises JobFailed."""
     try:
         said = connecting.check(mode)
@@ -199,12 +203,14 @@ def _check(name: str, mode: IntegrationMode) -> Ended:
         text = _("Could not connect to %(name)s with this credential: %(why)s")
         why = connection_status.short(failure.message)
         raise JobFailed(text % {"name": name, "why": why}) from None
-    return Ended(_("%(name)s is connected: %(said)s.") % {"name": name, "said": said.rstrip(".")})
+    return JobResult(
+        _("%(name)s is connected: %(said)s.") % {"name": name, "said": said.rstrip(".")}
+    )
 
 
-def _place(organization: Organization, integration: str) -> Place:
+def _place(organization: Organization, integration: str) -> ConnectionTarget:
     connection = registry.connection(integration)
     if connection is None:
         raise Http404
     mode = connecting.mode_of(organization, integration)
-    return Place(mode, connection, registry.title(integration))
+    return ConnectionTarget(mode, connection, registry.title(integration))

@@ -68,7 +68,7 @@ class Switchboard:
         return self.agent.kind == AgentKind.ASK_AI
 
     @property
-    def shown(self) -> list[tuple[str, str]]:
+    def switchable_actions(self) -> list[tuple[str, str]]:
         """The actions on the page that have a switch, as integration and name."""
         return [
             (one.action.integration, one.action.name)

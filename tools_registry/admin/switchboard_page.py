@@ -28,7 +28,7 @@ from tools_registry.admin.access import (
     VIEW_SWITCHES,
     for_staff,
     organization_or_404,
-    refused,
+    recorded_refusal,
     require,
 )
 from tools_registry.admin.switchboard import ActionSwitch, Switchboard
@@ -67,7 +67,7 @@ class SwitchCommand:
         return f"mode-{self.name}" if self.kind == "shown" else f"{self.kind}-{self.name}"
 
     @property
-    def undone(self) -> "SwitchCommand":
+    def inverse(self) -> "SwitchCommand":
         return SwitchCommand(self.kind, self.name, OFF if self.to == ON else ON)
 
 
@@ -95,7 +95,7 @@ def page(request: HttpRequest, organization_id: UUID) -> HttpResponse:
     agent = _agent(organization, given.get("agent", ""))
     board = switchboard.read(organization, agent, given.get("q", ""))
     if request.method == "POST":
-        return _turned(request, board)
+        return _apply_command(request, board)
     context = {
         "board": board,
         "undo": _undo(request, organization),
@@ -119,12 +119,12 @@ def _agent(organization: Organization, wanted: str) -> Agent:
     return agent
 
 
-def _turned(request: HttpRequest, board: Switchboard) -> HttpResponse:
-    command = _parsed(request.POST)
+def _apply_command(request: HttpRequest, board: Switchboard) -> HttpResponse:
+    command = _parse_command(request.POST)
     permission, act = VERBS[command.kind]
     if not reach(request.user, permission).includes(board.organization.pk):
-        raise refused(request)
-    affected = _affected(board, command)
+        raise recorded_refusal(request)
+    affected = _affected_actions(board, command)
     if _needs_confirmation(command, affected) and "confirmed" not in request.POST:
         return _confirmation_page(request, board, command, affected)
     try:
@@ -137,7 +137,7 @@ def _turned(request: HttpRequest, board: Switchboard) -> HttpResponse:
     return _back(board, command)
 
 
-def _affected(board: Switchboard, command: SwitchCommand) -> list[ActionSwitch]:
+def _affected_actions(board: Switchboard, command: SwitchCommand) -> list[ActionSwitch]:
     """The actions whose state a command for several actions would change."""
     if command.kind != "shown":
         return []
@@ -188,7 +188,7 @@ def _offer_undo(
         command = SwitchCommand(
             "actions", ",".join(one.action.tool for one in affected), command.to
         )
-    undo = command.undone
+    undo = command.inverse
     request.session[UNDO] = {
         "organization": str(board.organization.pk),
         "agent": str(board.agent.pk),
@@ -204,7 +204,7 @@ def _undo(request: HttpRequest, organization: Organization) -> Mapping[str, str]
     return kept if kept and kept["organization"] == str(organization.pk) else None
 
 
-def _parsed(form: Mapping[str, str]) -> SwitchCommand:
+def _parse_command(form: Mapping[str, str]) -> SwitchCommand:
     kind, _colon, name = form.get("switch", "").partition(":")
     to = form.get("to", "")
     if kind not in VERBS or to not in {ON, OFF}:
@@ -233,7 +233,7 @@ def _turn_actions(board: Switchboard, command: SwitchCommand, operator: Operator
 
 def _turn_shown(board: Switchboard, command: SwitchCommand, operator: Operator) -> list[Change]:
     """Change the actions that the search shows, of one integration if one is named."""
-    chosen = [one for one in board.shown if command.name in {"", one[0]}]
+    chosen = [one for one in board.switchable_actions if command.name in {"", one[0]}]
     return switches.set_actions(board.agent, chosen, command.to, operator=operator)
 
 
@@ -260,10 +260,10 @@ def _say(request: HttpRequest, turned: list[Change], command: SwitchCommand) -> 
         messages.success(request, words % {"n": len(turned)})
     else:
         words = _("Turned on: %(name)s") if command.to == ON else _("Turned off: %(name)s")
-        messages.success(request, words % {"name": _called(command)})
+        messages.success(request, words % {"name": _switch_title(command)})
 
 
-def _called(command: SwitchCommand) -> str:
+def _switch_title(command: SwitchCommand) -> str:
     if command.kind == "flag":
         return str(flags.TITLES[command.name])
     if command.kind == "mode":

@@ -131,7 +131,7 @@ def set_actions(
     """
     wanted = [_switchable(integration, name) for integration, name in chosen]
     with on_record([agent.organization_id], operator) as turned:
-        enabled = _enabled(agent)
+        enabled = _enabled_actions(agent)
         for action in (one for one in wanted if (one.tool in enabled) != (to == ON)):
             ActionToggle.objects.update_or_create(
                 {"enabled": to == ON, "updated_by": operator.user},
@@ -184,7 +184,7 @@ def _switchable(integration: str, name: str) -> Action:
     raise NoSuchSwitch(f"{integration}.{name}")
 
 
-def _enabled(agent: Agent) -> set[str]:
+def _enabled_actions(agent: Agent) -> set[str]:
     return {str(toggle) for toggle in ActionToggle.objects.filter(agent=agent, enabled=True)}
 
 
@@ -199,7 +199,7 @@ def _states(organization_id: UUID) -> SwitchStates:
         connections={row.integration: row.connection for row in modes},
         settings={row.integration: json.dumps(row.settings, sort_keys=True) for row in modes},
         actions={
-            f"{row} for {_named(row.agent)}": _word(on=row.enabled)
+            f"{row} for {_agent_label(row.agent)}": _word(on=row.enabled)
             for row in toggles.select_related("agent")
         },
     )
@@ -211,7 +211,7 @@ def _flags(organization_id: UUID) -> Positions:
     return {name: _word(on=on) for name, on in flags.DEFAULTS.items()} | named
 
 
-def _named(agent: Agent) -> str:
+def _agent_label(agent: Agent) -> str:
     # Not by its name, which the same page may change. There is one Ask AI agent, and maybe more
     # of the other kinds.
     return agent.kind if agent.kind == AgentKind.ASK_AI else f"{agent.kind} {agent.pk}"
@@ -224,23 +224,25 @@ def _word(*, on: bool) -> str:
 def _differences(was: SwitchStates, now: SwitchStates) -> list[Change]:
     unconnected = ConnectionState.NOT_CONNECTED.value
     return [
-        *_turned("flag_changed", "flag {}", was.flags, now.flags),
-        *_turned("integration_mode_changed", "Actions mode of {}", was.modes, now.modes, ON),
-        *_turned(
+        *_compare_positions("flag_changed", "flag {}", was.flags, now.flags),
+        *_compare_positions(
+            "integration_mode_changed", "Actions mode of {}", was.modes, now.modes, ON
+        ),
+        *_compare_positions(
             "integration_connection_changed",
             "connection of {}",
             was.connections,
             now.connections,
             unconnected,
         ),
-        *_turned(
+        *_compare_positions(
             "integration_settings_changed", "settings of {}", was.settings, now.settings, "{}"
         ),
-        *_turned("action_toggled", "action {}", was.actions, now.actions),
+        *_compare_positions("action_toggled", "action {}", was.actions, now.actions),
     ]
 
 
-def _turned(
+def _compare_positions(
     kind: str, words: str, was: Positions, now: Positions, at_first: str = OFF
 ) -> Iterator[Change]:
     """What has changed; `at_first` is the state of a switch without a row."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from foundation import admin_urls
-from oauth.grants.token_status import Result, TokenStatus
+from oauth.grants.token_status import ConditionResult, TokenStatus
 from tools_registry import registry
 from tools_registry.api import Tool
 from tools_registry.pipeline import gate
@@ -20,7 +20,7 @@ class UnknownTool(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ExplanationLine:
     """One layer's answer. `remedy` says how it would change, `url` where; both may be empty."""
 
     layer: str
@@ -36,11 +36,11 @@ class Explanation:
 
     status: TokenStatus
     tool: Tool
-    lines: tuple[Line, ...]
+    lines: tuple[ExplanationLine, ...]
     decision: Decision
 
     @property
-    def allowed(self) -> bool:
+    def is_allowed(self) -> bool:
         return self.status.is_active and self.decision.allowed
 
     @property
@@ -75,9 +75,9 @@ def tool_names(status: TokenStatus, surface: Surface) -> list[str]:
     return [tool.name for tool in surface.catalogue.tools(status.organization_id)]
 
 
-def _line(result: Result) -> Line:
+def _line(result: ConditionResult) -> ExplanationLine:
     keys = [result.row] if result.row else []
-    return Line(
+    return ExplanationLine(
         layer=result.name,
         passes=result.holds,
         message=result.message,
@@ -86,20 +86,22 @@ def _line(result: Result) -> Line:
     )
 
 
-def _layers(answers: list[Decision], status: TokenStatus, tool: Tool) -> Iterator[Line]:
+def _layers(answers: list[Decision], status: TokenStatus, tool: Tool) -> Iterator[ExplanationLine]:
     for answer in answers:
         if answer.allowed:
-            yield Line(layer=answer.layer, passes=True, message=_passed(answer.layer, tool))
+            yield ExplanationLine(
+                layer=answer.layer, passes=True, message=_pass_message(answer.layer, tool)
+            )
         else:
             remedy, anchor = _remedy(answer.layer, tool)
             page = admin_urls.page_url("tools_registry_switchboard", status.organization_id)
             url = f"{page}#{anchor}" if anchor else ""
-            yield Line(
+            yield ExplanationLine(
                 layer=answer.layer, passes=False, message=answer.message, remedy=remedy, url=url
             )
 
 
-def _passed(layer: str, tool: Tool) -> str:
+def _pass_message(layer: str, tool: Tool) -> str:
     if layer in {"connection", "integration", "agent"} and not tool.integration:
         return "The tool does not belong to an integration."
     return {

@@ -38,12 +38,12 @@ def page(request: HttpRequest) -> TemplateResponse:
     context = {
         **admin.site.each_context(request),
         "title": _("Why can't this token see that tool?"),
-        "token": _shown(reference, status, is_secret=is_secret),
+        "token": _token_reference(reference, status, is_secret=is_secret),
         "tool": tool,
         "status": status,
         "problem": _problem(reference, status, is_secret=is_secret),
         "choices": [] if status or is_secret else token_status.newest(reference, own),
-        **_explained(status, tool),
+        **_explanation_context(status, tool),
     }
     return TemplateResponse(request, "admin/tools_registry/why.html", context)
 
@@ -53,7 +53,7 @@ def _own(status: TokenStatus | None, own: Reach) -> TokenStatus | None:
     return status if status is not None and own.includes(status.organization_id) else None
 
 
-def _shown(reference: str, status: TokenStatus | None, *, is_secret: bool) -> str:
+def _token_reference(reference: str, status: TokenStatus | None, *, is_secret: bool) -> str:
     if status is not None:
         return status.token_id or status.authorization_id
     return "" if is_secret else reference
@@ -67,10 +67,10 @@ def _problem(reference: str, status: TokenStatus | None, *, is_secret: bool) -> 
     return ""
 
 
-def _explained(status: TokenStatus | None, tool: str) -> dict[str, Any]:
+def _explanation_context(status: TokenStatus | None, tool: str) -> dict[str, Any]:
     if status is None:
         return {}
-    workspace = surface.mounted(surface.WORKSPACE_NAME)
+    workspace = surface.get_mounted(surface.WORKSPACE_NAME)
     names = {"tool_names": why.tool_names(status, workspace)}
     if not tool:
         return names

@@ -23,9 +23,9 @@ from typing import Any, Final
 
 from tools_registry.api.approvals import RequestApproval, RequestedApproval
 from tools_registry.api.context import (
+    BoundCustomer,
     Cancelled,
     Channel,
-    Customer,
     InputRequired,
     Silence,
     ToolContext,
@@ -39,7 +39,7 @@ from tools_registry.api.offers import (
     BuildOutgoing,
     Complete,
     Guarded,
-    Listed,
+    ListedResource,
     Offer,
     Outgoing,
     Prompt,
@@ -53,61 +53,58 @@ from tools_registry.api.offers import (
 )
 from tools_registry.api.results import (
     Blocks,
-    Body,
     Declined,
     Facts,
     IntegrationFailure,
-    Invalid,
     Json,
-    Message,
     NotFound,
     NotSent,
+    PromptMessage,
+    ResourceBody,
     Result,
     ToolFailure,
     Unauthorized,
-    said,
+    ValidationFailure,
+    text_message,
 )
 from tools_registry.api.vendor import (
-    Answer,
-    Connection,
     Setting,
     Vendor,
+    VendorConnection,
+    VendorResponse,
     bearer,
-    by_endpoint_status,
-    by_status,
+    judge_endpoint_status,
+    judge_status,
 )
 
 __all__ = [
     "INTEGRATION_ID",
-    "Answer",
     "Argument",
     "Arguments",
     "Blocks",
-    "Body",
+    "BoundCustomer",
     "BuildOutgoing",
     "Cancelled",
     "Channel",
     "Complete",
-    "Connection",
-    "Customer",
     "Declined",
     "Facts",
     "Guarded",
     "InputRequired",
     "IntegrationFailure",
-    "Invalid",
     "Json",
-    "Listed",
-    "Message",
+    "ListedResource",
     "NotFound",
     "NotSent",
     "Offer",
     "Outgoing",
     "Prompt",
+    "PromptMessage",
     "Read",
     "RequestApproval",
     "RequestedApproval",
     "Resource",
+    "ResourceBody",
     "ResourceTemplate",
     "Result",
     "Run",
@@ -120,14 +117,17 @@ __all__ = [
     "ToolFailure",
     "Toolset",
     "Unauthorized",
+    "ValidationFailure",
     "Vendor",
+    "VendorConnection",
+    "VendorResponse",
     "VisibleTool",
     "WidgetKeys",
     "Workspace",
     "bearer",
-    "by_endpoint_status",
-    "by_status",
-    "said",
+    "judge_endpoint_status",
+    "judge_status",
+    "text_message",
 ]
 
 INTEGRATION_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -140,7 +140,7 @@ class Toolset:
     scope: str = ""
     integration: str = ""
     title: str = ""
-    connection: Connection | None = None
+    connection: VendorConnection | None = None
     tools: list[Tool] = field(default_factory=list)
     resources: list[Resource] = field(default_factory=list)
     templates: list[ResourceTemplate] = field(default_factory=list)

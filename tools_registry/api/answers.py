@@ -29,7 +29,7 @@ class Answers:
     ends: float | None = None
     spends: str = ""
 
-    def given(self, key: str, request: InputRequest) -> Any:
+    def find_answer(self, key: str, request: InputRequest) -> Any:
         """Return the answer to exactly this question, or None; other questions do not count."""
         same = not self.verified or self.put.get(key) == digest(request)
         return self.by_key.get(key) if same else None
@@ -48,17 +48,21 @@ def digests(requests: Mapping[str, InputRequest]) -> dict[str, str]:
     return {key: digest(request) for key, request in requests.items()}
 
 
-def accepted(request: InputRequest, value: object) -> Any:
+def parse_answer(request: InputRequest, value: object) -> Any:
     """A client's value as the author gets it, or None where it does not answer the request.
 
     What the person accepted fits the form; what the form did not ask for is left out.
     """
     if not input_requests.is_result(request, value) or has_unstorable_text(value):
         return None
-    return value if request["method"] != ELICIT else _elicited(request.get("params", {}), value)
+    return (
+        value
+        if request["method"] != ELICIT
+        else _parse_elicitation(request.get("params", {}), value)
+    )
 
 
-def _elicited(params: Mapping[str, Any], value: Any) -> Any:
+def _parse_elicitation(params: Mapping[str, Any], value: Any) -> Any:
     if value["action"] != "accept" or "requestedSchema" not in params:
         return {"action": value["action"]}
     schema, content = params["requestedSchema"], value.get("content", {})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tools_registry.api.answers import NONE_YET, Answers, accepted
+from tools_registry.api.answers import NONE_YET, Answers, parse_answer
 from tools_registry.api.approvals import RequestApproval, cannot_request
 from tools_registry.api.results import Declined, Json
 from tools_registry.api.vendor import NotConnected, Vendor
@@ -60,7 +60,7 @@ class Workspace(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Customer:
+class BoundCustomer:
     """The organization's customer that a call is bound to, as the table has it at this moment.
 
     `vendor_ids` says which of a vendor's records it is, by integration id. `company_id` is empty
@@ -125,7 +125,7 @@ class ToolContext:
     public_url: str
     credential_id: str = ""
     workspace: Workspace = field(repr=False)
-    customer: Customer | None = None
+    customer: BoundCustomer | None = None
     call_id: str = ""
     vendor: Vendor = field(default_factory=NotConnected, repr=False)
     outgoing: object = field(default=None, repr=False)
@@ -160,7 +160,7 @@ class ToolContext:
         # A state that never went out cannot come back: the client answered before it was asked.
         is_asked = state is None or self.answers.verified
         answers = {
-            key: accepted(asked, self.answers.given(key, asked)) if is_asked else None
+            key: parse_answer(asked, self.answers.find_answer(key, asked)) if is_asked else None
             for key, asked in requests.items()
         }
         missing = [key for key, answer in answers.items() if answer is None]

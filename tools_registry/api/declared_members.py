@@ -12,7 +12,7 @@ CONDITIONS: Final = ("if", "then", "else")
 OF_OTHERS: Final = ("additionalProperties", "unevaluatedProperties")
 
 
-def in_any_case(name: str) -> str:
+def fold_name(name: str) -> str:
     """Returns what is equal for names that a server which ignores case may take for one.
 
     Control and format characters are left out: a person does not see them, and some servers drop
@@ -42,16 +42,16 @@ class SchemaPlace:
         self.names = frozenset(name for properties in each for name in properties)
 
     @classmethod
-    def at_root(cls, schema: Mapping[str, Any]) -> "SchemaPlace":
+    def from_schema(cls, schema: Mapping[str, Any]) -> "SchemaPlace":
         return cls(schema, tuple(_applying(schema, [schema])))
 
-    def in_another_case(self, name: str) -> str | None:
+    def find_other_case(self, name: str) -> str | None:
         """Returns the declared name that an undeclared one is in another case; else None."""
         if name in self.names:
             return None
         if self.names and not self._folded:
-            self._folded = {in_any_case(each): each for each in self.names}
-        return self._folded.get(in_any_case(name))
+            self._folded = {fold_name(each): each for each in self.names}
+        return self._folded.get(fold_name(name))
 
     def member(self, name: str) -> "SchemaPlace":
         """Returns the place of a member of an object."""

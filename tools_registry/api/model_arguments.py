@@ -55,7 +55,7 @@ def read_arguments(
 
 def leave_out_absent(schema: Schema, value: Any, owner: str = "") -> Any:
     """Returns a value without members that are null or empty for what is left out."""
-    return _Reader(frozenset(), owner).read(SchemaPlace.at_root(schema), value)
+    return _Reader(frozenset(), owner).read(SchemaPlace.from_schema(schema), value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 from uuid import UUID
 
 from tools_registry.api.context import ToolContext
-from tools_registry.api.results import Body, Json, Message, Result
-from tools_registry.api.uri_templates import compiled, expanded
+from tools_registry.api.results import Json, PromptMessage, ResourceBody, Result
+from tools_registry.api.uri_templates import compile_template, expand_template
 
 Arguments: TypeAlias = Mapping[str, Json]
 Schema: TypeAlias = Mapping[str, Json]
@@ -52,8 +52,8 @@ class Outgoing(Protocol):
 # Given the organization and checked arguments; raises ToolFailure for what cannot be sent.
 BuildOutgoing: TypeAlias = Callable[[UUID, Arguments], Outgoing]
 Run: TypeAlias = Callable[[ToolContext, Arguments], Result]
-Read: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Body]
-Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[Message]]
+Read: TypeAlias = Callable[[ToolContext, Mapping[str, str]], ResourceBody]
+Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[PromptMessage]]
 # Given what is typed so far and what the other arguments are: every value that fits, best first.
 Complete: TypeAlias = Callable[[ToolContext, str, Mapping[str, str]], Sequence[str]]
 
@@ -149,7 +149,7 @@ class Resource(Offer):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedResource:
     """One resource of a template that is worth listing, by the values of its variables."""
 
     values: Mapping[str, str]
@@ -171,23 +171,29 @@ class ResourceTemplate(Offer):
     run: Read = field(repr=False)
     mime_type: str = ""
     annotations: Schema = field(default_factory=dict)
-    listed: Callable[[ToolContext], Sequence[Listed]] | None = field(default=None, repr=False)
+    listed: Callable[[ToolContext], Sequence[ListedResource]] | None = field(
+        default=None, repr=False
+    )
     completions: Mapping[str, Complete] = field(default_factory=dict, repr=False)
 
-    def at(self, uri: str) -> Resource | None:
+    def find_resource(self, uri: str) -> Resource | None:
         """The resource at a URI, or None where the URI has another form."""
-        values = compiled(self.uri_template).match(uri)
-        return None if values is None else self._resource(uri, values, Listed(values, self.name))
+        values = compile_template(self.uri_template).match(uri)
+        return (
+            None
+            if values is None
+            else self._resource(uri, values, ListedResource(values, self.name))
+        )
 
     def resources(self, context: ToolContext) -> list[Resource]:
         """The resources that a list shows."""
         found = self.listed(context) if self.listed else ()
         return [
-            self._resource(expanded(self.uri_template, one.values), one.values, one)
+            self._resource(expand_template(self.uri_template, one.values), one.values, one)
             for one in found
         ]
 
-    def _resource(self, uri: str, values: Mapping[str, str], one: Listed) -> Resource:
+    def _resource(self, uri: str, values: Mapping[str, str], one: ListedResource) -> Resource:
         return Resource(
             uri=uri,
             run=lambda context, _none: self.run(context, values),

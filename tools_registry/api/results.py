@@ -34,7 +34,7 @@ Result: TypeAlias = Facts | Blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ResourceBody:
     """What a resource holds: text, or bytes that are sent as base64.
 
     `mime_type` replaces the declared one.
@@ -45,16 +45,16 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PromptMessage:
     """One message of a prompt: a content block as the protocol shapes it, and who says it."""
 
     content: Mapping[str, Json]
     role: str = "user"
 
 
-def said(text: str, role: str = "user") -> Message:
+def text_message(text: str, role: str = "user") -> PromptMessage:
     """A message of plain text."""
-    return Message({"type": "text", "text": text}, role)
+    return PromptMessage({"type": "text", "text": text}, role)
 
 
 class ToolFailure(Exception):
@@ -79,7 +79,7 @@ class NotFound(ToolFailure):
     kind = "not_found"
 
 
-class Invalid(ToolFailure):
+class ValidationFailure(ToolFailure):
     """An argument fits its schema and is still invalid; `field` names it, `reason` says why."""
 
     kind = "validation"

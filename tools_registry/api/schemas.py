@@ -17,7 +17,7 @@ import jsonschema_rs
 import orjson
 
 from foundation import patterns, schema_work
-from foundation.schema_work import Work
+from foundation.schema_work import WorkCounter
 
 MAX_KEPT_BYTES: Final = 256 * 1_048_576
 MAX_BYTES_OF_OWNER: Final = 32 * 1_048_576
@@ -88,7 +88,7 @@ def validator_of(schema: Mapping[str, Any], owner: str = "") -> Any:
     that cost too much.
     """
     text = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
-    return _kept.get(_Key(owner, sha256(text).digest()), text)
+    return _kept.get(_SchemaKey(owner, sha256(text).digest()), text)
 
 
 def validator_of_tool(tool: Any) -> Any:
@@ -104,7 +104,7 @@ def form_validator_of(schema: Mapping[str, Any]) -> Any:
     return _compiled_form(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
 
 
-def compile_once(schema: Mapping[str, Any], work: Work | None = None) -> Any:
+def compile_once(schema: Mapping[str, Any], work: WorkCounter | None = None) -> Any:
     """As `validator_of`, for a schema that a client sends: nothing of it is kept.
 
     `work` counts the steps of several schemas together.
@@ -119,7 +119,9 @@ def explains_errors(tool: Any) -> bool:
     return not schema_work.repeats(tool.argument_schema or tool.input_schema)
 
 
-def _compile(schema: Any, work: Work | None = None, *, validate_formats: bool | None = None) -> Any:
+def _compile(
+    schema: Any, work: WorkCounter | None = None, *, validate_formats: bool | None = None
+) -> Any:
     most = schema_work.check(schema, work)
     # The engine without backtracking: a pattern that needs some (look-around, back-references)
     # does not compile, so none can be made to run for minutes.
@@ -135,16 +137,16 @@ def _compile(schema: Any, work: Work | None = None, *, validate_formats: bool | 
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class _SchemaKey:
     owner: str
     digest: bytes
 
 
 @lru_cache(maxsize=_MAX_KEYS)
-def _key_of_tool(tool: Any) -> _Key:
+def _key_of_tool(tool: Any) -> _SchemaKey:
     schema = tool.argument_schema or tool.input_schema
     text = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
-    return _Key(tool.owner, sha256(text).digest())
+    return _SchemaKey(tool.owner, sha256(text).digest())
 
 
 @lru_cache(maxsize=256)
@@ -155,14 +157,14 @@ def _compiled_form(schema: bytes) -> Any:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _SchemaCache:
     """The compiled schemas of this process; the one that was used longest ago goes first."""
 
-    _found: OrderedDict[_Key, tuple[Any, int]] = field(default_factory=OrderedDict)
+    _found: OrderedDict[_SchemaKey, tuple[Any, int]] = field(default_factory=OrderedDict)
     _bytes: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, key: _Key, text: bytes) -> Any:
+    def get(self, key: _SchemaKey, text: bytes) -> Any:
         if (validator := self.find(key)) is not None:
             return validator
         schema = orjson.loads(text)
@@ -171,7 +173,7 @@ class _Kept:
         self._add(key, validator, size)
         return validator
 
-    def find(self, key: _Key) -> Any:
+    def find(self, key: _SchemaKey) -> Any:
         with self._lock:
             found = self._found.get(key)
             if found is None:
@@ -179,7 +181,7 @@ class _Kept:
             self._found.move_to_end(key)
             return found[0]
 
-    def _add(self, key: _Key, validator: Any, size: int) -> None:
+    def _add(self, key: _SchemaKey, validator: Any, size: int) -> None:
         share = MAX_BYTES_OF_OWNER if key.owner else MAX_KEPT_BYTES
         with self._lock:
             if key in self._found or size > share:
@@ -191,7 +193,7 @@ class _Kept:
             if self._bytes.total() > MAX_KEPT_BYTES:
                 self._drop(list(self._found), None, MAX_KEPT_BYTES)
 
-    def _drop(self, oldest: list[_Key], owner: str | None, limit: int) -> None:
+    def _drop(self, oldest: list[_SchemaKey], owner: str | None, limit: int) -> None:
         for key in oldest:
             if (self._bytes.total() if owner is None else self._bytes[owner]) <= limit:
                 return
@@ -201,7 +203,7 @@ class _Kept:
                 del self._bytes[key.owner]
 
 
-_kept: Final = _Kept()
+_kept: Final = _SchemaCache()
 
 
 def _refuse(uri: str) -> NoReturn:

@@ -57,12 +57,12 @@ def text_of_secret(value: Any, *, has_schema: bool = True) -> str | None:
 
 def find_secrets(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
     """Returns the texts of arguments that are secrets."""
-    return _find(SchemaPlace.at_root(schema), arguments, "", is_inside=False)
+    return _find(SchemaPlace.from_schema(schema), arguments, "", is_inside=False)
 
 
 def has_secret_at(schema: Mapping[str, Any], path: Sequence[str | int], value: Any) -> bool:
     """Returns whether the value at a path of arguments is a secret, or has one in it."""
-    place, name, is_inside = SchemaPlace.at_root(schema), "", False
+    place, name, is_inside = SchemaPlace.from_schema(schema), "", False
     for step in path:
         if isinstance(step, str):
             name = step if step in place.names else ""

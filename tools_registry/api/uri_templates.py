@@ -36,7 +36,7 @@ class UriTemplate:
 
 
 @lru_cache(maxsize=4096)
-def compiled(template: str) -> UriTemplate:
+def compile_template(template: str) -> UriTemplate:
     """Compile a template. Raises ValueError for one that this server cannot match."""
     variables = tuple(VARIABLE.findall(template))
     if not variables or len(set(variables)) != len(variables):
@@ -47,7 +47,7 @@ def compiled(template: str) -> UriTemplate:
     return UriTemplate(re.compile("".join(_pieces(template))), variables)
 
 
-def expanded(template: str, values: Mapping[str, str]) -> str:
+def expand_template(template: str, values: Mapping[str, str]) -> str:
     """The URI that a template gives for these values."""
     return VARIABLE.sub(lambda found: quote(values[found[1]], safe=""), template)
 

@@ -11,11 +11,11 @@ from typing import Final, Protocol
 from tools_registry.api.readable import one_line
 from tools_registry.api.results import (
     IntegrationFailure,
-    Invalid,
     Json,
     NotFound,
     ToolFailure,
     Unauthorized,
+    ValidationFailure,
 )
 
 MAX_SENTENCE: Final = 300
@@ -40,7 +40,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class VendorResponse:
     """What a vendor answered: `headers` in lower case, `value` the parsed JSON, None if empty."""
 
     status: int
@@ -67,7 +67,7 @@ class Vendor(Protocol):
         json: Json = None,
         form: Mapping[str, str] = NOTHING,
         idempotency_key: str = "",
-    ) -> Answer:
+    ) -> VendorResponse:
         """Send one request below the vendor's base URL; raises what `Connection.judge` makes of it.
 
         A vendor that is busy is asked again, as its headers say and while there is time. Only what
@@ -82,7 +82,7 @@ def bearer(credential: str) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {credential}"}
 
 
-def by_status(answer: Answer) -> ToolFailure | None:
+def judge_status(answer: VendorResponse) -> ToolFailure | None:
     """Returns the failure that a REST status means, or None for a success.
 
     404 means that the record does not exist, and 422 that the values are refused (RFC 9110 sections
@@ -98,8 +98,8 @@ def by_status(answer: Answer) -> ToolFailure | None:
             reason = sentence or "the vendor answered 422"
             said = f": {sentence}" if sentence else "."
             message = f"The vendor refused the values{said}"
-            return Invalid(message, field="arguments", reason=reason)
-    return by_endpoint_status(answer)
+            return ValidationFailure(message, field="arguments", reason=reason)
+    return judge_endpoint_status(answer)
 
 
 def error_sentence(value: Json, depth: int = MAX_SENTENCE_DEPTH) -> str:
@@ -120,8 +120,8 @@ def error_sentence(value: Json, depth: int = MAX_SENTENCE_DEPTH) -> str:
     return ""
 
 
-def by_endpoint_status(answer: Answer) -> ToolFailure | None:
-    """As `by_status`, for a vendor whose address names no record, such as a GraphQL endpoint."""
+def judge_endpoint_status(answer: VendorResponse) -> ToolFailure | None:
+    """As `judge_status`, for a vendor whose address names no record, such as a GraphQL endpoint."""
     if answer.is_success:
         return None
     if answer.status in REFUSED:
@@ -131,7 +131,7 @@ def by_endpoint_status(answer: Answer) -> ToolFailure | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class VendorConnection:
     """How an organization connects an integration, and how its requests look.
 
     `credential` says what an admin pastes, `credential_help` where to find it. `check` asks the
@@ -150,8 +150,8 @@ class Connection:
     headers: Mapping[str, str] = field(default_factory=dict)
     idempotency_header: str = ""
     settings: Sequence[Setting] = ()
-    judge: Callable[[Answer], ToolFailure | None] = field(default=by_status, repr=False)
-    waits: Callable[[Answer], float | None] | None = field(default=None, repr=False)
+    judge: Callable[[VendorResponse], ToolFailure | None] = field(default=judge_status, repr=False)
+    waits: Callable[[VendorResponse], float | None] | None = field(default=None, repr=False)
     deadline: float = 20.0
 
 
@@ -160,5 +160,5 @@ class NotConnected:
 
     settings: Mapping[str, str] = {}
 
-    def send(self, *_request: object, **_facts: object) -> Answer:
+    def send(self, *_request: object, **_facts: object) -> VendorResponse:
         raise IntegrationFailure("This integration is not connected.")

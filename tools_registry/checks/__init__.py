@@ -28,7 +28,7 @@ NOT_AT_TOP: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "if")
 Problems: TypeAlias = Iterator[str]
 
 
-class Rule(NamedTuple):
+class ToolsetRule(NamedTuple):
     """What a tool or toolset must satisfy; `problems` yields how it does not.
 
     The id has Django's form: E for an error, which prevents the start, W for a warning.
@@ -51,10 +51,10 @@ def native_toolsets_are_sound(**_options: Any) -> Sequence[CheckMessage]:
     except ImproperlyConfigured as missing:
         hint = "Declare `TOOLSET = Toolset(...)` in the file, or move the file elsewhere."
         return [Error(str(missing), hint=hint, id="tools.E001")]
-    return list(judged(toolsets))
+    return list(find_problems(toolsets))
 
 
-def judged(toolsets: Sequence[Toolset]) -> Iterator[CheckMessage]:
+def find_problems(toolsets: Sequence[Toolset]) -> Iterator[CheckMessage]:
     """What is wrong with these toolsets together and one by one."""
     tools = [tool for toolset in toolsets for tool in toolset.tools]
     yield from _messages(ALL_TOOLSETS, toolsets, "The toolsets")
@@ -70,7 +70,7 @@ def _offers(toolset: Toolset) -> list[Offer]:
     return [*toolset.resources, *toolset.templates, *toolset.prompts]
 
 
-def _messages(rules: Iterable[Rule], judged: Any, called: str) -> Iterator[CheckMessage]:
+def _messages(rules: Iterable[ToolsetRule], judged: Any, called: str) -> Iterator[CheckMessage]:
     for rule in rules:
         for problem in rule.problems(judged):
             yield rule.message(f"{called}: {problem}")
@@ -80,7 +80,7 @@ def _is_integration(toolset: Toolset) -> bool:
     return bool(toolset.integration)
 
 
-def _repeated(toolsets: Sequence[Toolset]) -> Problems:
+def _check_unique_names(toolsets: Sequence[Toolset]) -> Problems:
     names = [tool.name for toolset in toolsets for tool in toolset.tools]
     ids = [toolset.integration for toolset in toolsets if toolset.integration]
     # Each alias once for a tool, so that an alias equal to another tool's name is found too.
@@ -91,14 +91,14 @@ def _repeated(toolsets: Sequence[Toolset]) -> Problems:
                 yield f"{kind} {word!r} is declared {times} times."
 
 
-def _misnamed(tool: Tool) -> Problems:
+def _check_name(tool: Tool) -> Problems:
     if not TOOL_NAME.fullmatch(tool.name):
         yield "the name has characters or a form that some client refuses."
     if len(tool.name) > MAX_NAME_LENGTH:
         yield f"the name is longer than {MAX_NAME_LENGTH} characters."
 
 
-def _undescribed(offered: Tool | Offer) -> Problems:
+def _check_description(offered: Tool | Offer) -> Problems:
     for part in ("title", "description"):
         if not getattr(offered, part).strip():
             yield f"it has no {part}."
@@ -130,32 +130,42 @@ def _uncompilable(tool: Tool) -> Problems:
             yield f"a schema cannot be used: {str(error).splitlines()[0]}"
 
 
-def _misidentified(toolset: Toolset) -> Problems:
+def _check_integration(toolset: Toolset) -> Problems:
     if not INTEGRATION_ID.fullmatch(toolset.integration):
         yield "the id is not lower-case letters, digits and underscores after a letter."
     if not toolset.title.strip():
         yield "it has no title."
 
 
-def _unscoped(offered: Guarded) -> Problems:
+def _check_scope(offered: Guarded) -> Problems:
     if [str(scope) for scope in scopes.parse(offered.scope)] != [offered.scope]:
         yield f"no token can hold the scope {offered.scope!r}."
 
 
 ALL_TOOLSETS: Final = (
-    Rule("tools.E002", "Rename one of them, or put them into one file.", _repeated),
-    Rule("tools.E010", "Rename one of them, or put them into one file.", offers.redeclared),
+    ToolsetRule(
+        "tools.E002", "Rename one of them, or put them into one file.", _check_unique_names
+    ),
+    ToolsetRule(
+        "tools.E010", "Rename one of them, or put them into one file.", offers.check_unique
+    ),
 )
 CONNECTION_HINT: Final = "Give the Toolset a Connection (docs/develop/writing-an-integration.md)."
 SETTING_HINT: Final = "Name it plainly, give it a title and a pattern of Python's `re`."
 EACH_INTEGRATION: Final = (
-    Rule("tools.E003", "Give the Toolset an id such as hubspot and a title.", _misidentified),
-    Rule("tools.E012", CONNECTION_HINT, connections.unconnectable),
-    Rule("tools.E013", CONNECTION_HINT, connections.misconnected),
-    Rule("tools.E014", SETTING_HINT, connections.misset),
+    ToolsetRule(
+        "tools.E003", "Give the Toolset an id such as hubspot and a title.", _check_integration
+    ),
+    ToolsetRule("tools.E012", CONNECTION_HINT, connections.unconnectable),
+    ToolsetRule("tools.E013", CONNECTION_HINT, connections.check_connection),
+    ToolsetRule("tools.E014", SETTING_HINT, connections.misset),
 )
-DESCRIBED: Final = Rule("tools.E005", "Clients show both to people and models.", _undescribed)
-SCOPED: Final = Rule("tools.E008", "Use a scope of the grammar (docs/scopes.md).", _unscoped)
+DESCRIBED: Final = ToolsetRule(
+    "tools.E005", "Clients show both to people and models.", _check_description
+)
+SCOPED: Final = ToolsetRule(
+    "tools.E008", "Use a scope of the grammar (docs/scopes.md).", _check_scope
+)
 MIRROR_HINT: Final = "Annotate strings, integers and booleans below `properties` alone."
 COMPLETION_HINT: Final = "Name each argument once, and complete what is there."
 BOUND_HINT: Final = (
@@ -165,21 +175,27 @@ DESTRUCTIVE_HINT: Final = (
     "Set `destructive=True`, or say in `not_destructive` why the name misleads."
 )
 EACH_TOOL: Final = (
-    Rule("tools.E004", "Rename the function: <name> or <integration>.<action>.", _misnamed),
+    ToolsetRule(
+        "tools.E004", "Rename the function: <name> or <integration>.<action>.", _check_name
+    ),
     DESCRIBED,
-    Rule("tools.E006", "Spell the schema out as one object of plain types.", _unportable),
-    Rule("tools.E007", "Write JSON Schema 2020-12; patterns without look-around.", _uncompilable),
+    ToolsetRule("tools.E006", "Spell the schema out as one object of plain types.", _unportable),
+    ToolsetRule(
+        "tools.E007", "Write JSON Schema 2020-12; patterns without look-around.", _uncompilable
+    ),
     SCOPED,
-    Rule("tools.E009", MIRROR_HINT, offers.unmirrorable),
-    Rule("tools.E015", "Set `mutates=True` as well.", flags.overlooked),
-    Rule("tools.E016", "Set `additionalProperties` to false.", connections.unclosed),
-    Rule("tools.E017", BOUND_HINT, schemas.unbounded),
-    Rule("tools.E018", "Set `mutates=True` or `read_only=True`.", flags.undeclared),
-    Rule("tools.W001", DESTRUCTIVE_HINT, flags.unlike_its_name),
+    ToolsetRule("tools.E009", MIRROR_HINT, offers.unmirrorable),
+    ToolsetRule("tools.E015", "Set `mutates=True` as well.", flags.check_destructive),
+    ToolsetRule(
+        "tools.E016", "Set `additionalProperties` to false.", connections.check_closed_schema
+    ),
+    ToolsetRule("tools.E017", BOUND_HINT, schemas.check_bounds),
+    ToolsetRule("tools.E018", "Set `mutates=True` or `read_only=True`.", flags.check_mutates),
+    ToolsetRule("tools.W001", DESTRUCTIVE_HINT, flags.unlike_its_name),
 )
 EACH_OFFER: Final = (
     DESCRIBED,
     SCOPED,
-    Rule("tools.E010", "Give each an absolute URI, or a plain name.", offers.misplaced),
-    Rule("tools.E011", COMPLETION_HINT, offers.incompletable),
+    ToolsetRule("tools.E010", "Give each an absolute URI, or a plain name.", offers.check_address),
+    ToolsetRule("tools.E011", COMPLETION_HINT, offers.incompletable),
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-from tools_registry.api import Connection, Setting, Tool, Toolset
+from tools_registry.api import Setting, Tool, Toolset, VendorConnection
 
 Problems: TypeAlias = Iterator[str]
 
@@ -28,13 +28,13 @@ def unconnectable(toolset: Toolset) -> Problems:
         yield "it has no connection."
 
 
-def misconnected(toolset: Toolset) -> Problems:
+def check_connection(toolset: Toolset) -> Problems:
     """Connections that would fail with the first request, or send it to a wrong address."""
     connection = toolset.connection
     if connection is None:
         return
-    yield from _misplaced(connection.base_url)
-    yield from _misheaded(connection)
+    yield from _check_base_url(connection.base_url)
+    yield from _check_headers(connection)
     if not connection.credential.strip():
         yield "the connection does not say what its credential is."
     if not 0 < connection.deadline <= MAX_DEADLINE:
@@ -51,13 +51,13 @@ def misset(toolset: Toolset) -> Problems:
         yield from (f"the setting {setting.name!r} {why}." for why in _faults(setting))
 
 
-def unclosed(tool: Tool) -> Problems:
+def check_closed_schema(tool: Tool) -> Problems:
     """Input schemas that accept undeclared properties."""
     if tool.input_schema.get("additionalProperties") is not False:
         yield "the input schema takes arguments that it does not name."
 
 
-def _misplaced(base_url: str) -> Problems:
+def _check_base_url(base_url: str) -> Problems:
     try:
         place = urlsplit(base_url)
         is_plain = not (place.query or place.fragment or place.username or base_url.endswith("/"))
@@ -68,7 +68,7 @@ def _misplaced(base_url: str) -> Problems:
         yield f"the base URL {base_url!r} is not https with a host, without an end slash."
 
 
-def _misheaded(connection: Connection) -> Problems:
+def _check_headers(connection: VendorConnection) -> Problems:
     named = [*connection.headers, *filter(None, [connection.idempotency_header])]
     for name in named:
         if not HEADER_NAME.fullmatch(name) or name.lower() in OWN_HEADERS:

@@ -19,13 +19,13 @@ DESTRUCTIVE_WORD: Final = re.compile(
 )
 
 
-def overlooked(tool: Tool) -> Problems:
+def check_destructive(tool: Tool) -> Problems:
     """Flags that contradict each other."""
     if tool.destructive and not tool.mutates:
         yield "it is destructive and does not say that it mutates."
 
 
-def undeclared(tool: Tool) -> Problems:
+def check_mutates(tool: Tool) -> Problems:
     """Whether a tool of an integration changes anything must be said, and not by default."""
     if tool.mutates and tool.read_only:
         yield "it says that it mutates and that it is read-only."

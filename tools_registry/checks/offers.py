@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-from mcp_protocol.headers import ANNOTATION, Annotated, annotated
+from mcp_protocol.headers import ANNOTATION, HeaderAnnotation, find_annotations
 from tools_registry.api import Json, Offer, Prompt, Resource, ResourceTemplate, Tool, Toolset
-from tools_registry.api.uri_templates import compiled
+from tools_registry.api.uri_templates import compile_template
 
 Problems: TypeAlias = Iterator[str]
 
@@ -34,9 +34,9 @@ def subschemas(schema: Json) -> Iterator[Mapping[str, Json]]:
 
 def unmirrorable(tool: Tool) -> Problems:
     """Annotations that clients drop the whole tool for."""
-    found = list(annotated(tool.input_schema))
+    found = list(find_annotations(tool.input_schema))
     for one in found:
-        yield from _misannotated(one)
+        yield from _check_annotation(one)
     for name in _twice(str(one.name).lower() for one in found):
         yield f"{ANNOTATION} {name!r} stands at two parameters."
     reachable = {id(one.schema) for one in found}
@@ -46,7 +46,7 @@ def unmirrorable(tool: Tool) -> Problems:
             yield f"{ANNOTATION} {schema[ANNOTATION]!r} cannot be reached through `properties`."
 
 
-def _misannotated(one: Annotated) -> Problems:
+def _check_annotation(one: HeaderAnnotation) -> Problems:
     where = ".".join(one.path)
     if not one.is_token:
         yield f"{ANNOTATION} of {where} is no token of a header's name."
@@ -54,7 +54,7 @@ def _misannotated(one: Annotated) -> Problems:
         yield f"{ANNOTATION} of {where} is not at a {', '.join(MIRRORED_TYPES)}."
 
 
-def redeclared(toolsets: Sequence[Toolset]) -> Problems:
+def check_unique(toolsets: Sequence[Toolset]) -> Problems:
     """What two of these toolsets, or one of them twice, call the same."""
     for kind, names in (
         ("resource", [one.uri for each in toolsets for one in each.resources]),
@@ -64,21 +64,21 @@ def redeclared(toolsets: Sequence[Toolset]) -> Problems:
         yield from (f"the {kind} {name!r} is declared twice." for name in _twice(names))
 
 
-def misplaced(offer: Offer) -> Problems:
+def check_address(offer: Offer) -> Problems:
     """Names and addresses of another form."""
     if not OFFER_NAME.fullmatch(offer.name):
         yield "the name has characters that some client refuses."
     if isinstance(offer, Resource) and not urlsplit(offer.uri).scheme:
         yield f"{offer.uri!r} is no absolute URI."
     if isinstance(offer, ResourceTemplate):
-        yield from _untemplated(offer.uri_template)
+        yield from _check_template(offer.uri_template)
 
 
-def _untemplated(template: str) -> Problems:
+def _check_template(template: str) -> Problems:
     if not urlsplit(template).scheme:
         yield f"{template!r} is no template of an absolute URI."
     try:
-        compiled(template)
+        compile_template(template)
     except ValueError as error:
         yield f"{template!r} cannot be matched: {error}."
 
@@ -96,7 +96,7 @@ def incompletable(offer: Offer) -> Problems:
 
 def _variables(template: str) -> Sequence[str]:
     try:
-        return compiled(template).variables
+        return compile_template(template).variables
     except ValueError:
         return ()
 

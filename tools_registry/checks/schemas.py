@@ -18,29 +18,29 @@ ALTERNATIVES: Final = ("anyOf", "oneOf")
 PRINTED: Final = frozenset({("search_docs", "query")})
 
 
-def unbounded(tool: Tool) -> Problems:
+def check_bounds(tool: Tool) -> Problems:
     """Strings without maxLength, arrays without maxItems, objects with any number of members."""
     properties = tool.input_schema.get("properties", {})
     bounded = {name: one for name, one in properties.items() if (tool.name, name) not in PRINTED}
-    yield from _unbounded({**tool.input_schema, "properties": bounded}, "")
+    yield from _check_part({**tool.input_schema, "properties": bounded}, "")
     for name, part in tool.input_schema.get("$defs", {}).items():
-        yield from _unbounded(part, f"$defs.{name}")
+        yield from _check_part(part, f"$defs.{name}")
 
 
-def _unbounded(schema: Json, path: str) -> Problems:
+def _check_part(schema: Json, path: str) -> Problems:
     """The unbounded parts of one subschema; `path` is what a caller would call the property."""
     if not isinstance(schema, Mapping) or any(word in schema for word in ("enum", "const", "$ref")):
         return
     branches = [each for word in ALTERNATIVES for each in schema.get(word, ())]
     if branches and "type" not in schema:
         for branch in branches:
-            yield from _unbounded(branch, path)
+            yield from _check_part(branch, path)
         return
     match schema.get("type"):
         case "object":
-            yield from _unbounded_object(schema, path)
+            yield from _check_object(schema, path)
         case "array":
-            yield from _unbounded_array(schema, path)
+            yield from _check_array(schema, path)
         case "string" if "maxLength" not in schema:
             yield f"the property {path!r} has no maxLength."
         case None:
@@ -48,19 +48,19 @@ def _unbounded(schema: Json, path: str) -> Problems:
         # Numbers are bounded by the parser of the request (`mcp_protocol.strict_json`).
 
 
-def _unbounded_array(schema: Mapping[str, Json], path: str) -> Problems:
+def _check_array(schema: Mapping[str, Json], path: str) -> Problems:
     if "maxItems" not in schema:
         yield f"the property {path!r} has no maxItems."
     elif schema["maxItems"] > MAX_ITEMS:
         yield f"the property {path!r} has a maxItems over {MAX_ITEMS}."
     if "items" not in schema:
         yield f"the property {path!r} has no schema for its items."
-    yield from _unbounded(schema.get("items"), f"{path}[]")
+    yield from _check_part(schema.get("items"), f"{path}[]")
 
 
-def _unbounded_object(schema: Mapping[str, Json], path: str) -> Problems:
+def _check_object(schema: Mapping[str, Json], path: str) -> Problems:
     for name, part in schema.get("properties", {}).items():
-        yield from _unbounded(part, f"{path}.{name}" if path else name)
+        yield from _check_part(part, f"{path}.{name}" if path else name)
     others = schema.get("additionalProperties", True)
     if others is False:
         return
@@ -70,6 +70,6 @@ def _unbounded_object(schema: Mapping[str, Json], path: str) -> Problems:
     if path and "maxLength" not in schema.get("propertyNames", {}):
         yield f"the property {path!r} has no propertyNames with maxLength."
     if others is not True:
-        yield from _unbounded(others, f"{path}.*")
+        yield from _check_part(others, f"{path}.*")
     elif path:
         yield f"the property {path!r} accepts members of any type."

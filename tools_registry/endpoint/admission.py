@@ -89,7 +89,7 @@ def identify(request: HttpRequest) -> Principal:
         kind = "bearer_rejected" if problem.error else "bearer_missing"
         _count_stranger(request, kind, problem.error or "")
         host = request.header("host") or ""
-        challenge = request.surface.challenges.unauthorized(problem.error, host=host)
+        challenge = request.surface.challenges.unauthorized_challenge(problem.error, host=host)
         raise ProtocolError(
             request.surface.codes.unauthorized,
             problem.message or request.surface.credential_hint(host),

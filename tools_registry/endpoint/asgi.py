@@ -25,11 +25,11 @@ from foundation.db import waits
 from foundation.pubsub import Subscriptions
 from tools_registry.endpoint import respond
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Body, Disconnected
+from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
 from tools_registry.endpoint.http import (
     Answer,
     CancelState,
-    Complete,
+    CompleteAnswer,
     Deferred,
     Emit,
     Headers,
@@ -40,7 +40,7 @@ from tools_registry.endpoint.http import (
     Suspend,
     response_start,
 )
-from tools_registry.endpoint.streams.delivery import EVENTS, Delivery, Encoding
+from tools_registry.endpoint.streams.delivery import EVENTS, Encoding, StreamDelivery
 from tools_registry.endpoint.streams.disconnects import WATCHES_AFTER, DisconnectWatcher
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
 from tools_registry.vendors import slots
@@ -104,19 +104,19 @@ class McpApplication:
         self._quiet = ThreadPool(QUIET_THREADS, "quiet")
         self._subscriptions = Subscriptions()
         self._bodies = Bodies(timeouts.body)
-        self._open: set[Delivery] = set()
+        self._open: set[StreamDelivery] = set()
         self._answering: dict[asyncio.Future[Answer | Deferred], CancelState] = {}
         self._is_ending = False
 
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, surface: McpSurface = WORKSPACE_SURFACE
     ) -> None:
-        body = Body(self._bodies, receive)
+        body = RequestBody(self._bodies, receive)
         try:
             answer = await self._answer(scope, body, receive, surface)
         except Disconnected:
             return
-        if isinstance(answer, Complete):
+        if isinstance(answer, CompleteAnswer):
             await _send_whole(send, answer, body, method=scope["method"])
             return
         delivery = self._delivery(answer, send)
@@ -164,7 +164,7 @@ class McpApplication:
                 work.cancel()
 
     async def _answer(
-        self, scope: Scope, body: Body, receive: Receive, surface: McpSurface
+        self, scope: Scope, body: RequestBody, receive: Receive, surface: McpSurface
     ) -> Answer:
         cancellation = CancelState()
         request = request_of(scope, surface, cancellation)
@@ -173,7 +173,7 @@ class McpApplication:
                 # One byte more than allowed shows that a body is too large; no more is read.
                 request.body = await body.read(settings.HALO_MAX_BODY_BYTES + 1)
             except TimeoutError:
-                return respond.timed_out(request)
+                return respond.timeout_answer(request)
         loop = asyncio.get_running_loop()
         timer = loop.call_later(
             WATCHES_AFTER, DisconnectWatcher, cancellation, receive, self._subscriptions
@@ -186,7 +186,7 @@ class McpApplication:
         except asyncio.CancelledError:
             if not self._is_ending:
                 raise
-            return respond.stopped(request)
+            return respond.shutdown_answer(request)
         finally:
             timer.cancel()
             if cancellation.stop is not None:
@@ -207,7 +207,7 @@ class McpApplication:
         The requests of each `owner` have a turn, whatever number of them waits. Cancelled once the
         server can wait no longer.
         """
-        run = partial(self._in_thread, cancellation, owner)
+        run = partial(self._run_in_thread, cancellation, owner)
         answer = await run(self._core, begin)
         while isinstance(answer, Deferred):
             answer = await run(self._vendors, answer.finish)
@@ -227,7 +227,7 @@ class McpApplication:
     def subscriptions(self) -> Subscriptions:
         return self._subscriptions
 
-    async def _in_thread(
+    async def _run_in_thread(
         self,
         cancellation: CancelState,
         owner: Hashable,
@@ -241,11 +241,11 @@ class McpApplication:
         finally:
             del self._answering[future]
 
-    def _delivery(self, stream: Stream, send: Send, encoding: Encoding = EVENTS) -> Delivery:
+    def _delivery(self, stream: Stream, send: Send, encoding: Encoding = EVENTS) -> StreamDelivery:
         if self._is_ending:
             stream.on_shutdown()
         keep_alive = self._timeouts.keep_alive
-        return Delivery(
+        return StreamDelivery(
             stream, self._work, send, self._subscriptions, keep_alive, encoding=encoding
         )
 
@@ -253,7 +253,7 @@ class McpApplication:
         threads = self._quiet if pool == "quiet" else self._streams
         return threads.submit(partial(with_connection, step, emit))
 
-    async def _deliver(self, delivery: Delivery, receive: Receive) -> None:
+    async def _deliver(self, delivery: StreamDelivery, receive: Receive) -> None:
         self._open.add(delivery)
         try:
             await delivery.run(receive)
@@ -307,7 +307,9 @@ def request_of(scope: Scope, surface: McpSurface, cancellation: CancelState) -> 
     return request
 
 
-async def _send_whole(send: Send, answer: Complete, request: Body, *, method: str) -> None:
+async def _send_whole(
+    send: Send, answer: CompleteAnswer, request: RequestBody, *, method: str
+) -> None:
     headers = answer.headers
     if answer.status != NO_CONTENT:  # which has no length (RFC 9110 section 8.6)
         headers = (*headers, ("Content-Length", str(len(answer.body))))

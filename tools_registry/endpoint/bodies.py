@@ -47,7 +47,7 @@ class Bodies:
             timeout.reschedule(soon if due is None else min(due, soon))
 
 
-class Body:
+class RequestBody:
     """The body that `receive` brings, of which the rest is discarded if it is refused."""
 
     def __init__(self, bodies: Bodies, receive: Receive) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_protocol import tool_shapes
 from mcp_protocol.headers import ParamHeader, param_headers
-from mcp_protocol.json_writer import Written, dumps
+from mcp_protocol.json_writer import SerializedJson, dumps
 from mcp_protocol.revisions import MODERN, Revision
 from oauth.principal import Principal
 from tools_registry.api import Tool
@@ -23,18 +23,18 @@ MAX_CACHED: Final = 8_192
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def serialized(tool: Tool, revision: Revision) -> Written:
+def serialize_tool(tool: Tool, revision: Revision) -> SerializedJson:
     """A tool as tools/list describes it at a revision."""
-    return Written(tool_shapes.tool_descriptor(tool, revision))
+    return SerializedJson(tool_shapes.tool_descriptor(tool, revision))
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def mirrored(tool: Tool) -> tuple[ParamHeader, ...]:
+def mirrored_params(tool: Tool) -> tuple[ParamHeader, ...]:
     """The parameters of a tool that are repeated in headers."""
     return tuple(param_headers(tool.input_schema))
 
 
 def digest(who: Principal, surface: McpSurface) -> bytes:
     """Sixteen bytes that differ when the list of tools that the principal would get does."""
-    listed = [serialized(tool, MODERN[-1]) for tool in visibility.tools(who, surface)]
+    listed = [serialize_tool(tool, MODERN[-1]) for tool in visibility.tools(who, surface)]
     return hashlib.sha256(dumps(listed)).digest()[:16]

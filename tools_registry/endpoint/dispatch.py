@@ -14,7 +14,13 @@ from audit.outcomes import Outcome
 from audit.record import Execution
 from mcp_protocol import envelope, failures, headers, methods, negotiation, shapes
 from mcp_protocol.capabilities import SERVER_NAME
-from mcp_protocol.envelope import Malformed, Notification, Request, RequestId, Response
+from mcp_protocol.envelope import (
+    JsonRpcNotification,
+    JsonRpcRequest,
+    JsonRpcResponse,
+    Malformed,
+    RequestId,
+)
 from mcp_protocol.errors import ProtocolError, method_not_found
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.negotiation import Terms
@@ -23,10 +29,10 @@ from oauth.principal import Principal
 from tools_registry.api import Channel, Silence, ToolFailure
 from tools_registry.api.answers import Answers
 from tools_registry.endpoint import elicitation, elicitation_store, rates, replies, sessions
-from tools_registry.endpoint.elicitation import Question
-from tools_registry.endpoint.http import Complete, Headers, Stream
+from tools_registry.endpoint.elicitation import StreamQuestion
+from tools_registry.endpoint.http import CompleteAnswer, Headers, Stream
 from tools_registry.endpoint.methods import HANDLERS, MethodRequest
-from tools_registry.endpoint.rates import RateLimited
+from tools_registry.endpoint.rates import RateLimitError
 from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.streams import cancellation
 from tools_registry.endpoint.surface import McpSurface
@@ -48,11 +54,11 @@ REFUSED_AS: Final = {
 class Waiting:
     """A request that continues once its client has answered a question."""
 
-    question: Question
+    question: StreamQuestion
     request: MethodRequest
 
 
-Step: TypeAlias = Complete | Invocation | Waiting | Stream
+Step: TypeAlias = CompleteAnswer | Invocation | Waiting | Stream
 
 
 def begin(request: MethodRequest) -> Step:
@@ -61,37 +67,37 @@ def begin(request: MethodRequest) -> Step:
     try:
         _spend(request)
         match request.message:
-            case Request() as message:
+            case JsonRpcRequest() as message:
                 return _begin_request(request, message)
             case Malformed(error=error):
                 raise error
-            case Notification() as notification:
+            case JsonRpcNotification() as notification:
                 # A call without an id is never run: it could have no answer.
                 terms = _terms(request, notification)
                 cancellation.take(request.authorization_id, terms, notification)
-            case Response() as response:
+            case JsonRpcResponse() as response:
                 elicitation_store.deliver(request.authorization_id, response)
-        return Complete(202)
+        return CompleteAnswer(202)
     except ProtocolError as error:
         return turn_away(request, error, clock)
 
 
-def turn_away(request: MethodRequest, error: ProtocolError, clock: float) -> Complete:
+def turn_away(request: MethodRequest, error: ProtocolError, clock: float) -> CompleteAnswer:
     """Refuse a message that came in at `clock` (perf_counter), and record it."""
     message, revision = request.message, revision_of(request)
     _record_refusal(request, revision, error, int((time.perf_counter() - clock) * 1_000_000))
-    identifier = message.id if isinstance(message, Request | Malformed) else None
+    identifier = message.id if isinstance(message, JsonRpcRequest | Malformed) else None
     failure = _failure(identifier, error, revision)
-    return failure if isinstance(message, Request | Malformed) else _unaccepted(failure)
+    return failure if isinstance(message, JsonRpcRequest | Malformed) else _to_http_error(failure)
 
 
-def _unaccepted(failure: Complete) -> Complete:
+def _to_http_error(failure: CompleteAnswer) -> CompleteAnswer:
     # A notification that is not accepted has an HTTP error for an answer (MCP 2025-03-26 to
     # 2026-07-28, basic/transports, Sending Messages).
     return replace(failure, status=max(failure.status, 400))
 
 
-def run_silently(request: MethodRequest, invocation: Invocation) -> Complete | Waiting:
+def run_silently(request: MethodRequest, invocation: Invocation) -> CompleteAnswer | Waiting:
     """Run a call that says nothing meanwhile, for as long as its answer is wanted."""
     channel = request.http.cancellation
     if channel is None:
@@ -104,7 +110,9 @@ def run_silently(request: MethodRequest, invocation: Invocation) -> Complete | W
     return run(request, invocation, channel)
 
 
-def run(request: MethodRequest, invocation: Invocation, channel: Channel) -> Complete | Waiting:
+def run(
+    request: MethodRequest, invocation: Invocation, channel: Channel
+) -> CompleteAnswer | Waiting:
     """Run a call to its response, or to the question that has to be answered first."""
     _, outcome = calls.execute(invocation, channel)
     return _step(request, invocation, outcome)
@@ -112,38 +120,38 @@ def run(request: MethodRequest, invocation: Invocation, channel: Channel) -> Com
 
 def again(
     waiting: Waiting, principal: Principal, answers: Answers, channel: Channel
-) -> Complete | Waiting:
+) -> CompleteAnswer | Waiting:
     """Run a call again with the answers to its question, with what its caller may do now."""
-    invocation = calls.resumed(waiting.question.invocation, principal, answers)
+    invocation = calls.resume(waiting.question.invocation, principal, answers)
     return _step(waiting.request, invocation, calls.run(invocation, channel))
 
 
-def end(waiting: Waiting, why: ToolFailure) -> Complete:
+def end(waiting: Waiting, why: ToolFailure) -> CompleteAnswer:
     """End a request whose question stays without an answer."""
     request, invocation = waiting.request, waiting.question.invocation
     failed = calls.fail(invocation, why)
-    reply = replies.settled(invocation, failed, request.revision, request.surface)
-    return _answered(request.id, reply, request.revision, request.surface)
+    reply = replies.from_outcome(invocation, failed, request.revision, request.surface)
+    return _build_answer(request.id, reply, request.revision, request.surface)
 
 
 def _step(
     request: MethodRequest, invocation: Invocation, outcome: CallOutcome
-) -> Complete | Waiting:
+) -> CompleteAnswer | Waiting:
     revision, surface = request.terms.revision, request.http.surface
     match outcome:
         case NeedsInput():
-            reply: Reply | Question = replies.question(
+            reply: Reply | StreamQuestion = replies.question(
                 outcome, revision, surface, can_wait=request.can_wait
             )
         case _:
             host = request.http.header("host") or ""
-            reply = replies.settled(invocation, outcome, revision, surface, host=host)
-    if isinstance(reply, Question):
+            reply = replies.from_outcome(invocation, outcome, revision, surface, host=host)
+    if isinstance(reply, StreamQuestion):
         return Waiting(reply, request)
-    return _answered(request.id, reply, revision, surface)
+    return _build_answer(request.id, reply, revision, surface)
 
 
-def answer(request: MethodRequest) -> Complete:
+def answer(request: MethodRequest) -> CompleteAnswer:
     """Answer a message to the end, in silence."""
     step = begin(request)
     if isinstance(step, Stream):
@@ -154,7 +162,7 @@ def answer(request: MethodRequest) -> Complete:
     return end(ended, elicitation.cannot_ask()) if isinstance(ended, Waiting) else ended
 
 
-def _begin_request(request: MethodRequest, message: Request) -> Step:
+def _begin_request(request: MethodRequest, message: JsonRpcRequest) -> Step:
     terms = request.terms = _terms(request, message)
     if terms.revision in MODERN and not request.http.is_frame:
         headers.check_mirror(request.http.header, message)
@@ -163,17 +171,17 @@ def _begin_request(request: MethodRequest, message: Request) -> Step:
     reply = HANDLERS[message.method](request)
     if isinstance(reply, Invocation | Stream):
         return reply
-    step = _answered(message.id, reply, terms.revision, request.surface)
+    step = _build_answer(message.id, reply, terms.revision, request.surface)
     if isinstance(reply, ProtocolError):
         return step
     session = _session(request)
     return replace(step, headers=session) if session else step
 
 
-def _terms(request: MethodRequest, message: Request | Notification) -> Terms:
+def _terms(request: MethodRequest, message: JsonRpcRequest | JsonRpcNotification) -> Terms:
     """The terms of a message, with what its session remembers; `initialize` ignores the session."""
     header = request.http.header(VERSION_HEADER)
-    terms = negotiation.negotiate(header, message, request.undeclared)
+    terms = negotiation.negotiate(header, message, request.fallback_revision)
     if request.session is None or message.method == "initialize":
         return terms
     return sessions.recall(terms, request.session)
@@ -182,25 +190,27 @@ def _terms(request: MethodRequest, message: Request | Notification) -> Terms:
 def _session(request: MethodRequest) -> Headers:
     """The session id to send next to an answer: a first one, or one that remembers more."""
     if request.method == "initialize" and "protocolVersion" in request.params:
-        return sessions.opened(request.terms, request.authorization_id)
+        return sessions.make_headers(request.terms, request.authorization_id)
     if request.method == "logging/setLevel":
-        return sessions.at_level(request.session, request.terms, request.params["level"])
+        return sessions.set_level(request.session, request.terms, request.params["level"])
     return ()
 
 
-def _answered(
+def _build_answer(
     identifier: RequestId, reply: Reply, revision: Revision, surface: McpSurface
-) -> Complete:
+) -> CompleteAnswer:
     if isinstance(reply, ProtocolError):
         return _failure(identifier, reply, revision)
     if surface.server_name != SERVER_NAME:
         reply = shapes.name_server(reply, surface.server_name)
-    return Complete(200, message=envelope.success(identifier, reply))
+    return CompleteAnswer(200, message=envelope.success(identifier, reply))
 
 
-def _failure(identifier: RequestId | None, error: ProtocolError, revision: Revision) -> Complete:
+def _failure(
+    identifier: RequestId | None, error: ProtocolError, revision: Revision
+) -> CompleteAnswer:
     message = envelope.failure(identifier, error)
-    return Complete(error.status(revision), error.headers, message=message)
+    return CompleteAnswer(error.status(revision), error.headers, message=message)
 
 
 def _spend(request: MethodRequest) -> None:
@@ -245,7 +255,7 @@ def _record_refusal(
         outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),
         reason=str(data["reason"]) if layer in REFUSED_AS else f"rpc_{abs(error.code)}",
         layer=layer,
-        detail=error.limit if isinstance(error, RateLimited) else error.message,
+        detail=error.limit if isinstance(error, RateLimitError) else error.message,
         duration_us=elapsed,
     )
     record.execution(request.principal, call)
@@ -254,10 +264,10 @@ def _record_refusal(
 def revision_of(request: MethodRequest) -> Revision:
     """The revision to word an error in, for messages that could not be negotiated too."""
     message = request.message
-    if isinstance(message, Malformed | Response):
-        return request.declared
+    if isinstance(message, Malformed | JsonRpcResponse):
+        return request.refusal_revision
     try:
         header = request.http.header(VERSION_HEADER)
-        return negotiation.negotiate(header, message, request.undeclared).revision
+        return negotiation.negotiate(header, message, request.fallback_revision).revision
     except ProtocolError:
-        return request.declared
+        return request.refusal_revision

@@ -28,7 +28,7 @@ CANNOT_ASK: Final = "This tool needs your input, and this client or call does no
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StreamQuestion:
     """Requests that are to be sent on a stream, as its revision writes them.
 
     `answered` has the answers of earlier questions, `digests` the digests of all questions so far.
@@ -52,7 +52,7 @@ def as_result(asked: NeedsInput, revision: Revision) -> JsonObject | ProtocolErr
     invocation = asked.invocation
     ends = invocation.answers.ends or time.time() + settings.HALO_ASK_SECONDS
     requests = _with_deadlines(
-        asked.requests, input_requests.serialized(asked.requests, revision), ends
+        asked.requests, input_requests.serialize(asked.requests, revision), ends
     )
     state = request_state.seal(
         _purpose_of(invocation), invocation.answers, asked.requests, asked.state
@@ -60,19 +60,19 @@ def as_result(asked: NeedsInput, revision: Revision) -> JsonObject | ProtocolErr
     return shapes.input_required_result(requests, state)
 
 
-def on_stream(asked: NeedsInput, revision: Revision, *, can_wait: bool) -> Question | None:
+def on_stream(asked: NeedsInput, revision: Revision, *, can_wait: bool) -> StreamQuestion | None:
     """The question as it is sent on a stream; None if this client or request cannot be asked."""
     if asked.missing or not can_wait:
         return None
     try:
-        requests = input_requests.serialized(asked.requests, revision)
+        requests = input_requests.serialize(asked.requests, revision)
     except UnsupportedAtRevision:
         return None
     ends = time.time() + settings.HALO_ASK_SECONDS
     requests = _with_deadlines(asked.requests, requests, ends)
     before = asked.invocation.answers
     sent = {**before.put, **digests(asked.requests)}
-    return Question(asked.invocation, requests, asked.state, before.by_key, sent)
+    return StreamQuestion(asked.invocation, requests, asked.state, before.by_key, sent)
 
 
 def _with_deadlines(

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from foundation import ids, pubsub, sealing
-from mcp_protocol.envelope import Response
+from mcp_protocol.envelope import JsonRpcResponse
 from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
 from tools_registry.models import Question
 
@@ -48,7 +48,7 @@ def put(authorization_id: UUID, how_many: int) -> list[str]:
     return [question.id for question in asked]
 
 
-def deliver(authorization_id: UUID, response: Response) -> None:
+def deliver(authorization_id: UUID, response: JsonRpcResponse) -> None:
     """Keep the answer to a question that this authorization was asked, if it is still open.
 
     Raises ProtocolError (413) for one that is too large to be kept.

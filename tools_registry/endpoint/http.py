@@ -11,7 +11,7 @@ from mcp_protocol import revisions
 from mcp_protocol.envelope import RequestId
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.negotiation import Terms
-from mcp_protocol.revisions import UNDECLARED, Revision, since
+from mcp_protocol.revisions import UNDECLARED, Revision, revisions_since
 from tools_registry.api import Silence
 from tools_registry.endpoint.surface import McpSurface
 
@@ -34,7 +34,7 @@ KEPT_HEADERS: Final = frozenset({"accept", "host", "mcp-protocol-version", "orig
 # Closing the stream is the cancellation from here on (MCP 2026-07-28, basic/transports/
 # streamable-http, Cancellation). Before, "disconnection SHOULD NOT be interpreted as the client
 # cancelling its request" (MCP 2025-03-26 to 2025-11-25, basic/transports, Sending Messages).
-CLOSING_CANCELS: Final = since(Revision.V2026_07_28)
+CLOSING_CANCELS: Final = revisions_since(Revision.V2026_07_28)
 NO_WEIGHT: Final = re.compile(r"q=0(\.0*)?")
 
 
@@ -119,7 +119,7 @@ class HttpRequest:
     def __post_init__(self) -> None:
         values = dict(self.headers)
         if len(values) < len(self.headers):
-            values = fields.joined(self.headers)
+            values = fields.combine_repeated(self.headers)
         self._joined = values
 
     def all(self, name: str) -> list[str]:
@@ -165,7 +165,7 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Complete:
+class CompleteAnswer:
     """An answer in one piece: a JSON `message` until it is sent, then `body` is its JSON text."""
 
     status: int
@@ -238,7 +238,7 @@ class Stream:
     changes: bool = False
 
 
-Answer: TypeAlias = Complete | Stream
+Answer: TypeAlias = CompleteAnswer | Stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ Key: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Listed]):
+class ListPage(Generic[Listed]):
     """One page, and the cursor of the next one if there is one."""
 
     things: list[Listed]
@@ -35,7 +35,7 @@ class Page(Generic[Listed]):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PagedList:
     """Whose list is paged, and which one."""
 
     authorization_id: UUID
@@ -49,10 +49,10 @@ class Place:
 def page(
     things: Sequence[Listed],
     key: Callable[[Listed], Key],
-    place: Place,
+    place: PagedList,
     cursor: object,
     size: Callable[[Listed], int] | None = None,
-) -> Page[Listed]:
+) -> ListPage[Listed]:
     """Cut one page out of a list, which may be in any order; pages are in the order of `key`.
 
     None begins at the start; anything else must be a cursor of this list. `size` returns the bytes
@@ -60,21 +60,21 @@ def page(
     """
     ordered = sorted(things, key=key)
     if cursor is not None:
-        ordered = ordered[bisect_right(ordered, _opened(cursor, place), key=key) :]
+        ordered = ordered[bisect_right(ordered, _unseal_key(cursor, place), key=key) :]
     shown = ordered[:PAGE_SIZE]
     if size is not None:
         sizes = accumulate(map(size, shown))
         # At least one: a page without any would be the last for some clients.
         shown = shown[: max(1, sum(1 for _ in takewhile(PAGE_BYTES.__ge__, sizes)))]
     more = len(ordered) > len(shown)
-    return Page(shown, _sealed(key(shown[-1]), place) if more else None)
+    return ListPage(shown, _seal_key(key(shown[-1]), place) if more else None)
 
 
-def _sealed(key: Key, place: Place) -> str:
+def _seal_key(key: Key, place: PagedList) -> str:
     return sealed_text.seal(json.dumps(key).encode(), context=place.context)
 
 
-def _opened(cursor: object, place: Place) -> Key:
+def _unseal_key(cursor: object, place: PagedList) -> Key:
     # An empty string is a cursor like any other, and none of ours.
     if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_LENGTH:
         raise _refusal()

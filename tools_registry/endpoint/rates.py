@@ -48,7 +48,7 @@ AROUND_A_CALL: Final[Mapping[str, int]] = {
 AROUND: Final = "around"
 
 
-class RateLimited(ProtocolError):
+class RateLimitError(ProtocolError):
     """A 429; `limit` is what the record calls the limit that refused."""
 
     def __init__(
@@ -79,27 +79,27 @@ def buckets(
     organization share, if it has a cap on calls.
     """
     group = methods.RATE_BUCKETS.get(method, methods.OTHER)
-    own = _of_connection(principal, surface, group)
+    own = _connection_bucket(principal, surface, group)
     charged = [own]
     if principal.user_id:
-        charged.append(Bucket(f"{PERSON}:{group}:{principal.party}", _of_person(own.limit)))
+        charged.append(Bucket(f"{PERSON}:{group}:{principal.party}", _person_limit(own.limit)))
     if group == "tools_call":
-        charged += of_organization(principal)
-    return [*charged, limits.of_address(address)]
+        charged += organization_buckets(principal)
+    return [*charged, limits.address_bucket(address)]
 
 
-def _of_connection(principal: Principal, surface: McpSurface, group: RateBucket) -> Bucket:
+def _connection_bucket(principal: Principal, surface: McpSurface, group: RateBucket) -> Bucket:
     key = f"{group}:{ids.text(principal.authorization_id)}"
     return Bucket(key, getattr(settings, surface.limits[group]))
 
 
 @lru_cache(maxsize=64)
-def _of_person(limit: Limit) -> Limit:
+def _person_limit(limit: Limit) -> Limit:
     """What all connections of a person share, of the limit of one."""
     return Limit(min(limit.count * caller_slots.OF_PERSON, MAX_COUNT), limit.seconds)
 
 
-def of_organization(principal: Principal) -> Sequence[Bucket]:
+def organization_buckets(principal: Principal) -> Sequence[Bucket]:
     """What all calls in the organization share; nothing if it has no cap."""
     if principal.calls_per_minute is None:
         return ()
@@ -133,8 +133,8 @@ def _spend_around_calls(
     group = methods.RATE_BUCKETS.get(method, methods.OTHER)
     if refused.bucket.key.partition(":")[0] not in {group, PERSON}:
         return refused
-    calls = _of_connection(principal, surface, "tools_call")
-    own, each = _of_connection(principal, surface, group), AROUND_A_CALL[method]
+    calls = _connection_bucket(principal, surface, "tools_call")
+    own, each = _connection_bucket(principal, surface, group), AROUND_A_CALL[method]
     if calls.limit.seconds != own.limit.seconds:
         # The calls of a longer or a shorter time say nothing of this limit.
         return refused
@@ -152,24 +152,24 @@ def _spend_around_calls(
 
 def spend_address(address: str) -> Verdict | None:
     """Charge a stranger's request to its address; returns the verdict that refuses it."""
-    return limits.charge_or_share([limits.of_address(address)], record.limits_unavailable)
+    return limits.charge_or_share([limits.address_bucket(address)], record.limits_unavailable)
 
 
 def known_refusal(address: str) -> Verdict | None:
     """The refusal that this process knows an address to meet, without asking anybody."""
-    bucket = limits.of_address(address)
+    bucket = limits.address_bucket(address)
     return limits.still_refused(bucket) or limits.still_refused_a_part(bucket)
 
 
-def refusal(verdict: Verdict, revision: Revision, codes: ErrorCodes) -> RateLimited:
+def refusal(verdict: Verdict, revision: Revision, codes: ErrorCodes) -> RateLimitError:
     """The 429, with Retry-After and X-RateLimit-* (transport document, Rate limits)."""
     limit = CALLED[verdict.bucket.key.partition(":")[0]]
-    return RateLimited(limit, revision, codes, verdict.headers().items())
+    return RateLimitError(limit, revision, codes, verdict.headers().items())
 
 
-def crowded(
+def slot_limit_error(
     message: str, *, most: int, wait: int, revision: Revision, codes: ErrorCodes
-) -> RateLimited:
+) -> RateLimitError:
     """The 429 of a caller that has all the slots it may have; `wait` in seconds."""
     headers = {
         "X-RateLimit-Limit": str(most),
@@ -177,4 +177,4 @@ def crowded(
         "X-RateLimit-Reset": str(int(time()) + wait),
         "Retry-After": str(wait),
     }
-    return RateLimited("streams", revision, codes, headers.items(), message)
+    return RateLimitError("streams", revision, codes, headers.items(), message)

@@ -17,7 +17,7 @@ from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Blocks, ToolFailure
 from tools_registry.endpoint import elicitation, rates
-from tools_registry.endpoint.elicitation import Question
+from tools_registry.endpoint.elicitation import StreamQuestion
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
@@ -30,7 +30,7 @@ from tools_registry.pipeline.invocation import (
     ConnectionLost,
     Invocation,
     NeedsInput,
-    Refused,
+    RefusedCall,
     Settled,
     Succeeded,
     TokenEnded,
@@ -43,7 +43,7 @@ Reply: TypeAlias = JsonObject | ProtocolError
 
 def question(
     asked: NeedsInput, revision: Revision, surface: McpSurface, *, can_wait: bool
-) -> Reply | Question:
+) -> Reply | StreamQuestion:
     """The question that a call has to have answered first: as its result, or on its stream."""
     if asked.invocation.is_repeated:
         return elicitation.as_result(asked, revision)
@@ -51,7 +51,7 @@ def question(
     return question or _failure(asked.invocation, elicitation.cannot_ask(), revision, surface)
 
 
-def settled(
+def from_outcome(
     invocation: Invocation,
     outcome: Settled,
     revision: Revision,
@@ -67,14 +67,14 @@ def settled(
         outcome = Succeeded(outcome.result)
     if isinstance(outcome, Succeeded):
         return RESULTS[invocation.kind.method](invocation.subject, outcome, revision)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, RefusedCall):
         return _refusal(invocation, outcome, revision, surface, host)
     if isinstance(outcome.failure, TokenEnded):
         return _token_ended(outcome.failure, surface, host)
     return _failure(invocation, outcome.failure, revision, surface)
 
 
-def failed(request_id: str, error: Exception) -> ProtocolError:
+def from_exception(request_id: str, error: Exception) -> ProtocolError:
     """The error for an exception: to try again after an outage, else an id to quote."""
     if is_store_failure(error):
         return unavailable()
@@ -97,7 +97,7 @@ def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonOb
     else:
         content = [shapes.text_block(outcome.text)]
         is_structured = subject.output_schema is not None
-        structured = _structured(result.value, outcome.text) if is_structured else None
+        structured = _structured_content(result.value, outcome.text) if is_structured else None
     reply = shapes.call_result(content, revision, structured=structured)
     if outcome.is_repeated:
         meta[meta_keys.REPEATED] = True
@@ -106,7 +106,7 @@ def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonOb
     return reply
 
 
-def _structured(value: Any, text: str) -> Any:
+def _structured_content(value: Any, text: str) -> Any:
     """A value, in which a number that clients would round is its digits, as text.
 
     `text` is the same value as JSON, where it is exact.
@@ -128,7 +128,7 @@ def _prompt_result(prompt: Any, outcome: Succeeded, revision: Revision) -> JsonO
 
 
 def _refusal(
-    invocation: Invocation, outcome: Refused, revision: Revision, surface: McpSurface, host: str
+    invocation: Invocation, outcome: RefusedCall, revision: Revision, surface: McpSurface, host: str
 ) -> Reply:
     if outcome.verdict is not None:
         return rates.refusal(outcome.verdict, revision, surface.codes)
@@ -185,26 +185,26 @@ def _failure(
 
 
 def _token_ended(failure: TokenEnded, surface: McpSurface, host: str) -> ProtocolError:
-    challenge = surface.challenges.unauthorized("invalid_token", host=host)
+    challenge = surface.challenges.unauthorized_challenge("invalid_token", host=host)
     headers = [("WWW-Authenticate", challenge)]
     code = surface.codes.unauthorized
     return ProtocolError(code, failure.message, http_status=401, headers=headers)
 
 
-def _rejected(failure: CallFailure) -> ProtocolError:
+def _rejection_error(failure: CallFailure) -> ProtocolError:
     data = {"reason": failure.kind, "layer": failure.layer}
     return ProtocolError(INVALID_PARAMS, failure.message, data=data)
 
 
-def _cancelled(failure: CallFailure) -> ProtocolError:
+def _cancellation_error(failure: CallFailure) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, failure.message)
 
 
-def _interrupted(failure: CallFailure) -> ProtocolError:
+def _interruption_error(failure: CallFailure) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, failure.message, http_status=503)
 
 
-def _in_progress(failure: CallFailure) -> ProtocolError:
+def _in_progress_error(failure: CallFailure) -> ProtocolError:
     data = {"reason": failure.kind, "layer": "idempotency"}
     retry = [("Retry-After", "1")]
     return ProtocolError(INTERNAL_ERROR, failure.message, data=data, http_status=409, headers=retry)
@@ -235,12 +235,12 @@ UNKNOWN: Final[Mapping[str, Callable[[str, Revision, ErrorCodes], ProtocolError]
 }
 # Failures of the call itself, which are errors at every revision and of every kind of call.
 STOPPED: Final[Mapping[type[ToolFailure], Callable[[Any], ProtocolError]]] = {
-    BindingRejected: _rejected,
-    CallCancelled: _cancelled,
-    CallInProgress: _in_progress,
-    CallInterrupted: _interrupted,
+    BindingRejected: _rejection_error,
+    CallCancelled: _cancellation_error,
+    CallInProgress: _in_progress_error,
+    CallInterrupted: _interruption_error,
     # Without a status that clients repeat a request for.
-    ChangeInterrupted: _cancelled,
+    ChangeInterrupted: _cancellation_error,
     ConnectionLost: _connection_lost,
     UpstreamBusy: _busy,
 }

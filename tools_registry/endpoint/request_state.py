@@ -67,7 +67,7 @@ def read(purpose: SealedFor, params: Mapping[str, Any]) -> Answers:
         raise _invalid("inputResponses", "must be an object")
     if "requestState" not in params:
         return Answers(responses)
-    sealed = _opened(purpose, params["requestState"])
+    sealed = _unseal_state(purpose, params["requestState"])
     new = {key: responses[key] for key in sealed["asked"] if key in responses}
     return Answers(
         by_key=sealed["answered"] | new,
@@ -94,7 +94,7 @@ def _is_first_to_take(name: str) -> bool:
     return is_first
 
 
-def _opened(purpose: SealedFor, text: object) -> dict[str, Any]:
+def _unseal_state(purpose: SealedFor, text: object) -> dict[str, Any]:
     if not isinstance(text, str):
         raise _invalid("requestState", "must be a string")
     try:

@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 
 from mcp_protocol import envelope, json_writer, negotiation, strict_json
-from mcp_protocol.envelope import Batch, Malformed, Message, Request
+from mcp_protocol.envelope import JsonRpcBatch, JsonRpcRequest, Malformed, Message
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.revisions import UNDECLARED
@@ -26,14 +26,14 @@ from tools_registry.endpoint.dispatch import Waiting
 from tools_registry.endpoint.http import (
     JSON_HEADERS,
     Answer,
-    Complete,
+    CompleteAnswer,
     Deferred,
     Headers,
     HttpRequest,
     Stream,
 )
 from tools_registry.endpoint.methods import MethodRequest
-from tools_registry.endpoint.sessions import Session
+from tools_registry.endpoint.sessions import McpSession
 from tools_registry.endpoint.streams import conversation, streaming
 from tools_registry.pipeline import calls
 from tools_registry.pipeline.invocation import (
@@ -68,20 +68,20 @@ def respond(
         failed = error
     except Exception as error:
         log.exception("endpoint_failed", request_id=request.request_id)
-        failed = replies.failed(request.request_id, error)
+        failed = replies.from_exception(request.request_id, error)
         if request.method == "POST" and not request.message_ids:
             # For the ids: a request whose caller is unknown has not been read.
             read_message(request, None)
-    return _with_headers(_failed(failed, request), request)
+    return _with_headers(_error_answer(failed, request), request)
 
 
-def timed_out(request: HttpRequest) -> Answer:
+def timeout_answer(request: HttpRequest) -> Answer:
     """The answer to a body that did not arrive in time."""
     message = "The request body did not arrive in time."
     return _with_headers(_error(ProtocolError(INVALID_REQUEST, message, http_status=408)), request)
 
 
-def stopped(request: HttpRequest) -> Answer:
+def shutdown_answer(request: HttpRequest) -> Answer:
     """The answer to what still runs when the server can wait no longer."""
     state = request.cancellation
     if state is not None and state.is_changing:
@@ -89,21 +89,21 @@ def stopped(request: HttpRequest) -> Answer:
         error = ProtocolError(INTERNAL_ERROR, OUTCOME_UNKNOWN, http_status=200)
     else:
         error = ProtocolError(INTERNAL_ERROR, INTERRUPTED, http_status=503)
-    return _with_headers(_failed(error, request), request)
+    return _with_headers(_error_answer(error, request), request)
 
 
-def refused(request: HttpRequest, error: ProtocolError) -> Complete:
+def refusal_answer(request: HttpRequest, error: ProtocolError) -> CompleteAnswer:
     """The answer to a request that was refused before anything of its body was read."""
-    return written(_error(error), request)
+    return write_answer(_error(error), request)
 
 
-def written(answer: Complete, request: HttpRequest) -> Complete:
+def write_answer(answer: CompleteAnswer, request: HttpRequest) -> CompleteAnswer:
     """Add the headers that every answer has, and write its message."""
     every = _every_header(request)
     if answer.message is None:
-        return Complete(answer.status, (*answer.headers, *every), answer.body)
+        return CompleteAnswer(answer.status, (*answer.headers, *every), answer.body)
     headers = (*JSON_HEADERS, *answer.headers, *every)
-    return Complete(answer.status, headers, json_writer.dumps(answer.message))
+    return CompleteAnswer(answer.status, headers, json_writer.dumps(answer.message))
 
 
 def wants_body(request: HttpRequest) -> bool:
@@ -120,11 +120,11 @@ def _descriptor(request: HttpRequest) -> Answer:
     if request.method == "HEAD":
         # Gemini CLI and Qwen Code look for the challenge here.
         admission.identify(request)
-    return Complete(200, message=descriptor())
+    return CompleteAnswer(200, message=descriptor())
 
 
 def _preflight(request: HttpRequest) -> Answer:
-    return Complete(204, admission.preflight_headers(request))
+    return CompleteAnswer(204, admission.preflight_headers(request))
 
 
 def _not_allowed(request: HttpRequest) -> Answer:
@@ -138,29 +138,29 @@ def _post(http: HttpRequest) -> Answer | Deferred:
     return answer_message(http, who, session, read_message(http, session))
 
 
-def session_of(http: HttpRequest, who: Principal) -> Session | None:
+def session_of(http: HttpRequest, who: Principal) -> McpSession | None:
     """The session that a request names, if it is one of its caller."""
     session_id = http.header(sessions.HEADER)
-    return None if session_id is None else sessions.held(session_id, who.authorization_id)
+    return None if session_id is None else sessions.from_header(session_id, who.authorization_id)
 
 
-def read_message(http: HttpRequest, session: Session | None) -> Message | Batch:
+def read_message(http: HttpRequest, session: McpSession | None) -> Message | JsonRpcBatch:
     """The message of a body; one that cannot be read becomes Malformed."""
     try:
         message = _message(http, session)
     except ProtocolError as error:
         return Malformed(None, error)
-    http.is_batch = isinstance(message, Batch)
-    members = message.members if isinstance(message, Batch) else (message,)
-    http.message_ids = tuple(one.id for one in members if isinstance(one, Request))
+    http.is_batch = isinstance(message, JsonRpcBatch)
+    members = message.members if isinstance(message, JsonRpcBatch) else (message,)
+    http.message_ids = tuple(one.id for one in members if isinstance(one, JsonRpcRequest))
     return message
 
 
 def answer_message(
-    http: HttpRequest, who: Principal, session: Session | None, message: Message | Batch
+    http: HttpRequest, who: Principal, session: McpSession | None, message: Message | JsonRpcBatch
 ) -> Answer | Deferred:
     """Answer a message of an identified caller."""
-    if isinstance(message, Batch):
+    if isinstance(message, JsonRpcBatch):
         # Any of its members may be a call that waits for a vendor.
         members = [MethodRequest(http, who, session, member) for member in message.members]
         return _where_it_may_wait(http, partial(_batch, members))
@@ -176,7 +176,7 @@ def answer_message(
     return _stream(request, step) if isinstance(step, Waiting) else step
 
 
-def _message(request: HttpRequest, session: Session | None) -> Message | Batch:
+def _message(request: HttpRequest, session: McpSession | None) -> Message | JsonRpcBatch:
     limit = settings.HALO_MAX_BODY_BYTES
     # Of a body that is declared too large nothing is read.
     if len(request.body) > limit or (not request.body and request.declared_length > limit):
@@ -191,7 +191,7 @@ def _message(request: HttpRequest, session: Session | None) -> Message | Batch:
     body, batch_limit = strict_json.parse(request.body), 0
     if isinstance(body, list):
         version = request.header(VERSION_HEADER)
-        batch_limit = negotiation.batch_limit(version, sessions.spoken_in(session))
+        batch_limit = negotiation.batch_limit(version, sessions.get_revision(session))
     return envelope.read(body, batch_limit=batch_limit)
 
 
@@ -230,22 +230,22 @@ def _batch(
     messages = [*before, answered.message] if _is_answered(first.message) else before
     if rest:
         return _where_it_may_wait(http, partial(_batch, rest, messages))
-    return Complete(200, message=messages) if messages else Complete(202)
+    return CompleteAnswer(200, message=messages) if messages else CompleteAnswer(202)
 
 
-def _answer_batch_member(request: MethodRequest) -> Complete:
+def _answer_batch_member(request: MethodRequest) -> CompleteAnswer:
     """Answer a member; one that fails ends no others, some of which may have changed something."""
     try:
         return _batch_member(request)
     except Exception as error:
         log.exception("batch_member_failed", request_id=request.http.request_id)
         member = request.message
-        identifier = member.id if isinstance(member, Request | Malformed) else None
-        failed = replies.failed(request.http.request_id, error)
-        return Complete(200, message=envelope.failure(identifier, failed))
+        identifier = member.id if isinstance(member, JsonRpcRequest | Malformed) else None
+        failed = replies.from_exception(request.http.request_id, error)
+        return CompleteAnswer(200, message=envelope.failure(identifier, failed))
 
 
-def _batch_member(request: MethodRequest) -> Complete:
+def _batch_member(request: MethodRequest) -> CompleteAnswer:
     """Answer a member with what its caller may do now; those before it may have taken long."""
     who, surface = request.principal, request.surface
     if time.monotonic() - who.as_of >= calls.FRESH_SECONDS:
@@ -259,7 +259,7 @@ def _batch_member(request: MethodRequest) -> Complete:
 
 def _is_answered(member: Message) -> bool:
     # Even a refused notification has no response in a batch (JSON-RPC 2.0, section 6).
-    return isinstance(member, Request | Malformed)
+    return isinstance(member, JsonRpcRequest | Malformed)
 
 
 def _is_json(content_type: str) -> bool:
@@ -268,12 +268,12 @@ def _is_json(content_type: str) -> bool:
     return media.strip().lower() == JSON and charset in {"", "charset=utf-8"}
 
 
-def _error(error: ProtocolError) -> Complete:
+def _error(error: ProtocolError) -> CompleteAnswer:
     message = envelope.failure(None, error)
-    return Complete(error.status(UNDECLARED), error.headers, message=message)
+    return CompleteAnswer(error.status(UNDECLARED), error.headers, message=message)
 
 
-def _failed(error: ProtocolError, request: HttpRequest) -> Complete:
+def _error_answer(error: ProtocolError, request: HttpRequest) -> CompleteAnswer:
     """The error for a whole HTTP request, with the ids of the messages that were read of it."""
     answer, ids = _error(error), request.message_ids
     if request.is_batch and ids:
@@ -284,7 +284,7 @@ def _failed(error: ProtocolError, request: HttpRequest) -> Complete:
 def _with_headers(answer: Answer, request: HttpRequest) -> Answer:
     if isinstance(answer, Stream):
         return replace(answer, headers=(*answer.headers, *_every_header(request)))
-    return written(answer, request)
+    return write_answer(answer, request)
 
 
 def _every_header(request: HttpRequest) -> Headers:

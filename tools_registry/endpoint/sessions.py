@@ -37,7 +37,7 @@ MAX_LEVELS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class McpSession:
     """What an id remembers: whose it is, at which revision, and what its client can do."""
 
     authorization_id: str
@@ -47,29 +47,29 @@ class Session:
     name: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     level: str | None = None
 
-    def sealed(self) -> str:
+    def to_header(self) -> str:
         written = {name: getattr(self, name) for name in self.__slots__}
         return sealed_text.seal(json.dumps(written).encode(), context=CONTEXT)
 
 
-def held(header: str | None, authorization_id: UUID) -> Session | None:
+def from_header(header: str | None, authorization_id: UUID) -> McpSession | None:
     """The session that a request belongs to, if its id is one of this authorization."""
     if header is None or len(header) > MAX_CHARACTERS:
         return None
     try:
-        session = Session(**json.loads(sealed_text.unseal(header, context=CONTEXT)))
+        session = McpSession(**json.loads(sealed_text.unseal(header, context=CONTEXT)))
     except (SealBroken, TypeError):  # the latter: sealed by a version that wrote other fields
         return None
     is_own = session.authorization_id == str(authorization_id)
     return session if is_own and session.ends > time.time() else None
 
 
-def spoken_in(session: Session | None) -> Revision:
+def get_revision(session: McpSession | None) -> Revision:
     """The revision of a request that names none: that of its session, if it has one."""
     return (session and find(session.revision)) or UNDECLARED
 
 
-def recall(terms: Terms, session: Session | None) -> Terms:
+def recall(terms: Terms, session: McpSession | None) -> Terms:
     """The terms of a message together with what its session remembers, if they fit."""
     if session is None or session.revision != terms.revision:
         return terms
@@ -81,18 +81,18 @@ def recall(terms: Terms, session: Session | None) -> Terms:
     )
 
 
-def opened(terms: Terms, authorization_id: UUID) -> Headers:
+def make_headers(terms: Terms, authorization_id: UUID) -> Headers:
     """The header for the answer to `initialize`, at revisions that have it."""
     if terms.revision not in REVISIONS:
         return ()
     # Streams on which a client could be asked came with 2025-03-26.
     asked = terms.client_capabilities if terms.revision != Revision.V2024_11_05 else {}
-    capabilities = client_capabilities.known(asked)
-    session = Session(str(authorization_id), terms.revision.value, capabilities)
-    return ((HEADER, session.sealed()),)
+    capabilities = client_capabilities.select_known(asked)
+    session = McpSession(str(authorization_id), terms.revision.value, capabilities)
+    return ((HEADER, session.to_header()),)
 
 
-def at_level(session: Session | None, terms: Terms, level: str) -> Headers:
+def set_level(session: McpSession | None, terms: Terms, level: str) -> Headers:
     """The header for the answer to `logging/setLevel`: the same session at its new level.
 
     Some clients take an id from any answer, others from `initialize` alone. For those a row keeps
@@ -101,7 +101,7 @@ def at_level(session: Session | None, terms: Terms, level: str) -> Headers:
     if session is None or session.revision != terms.revision:
         return ()
     _keep(session, level)
-    return ((HEADER, replace(session, level=level).sealed()),)
+    return ((HEADER, replace(session, level=level).to_header()),)
 
 
 def with_level(terms: Terms) -> Terms:
@@ -113,7 +113,7 @@ def with_level(terms: Terms) -> Terms:
     return terms if row is None else replace(terms, log_level=row.level)
 
 
-def _keep(session: Session, level: str) -> None:
+def _keep(session: McpSession, level: str) -> None:
     """Write down a session's level, and let go the oldest of its authorization's that are surplus.
 
     Opening sessions costs a client nothing, so that rows must not be had for the asking.

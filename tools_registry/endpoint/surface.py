@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from django.conf import settings
 
 from mcp_protocol import errors, handshake_shapes
-from mcp_protocol.capabilities import SERVER_NAME, Server
+from mcp_protocol.capabilities import SERVER_NAME, ServerInfo
 from mcp_protocol.errors import ErrorCodes
 from mcp_protocol.methods import RateBucket
 from mcp_protocol.strict_json import JsonObject
@@ -29,10 +29,10 @@ def _sign_in_first(_host: str) -> str:
     return "Sign in first: this endpoint needs a valid bearer token."
 
 
-class Challenges(Protocol):
+class SurfaceChallenges(Protocol):
     """The WWW-Authenticate challenges of a surface; `host` is the one that the request came to."""
 
-    def unauthorized(self, error: str | None = None, *, host: str) -> str: ...
+    def unauthorized_challenge(self, error: str | None = None, *, host: str) -> str: ...
 
     def insufficient_scope(self, scope: str, *, host: str) -> str: ...
 
@@ -50,8 +50,8 @@ class McpSurface(Surface):
 
     limits: Mapping[RateBucket, str]
     codes: ErrorCodes
-    challenges: Challenges
-    server: Callable[[], Server]
+    challenges: SurfaceChallenges
+    server: Callable[[], ServerInfo]
     instructions: str
     server_name: str = SERVER_NAME
     descriptor: Callable[[], JsonObject] | None
@@ -60,8 +60,8 @@ class McpSurface(Surface):
     credential_hint: Callable[[str], str] = _sign_in_first
 
 
-def _server() -> Server:
-    return with_icons(Server(website_url=settings.HALO_PUBLIC_URL))
+def _server() -> ServerInfo:
+    return with_icons(ServerInfo(website_url=settings.HALO_PUBLIC_URL))
 
 
 def _descriptor() -> JsonObject:

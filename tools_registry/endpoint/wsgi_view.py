@@ -23,7 +23,7 @@ def mcp(request: DjangoRequest, surface: McpSurface) -> HttpResponse:
     except UnreadablePostError:
         # The client went away before its request was complete; this answer is not read.
         return HttpResponse(status=400)
-    body = _buffered(answer) if isinstance(answer, Stream) else answer.body
+    body = _buffer_stream(answer) if isinstance(answer, Stream) else answer.body
     response = HttpResponse(body, status=answer.status)
     del response["Content-Type"]
     for name, value in answer.headers:
@@ -50,7 +50,7 @@ def _request(request: DjangoRequest, surface: McpSurface) -> HttpRequest:
     return read
 
 
-def _buffered(stream: Stream) -> bytes:
+def _buffer_stream(stream: Stream) -> bytes:
     messages: list[Mapping[str, Any]] = []
     pause = stream.run(messages.append)
     if pause is not None:

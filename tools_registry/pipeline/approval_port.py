@@ -10,7 +10,7 @@ from uuid import UUID
 
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
-from tools_registry.api import Customer, Guarded, Json, Outgoing, RequestedApproval
+from tools_registry.api import BoundCustomer, Guarded, Json, Outgoing, RequestedApproval
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ApprovalStore(Protocol):
         requester: Principal,
         surface: str,
         requested_with: Guarded,
-        customer: Customer | None,
+        customer: BoundCustomer | None,
         *,
         tool: str,
         arguments: Mapping[str, Json],

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from customers import customers
 from foundation.db.storable import UNSTORABLE
-from mcp_protocol.errors import shown
-from tools_registry.api import Customer
+from mcp_protocol.errors import quote_text
+from tools_registry.api import BoundCustomer
 from tools_registry.pipeline.invocation import BindingRejected
 
 BY_ID: Final = "bound_end_user_id"
@@ -21,43 +21,43 @@ BINDING_KEYS: Final = {BY_ID: None, BY_EMAIL: None}.keys()  # in the order of th
 MAX_LENGTH: Final = 254
 
 
-def named(meta: Mapping[str, Any]) -> dict[str, Any]:
+def select_keys(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Of `_meta`, the part that names a customer."""
     return {key: meta[key] for key in BINDING_KEYS if key in meta}
 
 
-def attempted(meta: Mapping[str, Any]) -> str:
+def describe_attempt(meta: Mapping[str, Any]) -> str:
     """What `_meta` names, for the audit row: ids as given, email addresses masked.
 
     In ASCII, and within the length of the column. A value with an @ is masked under either key: a
     client may send an address as an id.
     """
-    return ", ".join(f"{key}={_readable(value)}" for key, value in named(meta).items())
+    return ", ".join(f"{key}={_readable(value)}" for key, value in select_keys(meta).items())
 
 
-def customer(organization_id: UUID, meta: Mapping[str, Any]) -> Customer | None:
+def customer(organization_id: UUID, meta: Mapping[str, Any]) -> BoundCustomer | None:
     """Returns the customer that `_meta` names, or None if it names none.
 
     Raises BindingRejected, the same for every cause.
     """
-    given = named(meta)
+    given = select_keys(meta)
     if not given:
         return None
     if not all(_may_name(value) for value in given.values()):
-        raise BindingRejected(attempted(given))
-    found = customers.bound(
+        raise BindingRejected(describe_attempt(given))
+    found = customers.find_bound(
         organization_id, customer_id=given.get(BY_ID, ""), email=given.get(BY_EMAIL, "")
     )
     if found is None:
-        raise BindingRejected(attempted(given))
-    return Customer(**found._asdict())
+        raise BindingRejected(describe_attempt(given))
+    return BoundCustomer(**found._asdict())
 
 
 def _readable(value: Any) -> str:
     if not isinstance(value, str):
         return f"({type(value).__name__})"
     local, at, domain = value.rpartition("@")
-    return shown(f"{local[:1]}***@{domain}" if at else value)
+    return quote_text(f"{local[:1]}***@{domain}" if at else value)
 
 
 def _may_name(value: Any) -> bool:

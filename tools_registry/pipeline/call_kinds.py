@@ -16,23 +16,23 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
-from mcp_protocol.errors import shown
-from mcp_protocol.json_writer import dumps, indented
+from mcp_protocol.errors import quote_text
+from mcp_protocol.json_writer import dumps, dumps_indented
 from tools_registry.api import (
     Arguments,
     Blocks,
-    Body,
     BuildOutgoing,
     Guarded,
-    Invalid,
-    Message,
     Prompt,
+    PromptMessage,
     Resource,
+    ResourceBody,
     Result,
     Schema,
     Tool,
     ToolContext,
     ToolFailure,
+    ValidationFailure,
 )
 from tools_registry.api.declared_members import SchemaPlace
 from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
@@ -63,7 +63,7 @@ class ResultTooLarge(ToolFailure):
         super().__init__("The result is too large. Request less data.", reason=self.kind)
 
 
-class Subject(Guarded, Protocol):
+class CallSubject(Guarded, Protocol):
     """The tool, resource or prompt of a call."""
 
     @property
@@ -91,7 +91,7 @@ class CallKind:
 
     method: str
     unknown: str
-    find: Callable[[Catalogue, str, UUID], Subject | None]
+    find: Callable[[Catalogue, str, UUID], CallSubject | None]
     name: Callable[[Any], str]
     validate: Callable[[Any, Arguments], Arguments]
     text: Callable[[Any], str]
@@ -106,7 +106,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         raise _unstorable()
     schema = tool.argument_schema or tool.input_schema
     given: dict[str, Any] = (
-        _without_absent(schema, arguments) if tool.is_lenient else dict(arguments)
+        _remove_absent(schema, arguments) if tool.is_lenient else dict(arguments)
     )
     try:
         validator = validator_of_tool(tool)
@@ -117,22 +117,22 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
         if validator.is_valid(given):
             return given
         types = ANY if tool.reads_text else STRUCTURED
-        given = read_arguments(SchemaPlace.at_root(schema), given, types, tool.owner)
+        given = read_arguments(SchemaPlace.from_schema(schema), given, types, tool.owner)
         if has_unstorable_text(given):
             raise _unstorable()
         if validator.is_valid(given):
             return given
         if not explains_errors(tool):
-            raise _invalid(_unmatched(tool, schema, given))
+            raise _invalid(_find_unmatched(tool, schema, given))
         errors = list(islice(validator.iter_errors(given), MAX_EXPLAINED))
     except ValueTooLarge as too_large:
         reason = str(too_large)
         message = f"The arguments are {reason}."
-        raise Invalid(message, field="arguments", reason=reason) from None
-    raise _invalid([_explained(schema, error) for error in errors])
+        raise ValidationFailure(message, field="arguments", reason=reason) from None
+    raise _invalid([_explain_problem(schema, error) for error in errors])
 
 
-def _without_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
+def _remove_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
     """The arguments without nulls and empty texts."""
     known = schema["properties"]
     return {
@@ -143,48 +143,54 @@ def _without_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
     }
 
 
-def _unusable() -> Invalid:
+def _unusable() -> ValidationFailure:
     message = "The arguments cannot be checked: the schema of the tool cannot be compiled."
-    return Invalid(message, field="arguments", reason="the schema cannot be compiled")
+    return ValidationFailure(message, field="arguments", reason="the schema cannot be compiled")
 
 
-def _unstorable() -> Invalid:
-    return Invalid(
+def _unstorable() -> ValidationFailure:
+    return ValidationFailure(
         "The arguments contain characters that are not allowed.",
         reason="must not contain NUL or lone surrogate characters",
     )
 
 
-def _invalid(problems: Sequence[Invalid]) -> Invalid:
+def _invalid(problems: Sequence[ValidationFailure]) -> ValidationFailure:
     """One error for all arguments that are wrong: its field is the first of them."""
     first, *others = problems
     if not others:
         return first
     each = [": ".join(filter(None, (one.field, one.reason.removesuffix(".")))) for one in problems]
     reason = "; ".join([first.reason.removesuffix("."), *each[1:]])
-    return Invalid(f"Invalid arguments: {'; '.join(each)}.", field=first.field, reason=reason)
+    return ValidationFailure(
+        f"Invalid arguments: {'; '.join(each)}.", field=first.field, reason=reason
+    )
 
 
-def _unmatched(tool: Tool, schema: Schema, given: Mapping[str, Any]) -> Sequence[Invalid]:
+def _find_unmatched(
+    tool: Tool, schema: Schema, given: Mapping[str, Any]
+) -> Sequence[ValidationFailure]:
     """The arguments that their own schemas refuse, without the reason of each alternative."""
     definitions = {"$defs": schema.get("$defs", {})}
     refused = [
-        Invalid(f"Invalid arguments: {name} {NO_MATCH}.", field=name, reason=NO_MATCH)
+        ValidationFailure(f"Invalid arguments: {name} {NO_MATCH}.", field=name, reason=NO_MATCH)
         for name, part in schema.get("properties", {}).items()
         if name in given
         and not validator_of({**definitions, **part}, tool.owner).is_valid(given[name])
     ]
-    general = Invalid("Invalid arguments.", field="arguments", reason=NO_MATCH)
+    general = ValidationFailure("Invalid arguments.", field="arguments", reason=NO_MATCH)
     return refused[:MAX_EXPLAINED] or [general]
 
 
-def _explained(schema: Schema, problem: Any) -> Invalid:
+def _explain_problem(schema: Schema, problem: Any) -> ValidationFailure:
     surplus = isinstance(problem.kind, ErrorKind.AdditionalProperties)
     if surplus and not problem.instance_path:
         return _unknown(schema, problem.kind.unexpected)
-    reason = _missing_day(problem) or _shortened(_message(schema, problem))
-    steps = [str(step) for step in (*problem.instance_path, *_named(problem.kind))]
-    return Invalid(f"Invalid arguments: {reason}", field=".".join(steps)[:300], reason=reason)
+    reason = _missing_day(problem) or _shorten_message(_message(schema, problem))
+    steps = [str(step) for step in (*problem.instance_path, *_named_property(problem.kind))]
+    return ValidationFailure(
+        f"Invalid arguments: {reason}", field=".".join(steps)[:300], reason=reason
+    )
 
 
 def _message(schema: Schema, problem: Any) -> str:
@@ -203,19 +209,19 @@ def _missing_day(problem: Any) -> str:
     return missing_day_message(problem.instance) if is_format else ""
 
 
-def _unknown(schema: Schema, names: Sequence[str]) -> Invalid:
+def _unknown(schema: Schema, names: Sequence[str]) -> ValidationFailure:
     known = sorted(schema.get("properties", {}))
     each = []
     for name in names[:MAX_EXPLAINED]:
         close = get_close_matches(name[:MAX_ECHO_LENGTH], known, n=1)
         perhaps = f', perhaps "{close[0]}"' if close else ""
-        each.append(f"Unknown argument {shown(name[:MAX_ECHO_LENGTH])}{perhaps}.")
+        each.append(f"Unknown argument {quote_text(name[:MAX_ECHO_LENGTH])}{perhaps}.")
     each.append(f"Valid: {', '.join(known)}." if known else "It takes none.")
     reason = " ".join(each)
-    return Invalid(reason, field=names[0][:MAX_REASON_LENGTH], reason=reason)
+    return ValidationFailure(reason, field=names[0][:MAX_REASON_LENGTH], reason=reason)
 
 
-def _shortened(message: str) -> str:
+def _shorten_message(message: str) -> str:
     """The message begins with the value and ends with the reason: the value is cut."""
     if len(message) <= MAX_REASON_LENGTH:
         return message
@@ -223,7 +229,7 @@ def _shortened(message: str) -> str:
     return beginning + message[len(beginning) - MAX_REASON_LENGTH :]
 
 
-def _named(kind: Any) -> Sequence[str]:
+def _named_property(kind: Any) -> Sequence[str]:
     """The property that an error of its whole object is about."""
     match kind:
         case ErrorKind.Required(property=missing):
@@ -242,16 +248,16 @@ def _validate_prompt(prompt: Prompt, given: Arguments) -> Arguments:
     known = {argument.name for argument in prompt.arguments}
     for name, value in given.items():
         if name not in known:
-            raise Invalid(
+            raise ValidationFailure(
                 "The prompt does not have this argument.", field=name[:300], reason="is unknown"
             )
         if not isinstance(value, str) or has_unstorable_text(value):
-            raise Invalid(
+            raise ValidationFailure(
                 "Prompt arguments must be strings.", field=name, reason="must be a string"
             )
     for argument in prompt.arguments:
         if argument.required and argument.name not in given:
-            raise Invalid(
+            raise ValidationFailure(
                 "A required argument is missing.", field=argument.name, reason="is required"
             )
     return given
@@ -261,13 +267,13 @@ def _text_of_result(result: Result) -> str:
     if isinstance(result, Blocks):
         _require_size(len(dumps([result.content, result.structured])))
         return ""
-    text = indented(result.value)
+    text = dumps_indented(result.value)
     if len(text.encode()) > settings.HALO_MAX_RESULT_BYTES:
         raise ResultTooLarge
     return text
 
 
-def _text_of_body(body: Body) -> str:
+def _text_of_body(body: ResourceBody) -> str:
     encoded_size = (
         len(dumps(body.content)) if isinstance(body.content, str) else len(body.content) * 4 // 3
     )
@@ -275,7 +281,7 @@ def _text_of_body(body: Body) -> str:
     return ""
 
 
-def _text_of_prompt(messages: list[Message]) -> str:
+def _text_of_prompt(messages: list[PromptMessage]) -> str:
     _require_size(len(dumps([message.content for message in messages])))
     return ""
 

@@ -53,7 +53,7 @@ from tools_registry.pipeline import (
     idempotency,
     visibility,
 )
-from tools_registry.pipeline.call_kinds import CALL, Subject
+from tools_registry.pipeline.call_kinds import CALL, CallSubject
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
@@ -61,14 +61,14 @@ from tools_registry.pipeline.invocation import (
     CallCancelled,
     CallFailure,
     CallInterrupted,
+    CallOutcomeUnknown,
     ChangeInterrupted,
     ConnectionLost,
     Failed,
     Invocation,
     NeedsInput,
     Outcome,
-    OutcomeUnknown,
-    Refused,
+    RefusedCall,
     Settled,
     Succeeded,
     TokenEnded,
@@ -133,7 +133,7 @@ def _nearest_tool(invocation: Invocation) -> str:
 
 
 def prepare(
-    invocation: Invocation, check: Callable[[Subject], None] | None = None
+    invocation: Invocation, check: Callable[[CallSubject], None] | None = None
 ) -> Settled | None:
     """Make the checks that can refuse the call, and find its subject and its customer.
 
@@ -148,7 +148,7 @@ def prepare(
         _record(invocation, None, failed)
         return failed
     invocation.subject = subject
-    refused = _refused(invocation, subject)
+    refused = _find_refusal(invocation, subject)
     if refused is not None:
         _record(invocation, subject, refused)
         return refused
@@ -191,7 +191,7 @@ def _review(invocation: Invocation) -> Settled | None:
     if approval is not None and not approval_port.store().is_unchanged(
         approval, invocation.outgoing
     ):
-        return Refused(REQUEST_CHANGED)
+        return RefusedCall(REQUEST_CHANGED)
     review = invocation.surface.review
     return review(invocation) if review is not None else None
 
@@ -204,7 +204,7 @@ def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, O
     recorded anywhere.
     """
     if channel.is_cancelled():
-        return _end_unbegun(invocation, _stopped(channel))
+        return _end_unbegun(invocation, _stop_failure(channel))
     subject = invocation.subject
     with ExitStack() as held:
         # Before anything is recorded as begun: a call that is refused here was never begun, and one
@@ -216,11 +216,11 @@ def execute(invocation: Invocation, channel: Channel = SILENCE) -> tuple[UUID, O
             except UpstreamBusy as busy:
                 return _end_unbegun(invocation, busy)
             except Cancelled:
-                return _end_unbegun(invocation, _stopped(channel))
+                return _end_unbegun(invocation, _stop_failure(channel))
         if subject.mutates:
             held.enter_context(changes_in_flight.hold())
             return _execute_change(invocation, channel)
-        outcome = _attempted(invocation, channel)
+        outcome = _attempt_call(invocation, channel)
         call = _execution(invocation, subject, outcome)
         return record.ended_execution(invocation.actor or invocation.principal, call), outcome
 
@@ -244,7 +244,7 @@ def _execute_change(invocation: Invocation, channel: Channel) -> tuple[UUID, Out
     begun = _begin_change(invocation)
     if not isinstance(begun, UUID):
         return _record(invocation, invocation.subject, begun), begun
-    row, outcome = begun, _attempted(invocation, channel)
+    row, outcome = begun, _attempt_call(invocation, channel)
     try:
         record.finish(row, _execution(invocation, invocation.subject, outcome))
         if invocation.idempotency_key:
@@ -271,7 +271,7 @@ def _begin_change(invocation: Invocation) -> UUID | Settled:
     return outcome
 
 
-def resumed(before: Invocation, who: Principal, answers: Answers) -> Invocation:
+def resume(before: Invocation, who: Principal, answers: Answers) -> Invocation:
     """A call that needed input, to be run again from its first check with a row of its own."""
     return replace(
         before,
@@ -290,7 +290,7 @@ def fail(invocation: Invocation, failure: ToolFailure) -> Failed:
     return failed
 
 
-def decide(invocation: Invocation, subject: Subject) -> Decision:
+def decide(invocation: Invocation, subject: CallSubject) -> Decision:
     """The gate's decision about a call, with the switches as they are now."""
     who = invocation.principal
     if invocation.approval is not None:
@@ -312,34 +312,34 @@ def recheck(who: Principal, surface: Surface) -> Principal:
         raise TokenEnded from None
 
 
-def _refused(invocation: Invocation, subject: Subject) -> Refused | None:
+def _find_refusal(invocation: Invocation, subject: CallSubject) -> RefusedCall | None:
     """The gate's refusal, else that of the action's cap: a call that is refused is not counted."""
     decision = decide(invocation, subject)
     if not decision.allowed:
-        return Refused(decision)
+        return RefusedCall(decision)
     limit = decision.calls_per_minute
     if limit is None or invocation.is_charged:
         return None
     verdict = action_caps.charge(
         invocation.principal.organization_id, subject.integration, subject.action, limit
     )
-    return None if verdict is None else Refused(action_caps.EXCEEDED, verdict)
+    return None if verdict is None else RefusedCall(action_caps.EXCEEDED, verdict)
 
 
-def _attempted(invocation: Invocation, channel: Channel) -> Outcome:
+def _attempt_call(invocation: Invocation, channel: Channel) -> Outcome:
     has_begun = False
     try:
         waited = time.monotonic() - invocation.principal.as_of
         is_fresh = waited < FRESH_SECONDS or invocation.approval is not None
-        refused = None if is_fresh else _refused_now(invocation)
+        refused = None if is_fresh else _recheck_call(invocation)
         if refused is not None:
             return refused
         has_begun = invocation.subject.mutates
-        return _ran(invocation, channel)
+        return _run_subject(invocation, channel)
     except ToolFailure as failure:
         return Failed(failure)
     except Cancelled:
-        return Failed(_stopped(channel, has_begun=has_begun))
+        return Failed(_stop_failure(channel, has_begun=has_begun))
     except (Exception, SystemExit) as error:
         # The traceback stays in the log. SystemExit: a library must not end the server.
         request_id = invocation.request_id
@@ -349,7 +349,7 @@ def _attempted(invocation: Invocation, channel: Channel) -> Outcome:
         return Failed(CallFailure(f"The tool failed. Quote {request_id} to your admin."))
 
 
-def _refused_now(invocation: Invocation) -> Settled | None:
+def _recheck_call(invocation: Invocation) -> Settled | None:
     """Check credential, gate, binding and review of a call again that has waited for its thread.
 
     Raises TokenEnded, ToolChanged and BindingRejected.
@@ -361,23 +361,23 @@ def _refused_now(invocation: Invocation) -> Settled | None:
         raise ToolChanged
     decision = decide(invocation, invocation.subject)
     if not decision.allowed:
-        return Refused(decision)
+        return RefusedCall(decision)
     invocation.customer = binding.customer(who.organization_id, invocation.binding)
     invocation.is_charged = True
     return _review(invocation)
 
 
-def _ran(invocation: Invocation, channel: Channel) -> Outcome:
+def _run_subject(invocation: Invocation, channel: Channel) -> Outcome:
     if channel.is_cancelled():
         raise Cancelled
     try:
-        result = _returned(invocation, channel)
+        result = _run_with_reconnect(invocation, channel)
     except InputRequired as required:
         return _needs_input(invocation, required)
     return Succeeded(result, invocation.kind.text(result))
 
 
-def _returned(invocation: Invocation, channel: Channel) -> Any:
+def _run_with_reconnect(invocation: Invocation, channel: Channel) -> Any:
     """What the tool returns. A lost connection is replaced; a tool that only reads runs again once.
 
     Raises ConnectionLost if it was lost again, OutcomeUnknown if the tool may have changed
@@ -397,7 +397,7 @@ def _returned(invocation: Invocation, channel: Channel) -> Any:
             if not connection.in_atomic_block:
                 connection.close()
             if subject.mutates:
-                raise OutcomeUnknown from error
+                raise CallOutcomeUnknown from error
             if connection.in_atomic_block or not may_repeat:
                 raise ConnectionLost from error
             may_repeat = False
@@ -409,7 +409,7 @@ def _context(invocation: Invocation, channel: Channel) -> ToolContext:
     is_usable = answers.verified or not subject.mutates
     of_integration: dict[str, Any] = {}
     if subject.integration:
-        of_integration["vendor"] = vendors.of(
+        of_integration["vendor"] = vendors.get_vendor(
             who.organization_id, subject.integration, channel, waited=invocation.waited
         )
     return visibility.context(
@@ -440,12 +440,12 @@ def _needs_input(invocation: Invocation, required: InputRequired) -> NeedsInput:
         carried = len(dumps([invocation.answers.by_key, required.state]))
         if carried > MAX_STATE_BYTES:
             raise ValueError(f"the state of a call is over {MAX_STATE_BYTES} bytes")
-    needed = input_requests.needed(required.requests)
+    needed = input_requests.required_capabilities(required.requests)
     missing = {} if client_capabilities.covers(invocation.client_capabilities, needed) else needed
     return NeedsInput(invocation, required.requests, required.state, missing)
 
 
-def _stopped(channel: Channel, *, has_begun: bool = False) -> CallFailure:
+def _stop_failure(channel: Channel, *, has_begun: bool = False) -> CallFailure:
     """The failure of a call that was stopped; `has_begun` if it may have changed something."""
     if not channel.is_interrupted():
         return CallCancelled()
@@ -453,7 +453,7 @@ def _stopped(channel: Channel, *, has_begun: bool = False) -> CallFailure:
 
 
 def _record(
-    invocation: Invocation, subject: Subject | None, outcome: Outcome | None = None
+    invocation: Invocation, subject: CallSubject | None, outcome: Outcome | None = None
 ) -> UUID:
     """Write the audit row of a call: with its outcome, or as started."""
     call = _execution(invocation, subject, outcome)
@@ -461,7 +461,7 @@ def _record(
 
 
 def _execution(
-    invocation: Invocation, subject: Subject | None, outcome: Outcome | None
+    invocation: Invocation, subject: CallSubject | None, outcome: Outcome | None
 ) -> Execution:
     """What the audit row says of a call, and of its outcome if it is over."""
     actor, customer = invocation.actor, invocation.customer
@@ -494,11 +494,11 @@ def _describe(call: Execution, outcome: Outcome) -> None:
         case Succeeded(result=result):
             call.outcome = outcomes.Outcome.SUCCESS
             call.row_count = result.row_count if isinstance(result, Facts) else None
-        case Refused(decision=decision, verdict=verdict):
+        case RefusedCall(decision=decision, verdict=verdict):
             is_limit = verdict is not None or decision.layer == "quota"
             call.outcome = outcomes.Outcome.RATE_LIMITED if is_limit else outcomes.Outcome.REFUSED
             call.reason, call.layer = decision.reason, decision.layer
-            call.detail = _joined(call.detail, action_caps.NAME if verdict else "")
+            call.detail = _join_notes(call.detail, action_caps.NAME if verdict else "")
         case ApprovalPending():
             call.outcome, call.reason = outcomes.Outcome.PENDING_APPROVAL, "approval_required"
         case NeedsInput(invocation=invocation, missing=missing):
@@ -509,10 +509,10 @@ def _describe(call: Execution, outcome: Outcome) -> None:
             call.outcome = FAILURES.get(failure.kind, outcomes.Outcome.TOOL_ERROR)
             call.reason, call.upstream_status = failure.kind, failure.upstream_status
             call.layer = failure.layer if isinstance(failure, CallFailure) else ""
-            call.detail = _joined(call.detail, _detail(failure))
+            call.detail = _join_notes(call.detail, _detail(failure))
 
 
-def _joined(note: str, detail: str) -> str:
+def _join_notes(note: str, detail: str) -> str:
     return "; ".join(filter(None, (note, detail)))
 
 

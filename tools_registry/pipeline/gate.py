@@ -112,7 +112,7 @@ def decide_approved(
     `approvals.decisions` alone makes the approval. The other layers are asked about the tool that
     made the request as well as about the one that runs.
     """
-    if (refusal := _unapproved(tool, approval)) is not None:
+    if (refusal := _refuse_unapproved(tool, approval)) is not None:
         return refusal
     if approval.scope is None:
         return _refusal("grant_ended", "grant", GRANT_ENDED)
@@ -169,7 +169,7 @@ def _changes(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision |
     return _refusal("read_only", "read_only", message)
 
 
-def _unapproved(tool: Guarded, approval: Approval) -> Decision | None:
+def _refuse_unapproved(tool: Guarded, approval: Approval) -> Decision | None:
     if approval_port.store().is_executing(approval, tool):
         return None
     return _refusal(

@@ -16,19 +16,19 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from foundation import idempotency, journal, sealing
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from foundation.sealing import SealBroken
 from mcp_protocol.meta_keys import META
-from tools_registry.api import Blocks, Facts, Invalid, Result, ToolFailure
+from tools_registry.api import Blocks, Facts, Result, ToolFailure, ValidationFailure
 from tools_registry.models import RepeatableCall
 from tools_registry.pipeline.invocation import (
     BindingRejected,
     CallInProgress,
+    CallOutcomeUnknown,
     ConnectionLost,
     Failed,
     Invocation,
     Outcome,
-    OutcomeUnknown,
     Settled,
     Succeeded,
     TokenEnded,
@@ -48,7 +48,7 @@ NOT_KEPT: Final = (
 NOT_RUN: Final = (BindingRejected, ConnectionLost, TokenEnded, ToolChanged)
 
 
-class KeyReused(Invalid):
+class KeyReused(ValidationFailure):
     """The key was used for another call of the tool."""
 
     def __init__(self) -> None:
@@ -156,11 +156,11 @@ def _read_outcome(row: RepeatableCall, invocation: Invocation) -> Settled:
         running_for = timedelta(seconds=settings.HALO_AUDIT_INTERRUPTED_SECONDS)
         if row.created_at > timezone.now() - running_for:
             raise CallInProgress
-        return Failed(OutcomeUnknown())
+        return Failed(CallOutcomeUnknown())
     try:
         opened = sealing.unseal(bytes(row.sealed_outcome), context=_context(row.key))
     except SealBroken:
-        return Failed(OutcomeUnknown())
+        return Failed(CallOutcomeUnknown())
     kept = json.loads(opened)
     if "failure" in kept:
         return Failed(FirstFailure(kept["failure"]))
@@ -201,7 +201,7 @@ def _reseal(row: RepeatableCall, sealed: bytes) -> None:
     RepeatableCall.objects.filter(pk=row.pk).update(sealed_outcome=sealed)
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="first outcomes of calls with an idempotency key",
     rows=lambda: RepeatableCall.objects.exclude(sealed_outcome=None),
     read=lambda row: bytes(row.sealed_outcome),

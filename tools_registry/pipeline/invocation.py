@@ -15,10 +15,10 @@ from audit.record import Actor
 from foundation import ids, store_failures
 from foundation.limits import Verdict
 from oauth.principal import Principal
-from tools_registry.api import Arguments, Blocks, Customer, Outgoing, ToolFailure
+from tools_registry.api import Arguments, Blocks, BoundCustomer, Outgoing, ToolFailure
 from tools_registry.api.answers import NONE_YET, Answers
 from tools_registry.pipeline.approval_port import Approval
-from tools_registry.pipeline.call_kinds import CALL, CallKind, Subject
+from tools_registry.pipeline.call_kinds import CALL, CallKind, CallSubject
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.surface import Surface
 
@@ -67,8 +67,8 @@ class Invocation:
     id: str = field(default_factory=ids.uuid7_hex)
     started_at: datetime = field(default_factory=partial(datetime.now, UTC))
     clock: float = field(default_factory=time.perf_counter)
-    subject: Subject = field(init=False, repr=False)
-    customer: Customer | None = field(init=False, repr=False, default=None)
+    subject: CallSubject = field(init=False, repr=False)
+    customer: BoundCustomer | None = field(init=False, repr=False, default=None)
     validated: Arguments = field(init=False, repr=False)
     outgoing: Outgoing | None = field(init=False, repr=False, default=None)
     waited: float = field(init=False, default=0.0)
@@ -87,7 +87,7 @@ class Succeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedCall:
     """The gate refused the call, or the cap of its action did: then `verdict` says which limit."""
 
     decision: Decision
@@ -122,7 +122,7 @@ class ApprovalPending:
 
 
 # How a call ends before it runs.
-Settled: TypeAlias = Succeeded | Refused | Failed | ApprovalPending
+Settled: TypeAlias = Succeeded | RefusedCall | Failed | ApprovalPending
 Outcome: TypeAlias = Settled | NeedsInput
 
 
@@ -227,7 +227,7 @@ OUTCOME_UNKNOWN: Final = (
 )
 
 
-class OutcomeUnknown(CallFailure):
+class CallOutcomeUnknown(CallFailure):
     """The call was sent, and what came of it will not become known here."""
 
     kind = "outcome_unknown"

@@ -29,7 +29,7 @@ class GateExplainer:
         switches = gate.all_switches(organization_id, mcp_server_on=is_on)
         tools = self.surface.catalogue.tools(organization_id)
         names = self.integration_names()
-        return {scope: self._unlocked(scope, tools, switches, names) for scope in scopes}
+        return {scope: self._unlocked_tools(scope, tools, switches, names) for scope in scopes}
 
     def integration_names(self) -> dict[str, str]:
         return registry.integration_names()
@@ -41,17 +41,17 @@ class GateExplainer:
         destructive = {offer.action for offer in offers if offer.destructive}
         return frozenset(offer.action for offer in offers) - destructive
 
-    def _unlocked(
+    def _unlocked_tools(
         self, scope: Scope, tools: Sequence[Tool], switches: Switches, names: Mapping[str, str]
     ) -> list[UnlockedTool]:
         held = ScopeSet((scope,))
         return [
-            UnlockedTool(tool.name, tool.title, tool.description, _changed_by(tool, names))
+            UnlockedTool(tool.name, tool.title, tool.description, _changed_system(tool, names))
             for tool in tools
             if gate.decide(tool, held, switches, self.surface).allowed
         ]
 
 
-def _changed_by(tool: Tool, names: Mapping[str, str]) -> str:
+def _changed_system(tool: Tool, names: Mapping[str, str]) -> str:
     """Returns the system that a tool can change: its integration's, or the workspace."""
     return names.get(tool.integration, _("this workspace")) if tool.mutates else ""

@@ -65,7 +65,7 @@ def mount(surface: Surface) -> None:
     _mounted[surface.name] = surface
 
 
-def mounted(name: str) -> Surface:
+def get_mounted(name: str) -> Surface:
     """The surface of this name. Raises KeyError."""
     surface = find(name)
     if surface is None:

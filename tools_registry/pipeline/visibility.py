@@ -37,7 +37,7 @@ class OrganizationFacts:
 ORGANIZATION_FACTS: Final = OrganizationFacts()
 
 
-def among(offered: Iterable[Offered], who: Principal, surface: Surface) -> list[Offered]:
+def filter_visible(offered: Iterable[Offered], who: Principal, surface: Surface) -> list[Offered]:
     """Those that a call would not refuse, in the order given; one statement for all switches."""
     switches = gate.all_switches(who.organization_id, mcp_server_on=who.mcp_server_on)
     return [one for one in offered if gate.decide(one, who.scope, switches, surface).allowed]
@@ -45,10 +45,10 @@ def among(offered: Iterable[Offered], who: Principal, surface: Surface) -> list[
 
 def tools(who: Principal, surface: Surface) -> list[Tool]:
     """The tools of a caller, under the names that lists show (HALO_TOOL_NAMES)."""
-    visible = among(surface.catalogue.tools(who.organization_id), who, surface)
+    visible = filter_visible(surface.catalogue.tools(who.organization_id), who, surface)
     if settings.HALO_TOOL_NAMES == "dotted":
         return visible
-    return [registry.under_alias(tool) for tool in visible]
+    return [registry.alias_tool(tool) for tool in visible]
 
 
 def context(

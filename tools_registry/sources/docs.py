@@ -9,13 +9,13 @@ from typing import Final
 from documentation import search
 from tools_registry.api import (
     Arguments,
-    Body,
     Facts,
-    Invalid,
-    Listed,
+    ListedResource,
     NotFound,
+    ResourceBody,
     ToolContext,
     Toolset,
+    ValidationFailure,
 )
 
 TOOLSET: Final = Toolset(scope="docs:read", title="Documentation")
@@ -73,10 +73,12 @@ PAGE: Final = {
 def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
     query = arguments["query"].strip()
     if not query:
-        raise Invalid("The query must not be empty.", field="query", reason="must not be empty")
+        raise ValidationFailure(
+            "The query must not be empty.", field="query", reason="must not be empty"
+        )
     if len(query) > MAX_QUERY_LENGTH:
         why = f"must have at most {MAX_QUERY_LENGTH} characters"
-        raise Invalid("The query is too long.", field="query", reason=why)
+        raise ValidationFailure("The query is too long.", field="query", reason=why)
     hits = search.search(query, _page_size(arguments.get("page_size", USUAL_HITS)))
     return Facts(
         {
@@ -131,8 +133,8 @@ def read_doc(context: ToolContext, arguments: Arguments) -> Facts:
     )
 
 
-def _pages(_context: ToolContext) -> list[Listed]:
-    return [Listed({"page": slug}, slug, title) for slug, title in search.pages()]
+def _pages(_context: ToolContext) -> list[ListedResource]:
+    return [ListedResource({"page": slug}, slug, title) for slug, title in search.pages()]
 
 
 def _slugs(_context: ToolContext, typed: str, _others: Mapping[str, str]) -> list[str]:
@@ -150,17 +152,17 @@ def _slugs(_context: ToolContext, typed: str, _others: Mapping[str, str]) -> lis
     listed=_pages,
     completions={"page": _slugs},
 )
-def documentation_page(_context: ToolContext, variables: Mapping[str, str]) -> Body:
+def documentation_page(_context: ToolContext, variables: Mapping[str, str]) -> ResourceBody:
     page = search.read(variables["page"])
     if page is None:
         raise NotFound("The page does not exist.")
-    return Body(page.text)
+    return ResourceBody(page.text)
 
 
 def _page_size(asked: float) -> int:
     if asked != int(asked) or not 1 <= asked <= MAX_HITS:
         why = f"must be a whole number from 1 to {MAX_HITS}"
-        raise Invalid("Invalid page size.", field="page_size", reason=why)
+        raise ValidationFailure("Invalid page size.", field="page_size", reason=why)
     return int(asked)
 
 

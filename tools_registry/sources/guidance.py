@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tools_registry.api import Argument, Invalid, Message, ToolContext, Toolset, VisibleTool, said
+from tools_registry.api import (
+    Argument,
+    PromptMessage,
+    ToolContext,
+    Toolset,
+    ValidationFailure,
+    VisibleTool,
+    text_message,
+)
 
 TOOLSET: Final = Toolset(scope="docs:read", title="Guidance")
 
@@ -63,11 +71,11 @@ def _tool_names(context: ToolContext, typed: str, _others: Mapping[str, str]) ->
         )
     ],
 )
-def plan_lookups(context: ToolContext, arguments: Mapping[str, str]) -> Sequence[Message]:
+def plan_lookups(context: ToolContext, arguments: Mapping[str, str]) -> Sequence[PromptMessage]:
     question = _text(arguments, "question")
     readers = [tool for tool in context.visible_tools() if not tool.mutates]
     tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in readers)
-    return [said(PLAN.format(question=question, tools=tools or "- (none)"))]
+    return [text_message(PLAN.format(question=question, tools=tools or "- (none)"))]
 
 
 @TOOLSET.prompt(
@@ -89,7 +97,7 @@ def plan_lookups(context: ToolContext, arguments: Mapping[str, str]) -> Sequence
         ),
     ],
 )
-def review_write(context: ToolContext, arguments: Mapping[str, str]) -> Sequence[Message]:
+def review_write(context: ToolContext, arguments: Mapping[str, str]) -> Sequence[PromptMessage]:
     tool = _visible(context, arguments["tool"])
     hint = CHANGES if tool.mutates else CHANGES_NOTHING
     review = REVIEW.format(
@@ -99,14 +107,14 @@ def review_write(context: ToolContext, arguments: Mapping[str, str]) -> Sequence
         write=_text(arguments, "write"),
         arguments=", ".join(tool.input_schema.get("properties", {})) or "none",
     )
-    return [said(review)]
+    return [text_message(review)]
 
 
 def _visible(context: ToolContext, name: str) -> VisibleTool:
     found = next((tool for tool in context.visible_tools() if tool.name == name), None)
     if found is None:
         # Unknown and not visible look alike.
-        raise Invalid(
+        raise ValidationFailure(
             "This tool does not exist or is not available to you.",
             field="tool",
             reason="must be a tool that is available to you",
@@ -118,5 +126,5 @@ def _text(arguments: Mapping[str, str], name: str) -> str:
     text = arguments[name].strip()
     if not 0 < len(text) <= MAX_TEXT_LENGTH:
         why = f"must be 1 to {MAX_TEXT_LENGTH} characters"
-        raise Invalid("The text is empty or too long.", field=name, reason=why)
+        raise ValidationFailure("The text is empty or too long.", field=name, reason=why)
     return text

@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from tools_registry import registry
-from tools_registry.api import Cancelled, Channel, Connection, Silence, Vendor
+from tools_registry.api import Cancelled, Channel, Silence, Vendor, VendorConnection
 from tools_registry.api.vendor import NotConnected
 from tools_registry.vendors import slots
 from tools_registry.vendors.client import OrganizationVendor
-from tools_registry.vendors.retries import Deadline
+from tools_registry.vendors.retries import CallDeadline
 from tools_registry.vendors.slots import Upstream, UpstreamBusy
 
 
-def of(
+def get_vendor(
     organization_id: UUID, integration: str, channel: Channel | None = None, *, waited: float = 0.0
 ) -> Vendor:
     """The vendor that a tool of this integration speaks to; nothing is opened before it does.
@@ -24,7 +24,7 @@ def of(
     connection = registry.connection(integration) if integration else None
     if connection is None:
         return NotConnected()
-    return by_way_of(connection, organization_id, integration, channel, waited=waited)
+    return make_vendor(connection, organization_id, integration, channel, waited=waited)
 
 
 def is_connected_to(integration: str) -> bool:
@@ -32,16 +32,16 @@ def is_connected_to(integration: str) -> bool:
     return bool(integration) and registry.connection(integration) is not None
 
 
-def by_way_of(
-    connection: Connection,
+def make_vendor(
+    connection: VendorConnection,
     organization_id: UUID,
     integration: str,
     channel: Channel | None = None,
     *,
     waited: float = 0.0,
 ) -> Vendor:
-    """As `of`, with the connection as it is given here."""
-    deadline = Deadline(connection.deadline - waited, channel or Silence())
+    """As `get_vendor`, with the connection as it is given here."""
+    deadline = CallDeadline(connection.deadline - waited, channel or Silence())
     return OrganizationVendor(integration, connection, organization_id, deadline)
 
 
@@ -64,7 +64,7 @@ def hold_slot(upstream: Upstream | None, channel: Channel | None = None) -> Iter
         yield 0.0
         return
     is_cancelled = (channel or Silence()).is_cancelled
-    held = slots.of_process()
+    held = slots.get_process_slots()
     try:
         waited = held.acquire(upstream, is_cancelled)
     except UpstreamBusy:

@@ -13,30 +13,30 @@ from itertools import count
 from typing import Final, NoReturn
 from uuid import UUID
 
-from foundation.masking import masked
+from foundation.masking import mask_secrets
 from foundation.outbound import OutboundError, TimedOut, Unreachable, Unwanted, retry
 from foundation.outbound.breaker import Breakers
 from foundation.sealing import SealBroken
 from tools_registry import registry
 from tools_registry.api import (
-    Answer,
     Cancelled,
-    Connection,
     IntegrationFailure,
     Json,
     ToolFailure,
     Unauthorized,
+    VendorConnection,
+    VendorResponse,
 )
 from tools_registry.api.vendor import NOTHING
 from tools_registry.models import IntegrationMode
 from tools_registry.vendors import connection_status, credentials, wire
 from tools_registry.vendors.retries import (
     MAX_ATTEMPTS,
-    Deadline,
+    CallDeadline,
     requested_wait,
     retry_delay,
 )
-from tools_registry.vendors.wire import Request
+from tools_registry.vendors.wire import VendorRequest
 
 DAY_SECONDS: Final = 86_400
 # Safe methods, which request no change (RFC 9110 section 9.2.1).
@@ -52,10 +52,10 @@ class OrganizationVendor:
     """The `Vendor` of the API for one organization; opens the credential when first used."""
 
     integration: str
-    connection: Connection
+    connection: VendorConnection
     organization_id: UUID
-    deadline: Deadline
-    _opened: "Opened | None" = field(default=None, repr=False)
+    deadline: CallDeadline
+    _opened: "OpenedCredential | None" = field(default=None, repr=False)
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -71,8 +71,8 @@ class OrganizationVendor:
         json: Json = None,
         form: Mapping[str, str] = NOTHING,
         idempotency_key: str = "",
-    ) -> Answer:
-        request = wire.written(
+    ) -> VendorResponse:
+        request = wire.build_request(
             self.connection,
             self._open().secret,
             wire.place(self.integration, self.connection, path, query),
@@ -81,19 +81,19 @@ class OrganizationVendor:
             form=form,
             idempotency_key=idempotency_key,
         )
-        answer, is_unclear = self._persisted(request)
+        answer, is_unclear = self._send_with_retries(request)
         try:
-            return self._judged(answer)
+            return self._check_answer(answer)
         except ToolFailure as failure:
             if is_unclear:
                 raise _unclear(failure) from failure
             raise
 
-    def _open(self) -> "Opened":
-        self._opened = self._opened or _opened(self.organization_id, self.integration)
+    def _open(self) -> "OpenedCredential":
+        self._opened = self._opened or _open_credential(self.organization_id, self.integration)
         return self._opened
 
-    def _persisted(self, request: Request) -> tuple[Answer, bool]:
+    def _send_with_retries(self, request: VendorRequest) -> tuple[VendorResponse, bool]:
         """The answer of the last try, and whether one before may have changed something.
 
         Raises IntegrationFailure for no answer.
@@ -101,19 +101,21 @@ class OrganizationVendor:
         is_unclear = False
         for tries in count(1):
             self._require_time()
-            outcome = self._tried(request)
+            outcome = self._send_once(request)
             pause = self._pause(request, outcome, tries)
             if pause is None:
                 break
             is_unclear = is_unclear or _may_have_changed(request, outcome)
             self.deadline.wait(pause)
         if isinstance(outcome, OutboundError):
-            raise _unanswered(self.integration, outcome)
+            raise _to_failure(self.integration, outcome)
         return outcome, is_unclear
 
-    def _pause(self, request: Request, outcome: Answer | OutboundError, tries: int) -> float | None:
+    def _pause(
+        self, request: VendorRequest, outcome: VendorResponse | OutboundError, tries: int
+    ) -> float | None:
         pause = None
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, VendorResponse):
             pause = requested_wait(self.connection, outcome)
         if pause is None and request.repeatable:
             pause = retry_delay(outcome, tries)
@@ -128,7 +130,7 @@ class OrganizationVendor:
             raise IntegrationFailure(f"{self._title} did not answer in time.")
         rest = breakers.rest(self._key)
         if rest:
-            message = f"{self._title} is not responding. Try again {_in(rest)}."
+            message = f"{self._title} is not responding. Try again {_format_delay(rest)}."
             raise IntegrationFailure(message)
 
     @property
@@ -139,9 +141,9 @@ class OrganizationVendor:
     def _key(self) -> tuple[UUID, str]:
         return self.organization_id, self.integration
 
-    def _tried(self, request: Request) -> Answer | OutboundError:
+    def _send_once(self, request: VendorRequest) -> VendorResponse | OutboundError:
         try:
-            answer = wire.sent(
+            answer = wire.send_request(
                 self.integration,
                 request,
                 self.deadline.remaining(),
@@ -150,33 +152,33 @@ class OrganizationVendor:
         except Unwanted:
             raise Cancelled from None
         except (TimedOut, Unreachable) as error:
-            self._failed(str(_unanswered(self.integration, error)))
+            self._record_failure(str(_to_failure(self.integration, error)))
             return error
         except OutboundError as error:
             return error
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            self._failed(f"{self._title} answered {answer.status}.")
+            self._record_failure(f"{self._title} answered {answer.status}.")
         else:
-            breakers.answered(self._key)
+            breakers.record_success(self._key)
         return answer
 
-    def _failed(self, message: str) -> None:
-        if breakers.failed(self._key):
-            connection_status.silent(self._open().mode, message)
+    def _record_failure(self, message: str) -> None:
+        if breakers.record_failure(self._key):
+            connection_status.record_silence(self._open().mode, message)
 
-    def _judged(self, answer: Answer) -> Answer:
+    def _check_answer(self, answer: VendorResponse) -> VendorResponse:
         failure = self.connection.judge(answer)
         if failure is None:
-            connection_status.answered(self._open().mode)
+            connection_status.record_success(self._open().mode)
             return answer
         if failure.upstream_status is None:
             failure.upstream_status = answer.status
         # A vendor's sentence may repeat what it was sent.
-        failure.message = masked(failure.message, [self._open().secret])
-        failure.reason = masked(failure.reason, [self._open().secret])
+        failure.message = mask_secrets(failure.message, [self._open().secret])
+        failure.reason = mask_secrets(failure.reason, [self._open().secret])
         # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
         if isinstance(failure, Unauthorized) and answer.status != HTTPStatus.FORBIDDEN:
-            connection_status.refused(self._open().mode, failure.message)
+            connection_status.record_refusal(self._open().mode, failure.message)
         wait = requested_wait(self.connection, answer)
         if wait is not None:
             raise _busy(failure.message, wait, answer.status)
@@ -184,36 +186,36 @@ class OrganizationVendor:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedCredential:
     """An organization's side of a connection, ready to be used."""
 
     secret: str = field(repr=False)
     mode: IntegrationMode
 
 
-def _opened(organization_id: UUID, integration: str) -> Opened:
-    credential = credentials.of(organization_id, integration)
+def _open_credential(organization_id: UUID, integration: str) -> OpenedCredential:
+    credential = credentials.find_credential(organization_id, integration)
     if credential is None:
         raise IntegrationFailure(f"{registry.title(integration)} is not connected.")
     try:
-        return Opened(credentials.opened(credential), credential.mode)
+        return OpenedCredential(credentials.read_secret(credential), credential.mode)
     except SealBroken as broken:
         _unreadable(credential.mode, broken)
 
 
 def _unreadable(mode: IntegrationMode, broken: SealBroken) -> NoReturn:
     message = "The stored credential cannot be decrypted."
-    connection_status.refused(mode, message)
+    connection_status.record_refusal(mode, message)
     raise IntegrationFailure(message) from broken
 
 
-def _unanswered(integration: str, error: OutboundError) -> IntegrationFailure:
+def _to_failure(integration: str, error: OutboundError) -> IntegrationFailure:
     failure = IntegrationFailure(f"{registry.title(integration)}: {error.reason}.")
     failure.__cause__ = error
     return failure
 
 
-def _may_have_changed(request: Request, outcome: Answer | OutboundError) -> bool:
+def _may_have_changed(request: VendorRequest, outcome: VendorResponse | OutboundError) -> bool:
     if request.method in SAFE:
         return False
     return isinstance(outcome, OutboundError) or outcome.status in retry.TRANSIENT
@@ -225,10 +227,10 @@ def _unclear(refusal: ToolFailure) -> IntegrationFailure:
 
 
 def _busy(message: str, wait: float, status: int) -> IntegrationFailure:
-    return IntegrationFailure(f"{message} Try again {_in(wait)}.", upstream_status=status)
+    return IntegrationFailure(f"{message} Try again {_format_delay(wait)}.", upstream_status=status)
 
 
-def _in(seconds: float) -> str:
+def _format_delay(seconds: float) -> str:
     if seconds > DAY_SECONDS:
         return "later"
     whole = max(math.ceil(seconds), 1)

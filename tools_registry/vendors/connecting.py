@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from tools_registry import registry, vendors
-from tools_registry.api import Connection, ToolFailure
+from tools_registry.api import ToolFailure, VendorConnection
 from tools_registry.models import ConnectionState, Credential, IntegrationMode
 from tools_registry.vendors import client, connection_status, credentials
 from workspace import changes
@@ -54,9 +54,9 @@ def check(mode: IntegrationMode) -> str:
     if connection is None:
         raise LookupError(mode.integration)
     # The admin wants the result of a request now, even if the circuit breaker is open.
-    client.breakers.answered((mode.organization_id, mode.integration))
+    client.breakers.record_success((mode.organization_id, mode.integration))
     try:
-        said = _asked(mode, connection)
+        said = _run_check(mode, connection)
     except ToolFailure as failure:
         _went_wrong(mode, failure.message)
         raise
@@ -78,11 +78,11 @@ def disconnect(mode: IntegrationMode) -> None:
     changes.publish([mode.organization_id])
 
 
-def _asked(mode: IntegrationMode, connection: Connection) -> str:
+def _run_check(mode: IntegrationMode, connection: VendorConnection) -> str:
     short = replace(connection, deadline=min(connection.deadline, CHECK_SECONDS))
     with vendors.hold_slot(vendors.find_upstream(mode.organization_id, mode.integration)):
         try:
-            return short.check(vendors.by_way_of(short, mode.organization_id, mode.integration))
+            return short.check(vendors.make_vendor(short, mode.organization_id, mode.integration))
         except (LookupError, TypeError, ValueError, AttributeError) as surprise:
             # The author's check has met an answer of another shape.
             raise ToolFailure("The vendor returned an unexpected response.") from surprise

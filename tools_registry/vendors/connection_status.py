@@ -26,9 +26,9 @@ CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 @optional_write("connection_status_not_written")
-def refused(mode: IntegrationMode, message: str) -> None:
+def record_refusal(mode: IntegrationMode, message: str) -> None:
     """The vendor did not take the credential, or it cannot be opened."""
-    changed = _at(mode, ConnectionState.CONNECTED).update(
+    changed = _filter_state(mode, ConnectionState.CONNECTED).update(
         connection=ConnectionState.FAILING, **_error(message)
     )
     if changed:
@@ -42,13 +42,13 @@ def refused(mode: IntegrationMode, message: str) -> None:
 
 
 @optional_write("connection_status_not_written")
-def silent(mode: IntegrationMode, message: str) -> None:
+def record_silence(mode: IntegrationMode, message: str) -> None:
     """The vendor has failed often enough that nothing is asked of it for a while."""
     IntegrationMode.objects.filter(pk=mode.pk).update(**_error(message))
 
 
 @optional_write("connection_status_not_written")
-def answered(mode: IntegrationMode) -> None:
+def record_success(mode: IntegrationMode) -> None:
     """A request succeeded. Costs nothing while nothing was wrong as the call began."""
     if mode.connection != ConnectionState.FAILING and not mode.last_error:
         return
@@ -68,7 +68,7 @@ def short(message: str) -> str:
     return CONTROL.sub(" ", message)[:MAX_MESSAGE_LENGTH]
 
 
-def _at(mode: IntegrationMode, state: ConnectionState) -> QuerySet[IntegrationMode]:
+def _filter_state(mode: IntegrationMode, state: ConnectionState) -> QuerySet[IntegrationMode]:
     return IntegrationMode.objects.filter(pk=mode.pk, connection=state)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from foundation import ids, sealing
 from foundation.db.statements import Statement
 from foundation.ids import uuid7
-from foundation.resealing import Column
+from foundation.resealing import SealedColumn
 from tools_registry.models import Credential, IntegrationMode
 
 CONTEXT: Final = "tools_registry.credential"
@@ -20,7 +20,7 @@ SELECT c.id, c.sealed, m.id, m.settings, m.connection, m.last_error
 """)
 
 
-def of(organization_id: UUID, integration: str) -> Credential | None:
+def find_credential(organization_id: UUID, integration: str) -> Credential | None:
     """The credential that an organization connected an integration with, and its mode."""
     row = FIND.row(organization_id, integration)
     if row is None:
@@ -49,7 +49,7 @@ def forget(mode: IntegrationMode) -> None:
     Credential.objects.filter(mode=mode).delete()
 
 
-def opened(credential: Credential) -> str:
+def read_secret(credential: Credential) -> str:
     """The secret. Raises SealBroken when it was sealed elsewhere or under a key since removed."""
     return sealing.unseal(bytes(credential.sealed), context=_context(credential)).decode()
 
@@ -73,7 +73,7 @@ def _context(credential: Credential) -> bytes:
     return f"{CONTEXT}:{credential.pk}".encode()
 
 
-SEALED: Final = Column(
+SEALED: Final = SealedColumn(
     name="credentials of integrations",
     rows=lambda: Credential.objects.only("sealed"),
     read=lambda credential: bytes(credential.sealed),

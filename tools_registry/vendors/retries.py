@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from foundation.outbound import OutboundError, TimedOut, Unreachable, retry
-from tools_registry.api import Answer, Cancelled, Channel, Connection
+from tools_registry.api import Cancelled, Channel, VendorConnection, VendorResponse
 
 MAX_ATTEMPTS: Final = 4
 # A longer wait before a retry would hold the thread for too long: the call fails instead.
@@ -18,7 +18,7 @@ CANCEL_CHECK_SECONDS: Final = 0.1
 
 
 @dataclass(slots=True)
-class Deadline:
+class CallDeadline:
     """The time for all requests of a call, from the first one on; in seconds."""
 
     seconds: float
@@ -47,7 +47,7 @@ class Deadline:
             raise Cancelled
 
 
-def requested_wait(connection: Connection, answer: Answer) -> float | None:
+def requested_wait(connection: VendorConnection, answer: VendorResponse) -> float | None:
     """The seconds to wait before a request that had no effect is sent again; None if it may have.
 
     After a rate limit (429) without Retry-After it is one second.
@@ -61,7 +61,7 @@ def requested_wait(connection: Connection, answer: Answer) -> float | None:
     return 1.0 if named is None else named
 
 
-def retry_delay(outcome: Answer | OutboundError, tries: int) -> float | None:
+def retry_delay(outcome: VendorResponse | OutboundError, tries: int) -> float | None:
     """The delay before an idempotent request is sent again; None if it is not retried."""
     if isinstance(outcome, OutboundError):
         return retry.backoff(tries) if isinstance(outcome, TimedOut | Unreachable) else None

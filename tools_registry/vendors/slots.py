@@ -87,7 +87,7 @@ class Slots:
         """Returns how many calls wait for a slot."""
         return len(self._queue)
 
-    def in_use(self, upstream: Upstream) -> int:
+    def count_in_use(self, upstream: Upstream) -> int:
         """Returns how many calls of its target have a slot."""
         return self._used[upstream.keys[1]]
 
@@ -160,6 +160,6 @@ class Slots:
 
 
 @cache
-def of_process() -> Slots:
+def get_process_slots() -> Slots:
     """Returns the slots of this process, HALO_VENDOR_CALLS of them."""
     return Slots(settings.HALO_VENDOR_CALLS)

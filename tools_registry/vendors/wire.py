@@ -10,14 +10,14 @@ from django.conf import settings as project
 
 from foundation import json_text, outbound
 from foundation.db.storable import escape_unstorable
-from foundation.outbound import Policy, Reply, retry
+from foundation.outbound import OutboundReply, Policy, retry
 from foundation.outbound.deadline import always_wanted
 from tools_registry import registry
-from tools_registry.api import Answer, Connection, IntegrationFailure, Json
+from tools_registry.api import IntegrationFailure, Json, VendorConnection, VendorResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class VendorRequest:
     """A request that is ready to go. `repeatable`: doing it twice is doing it once."""
 
     method: str
@@ -27,8 +27,8 @@ class Request:
     repeatable: bool
 
 
-def written(
-    connection: Connection,
+def build_request(
+    connection: VendorConnection,
     secret: str,
     place: str,
     method: str,
@@ -36,7 +36,7 @@ def written(
     json: Json,
     form: Mapping[str, str],
     idempotency_key: str,
-) -> Request:
+) -> VendorRequest:
     """The request as the connection has it look; `place` is its URL."""
     headers, body = _content(json, form)
     headers.update(connection.headers)
@@ -45,10 +45,14 @@ def written(
     if has_key:
         headers[connection.idempotency_header] = idempotency_key
     repeatable = has_key or method in retry.IDEMPOTENT
-    return Request(method=method, url=place, headers=headers, body=body, repeatable=repeatable)
+    return VendorRequest(
+        method=method, url=place, headers=headers, body=body, repeatable=repeatable
+    )
 
 
-def place(integration: str, connection: Connection, path: str, query: Mapping[str, str]) -> str:
+def place(
+    integration: str, connection: VendorConnection, path: str, query: Mapping[str, str]
+) -> str:
     """The URL of a path below the vendor's base. Raises IntegrationFailure for one that leaves it.
 
     Without its slash a path would lengthen the host, and the credential would go there.
@@ -61,14 +65,14 @@ def place(integration: str, connection: Connection, path: str, query: Mapping[st
     return f"{base_url(integration, connection)}{path}{asked}"
 
 
-def base_url(integration: str, connection: Connection) -> str:
+def base_url(integration: str, connection: VendorConnection) -> str:
     """Where the vendor is: its public address, or what HALO_VENDOR_URLS says instead."""
     return str(project.HALO_VENDOR_URLS.get(integration, connection.base_url)).rstrip("/")
 
 
-def sent(
-    integration: str, request: Request, seconds: float, has_left: Callable[[], bool]
-) -> Answer:
+def send_request(
+    integration: str, request: VendorRequest, seconds: float, has_left: Callable[[], bool]
+) -> VendorResponse:
     """Send it once, within so many seconds. Raises OutboundError, IntegrationFailure.
 
     A read is given up once its caller has left. A write is not: how it ended goes on record.
@@ -107,20 +111,20 @@ def _content(json: Json, form: Mapping[str, str]) -> tuple[dict[str, str], bytes
     return {"Content-Type": "application/json"}, stdlib_json.dumps(json).encode()
 
 
-def _read(reply: Reply) -> Answer:
+def _read(reply: OutboundReply) -> VendorResponse:
     try:
-        value = _parsed(reply.body)
+        value = _parse_body(reply.body)
     except (ValueError, RecursionError):
-        answer = Answer(reply.status, reply.headers, None)
+        answer = VendorResponse(reply.status, reply.headers, None)
         if answer.is_success:
             # A page of text with a good status: what was done is unknown.
             message = "The vendor returned a response that is not valid JSON."
             raise IntegrationFailure(message, upstream_status=reply.status) from None
         return answer
-    return Answer(reply.status, reply.headers, value)
+    return VendorResponse(reply.status, reply.headers, value)
 
 
-def _parsed(body: bytes) -> Any:
+def _parse_body(body: bytes) -> Any:
     """The JSON value, with what no database stores spelled out. Raises ValueError."""
     if not body.strip():
         return None

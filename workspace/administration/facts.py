@@ -29,7 +29,7 @@ class Fact:
         return isinstance(self.value, datetime)
 
 
-def known(facts: Iterable[Fact]) -> list[Fact]:
+def drop_empty_facts(facts: Iterable[Fact]) -> list[Fact]:
     """Returns the facts that have a value."""
     return [fact for fact in facts if fact.value not in {"", None}]
 

@@ -47,7 +47,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Send again"), permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        count = outbox.send_again(self.limited(request, queryset, "resend"))
+        count = outbox.send_again(self.limit_rows(request, queryset, "resend"))
         messages.success(
             request,
             _("%(count)s mails are sent again; a mail that was sent is not.") % {"count": count},

@@ -17,17 +17,17 @@ class PublishingAdmin(ScopedAdmin):
     """
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
-        before = self._concerned(obj)
+        before = self._affected_organizations(obj)
         super().save_model(request, obj, form, change)
-        changes.publish(before | self._concerned(obj))
+        changes.publish(before | self._affected_organizations(obj))
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
-        before = self._concerned(form.instance)
+        before = self._affected_organizations(form.instance)
         super().save_formset(request, form, formset, change)
-        changes.publish(before | self._concerned(form.instance))
+        changes.publish(before | self._affected_organizations(form.instance))
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        before = self._concerned(obj)
+        before = self._affected_organizations(obj)
         super().delete_model(request, obj)
         changes.publish(before)
 
@@ -36,7 +36,7 @@ class PublishingAdmin(ScopedAdmin):
         super().delete_queryset(request, queryset)
         changes.publish(before)
 
-    def _concerned(self, obj: Any) -> set[UUID]:
+    def _affected_organizations(self, obj: Any) -> set[UUID]:
         return self._organizations(self.model.objects.filter(pk=obj.pk))
 
     def _organizations(self, rows: QuerySet[Any]) -> set[UUID]:

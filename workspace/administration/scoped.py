@@ -36,7 +36,7 @@ class ScopedRelatedFilter(admin.RelatedFieldListFilter):
         reach = model_admin.reach(request, "view", "change")
         if reach.everywhere:
             return super().field_choices(field, request, model_admin)
-        own = offered(field.related_model, reach)
+        own = offered_rows(field.related_model, reach)
         ordering = self.field_admin_ordering(field, request, model_admin)
         return field.get_choices(
             include_blank=False, ordering=ordering, limit_choices_to={"pk__in": own.values("pk")}
@@ -64,13 +64,13 @@ class ScopedRows(BaseModelAdmin):  # type: ignore[type-arg]
             found |= admin_access.reach(request.user, name)
         return found if self.organization_lookup or found.everywhere else Reach()
 
-    def limited(self, request: HttpRequest, rows: QuerySet[M], *verbs: str) -> QuerySet[M]:
+    def limit_rows(self, request: HttpRequest, rows: QuerySet[M], *verbs: str) -> QuerySet[M]:
         """Returns those of the rows on which the visitor has any of these permissions."""
         return self.reach(request, *verbs).limit(rows, self.organization_lookup)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request).filter(self.shown).defer(*self.deferred)
-        return self.limited(request, rows, "view", "change")
+        return self.limit_rows(request, rows, "view", "change")
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         more = self._choices(db_field, request)
@@ -84,7 +84,7 @@ class ScopedRows(BaseModelAdmin):  # type: ignore[type-arg]
 
     def _choices(self, db_field: Any, request: HttpRequest) -> dict[str, Any]:
         reach = self.reach(request, "add", "change")
-        return {} if reach.everywhere else {"queryset": offered(db_field.related_model, reach)}
+        return {} if reach.everywhere else {"queryset": offered_rows(db_field.related_model, reach)}
 
 
 class ScopedAdmin(ScopedRows, ComparedAdmin, DeclaredLookupsAdmin):
@@ -189,7 +189,7 @@ class ScopedInline(ScopedRows, admin.TabularInline):  # type: ignore[type-arg]
         return reach.includes(obj.pk) if isinstance(obj, Organization) else bool(reach)
 
 
-def offered(model: type[Model], reach: Reach) -> QuerySet[Any]:
+def offered_rows(model: type[Model], reach: Reach) -> QuerySet[Any]:
     """Returns the rows of a model that a form or a filter may offer."""
     columns = {field.name for field in model._meta.concrete_fields}
     own = "organization" if "organization" in columns else ""

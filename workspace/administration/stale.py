@@ -34,7 +34,7 @@ class ComparedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django ha
         """Locks what other writers of the row lock first; the same order prevents deadlocks."""
         lock_row(row)
 
-    def recorded_on(self, row: Any) -> list[Model]:
+    def history_rows(self, row: Any) -> list[Model]:
         """Returns the rows whose histories have the changes of this one."""
         return [row]
 
@@ -48,7 +48,7 @@ class ComparedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django ha
         if request.method != "POST" or object_id is None or "_saveasnew" in request.POST:
             return super().changeform_view(request, object_id, form_url, extra_context)
         with transaction.atomic():
-            row = self._locked(request, object_id)
+            row = self._get_locked_object(request, object_id)
             try:
                 # Without a row or the permission, Django's own view refuses.
                 if row is not None and self.has_change_permission(request, row):
@@ -70,7 +70,7 @@ class ComparedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django ha
         answer: HttpResponse = super().render_change_form(request, context, *args, **more)
         return answer
 
-    def _locked(self, request: HttpRequest, object_id: str) -> Any:
+    def _get_locked_object(self, request: HttpRequest, object_id: str) -> Any:
         to_field = request.POST.get(TO_FIELD_VAR, request.GET.get(TO_FIELD_VAR))
         if to_field and not self.to_field_allowed(request, to_field):
             return None
@@ -132,7 +132,7 @@ class ComparedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as Django ha
             "title": _("Changed meanwhile"),
             "opts": self.opts,
             "changes": stale.changes,
-            "history": history(self.recorded_on(row), stale.shown_at),
+            "history": history(self.history_rows(row), stale.shown_at),
             "page": request.get_full_path(),
         }
         return TemplateResponse(

@@ -36,14 +36,14 @@ class TimesAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             field = self.model._meta.get_field(name) if isinstance(name, str) else None
         except FieldDoesNotExist:
             return name
-        return _shown(field, name) if isinstance(field, models.DateTimeField) else name
+        return _time_column(field, name) if isinstance(field, models.DateTimeField) else name
 
 
-def _shown(field: Any, name: str) -> Callable[[Any], SafeString | str]:
+def _time_column(field: Any, name: str) -> Callable[[Any], SafeString | str]:
     @admin.display(description=field.verbose_name, ordering=name, empty_value="-")
-    def shown(row: Any) -> SafeString | str:
+    def display_time(row: Any) -> SafeString | str:
         return time_tag(getattr(row, name)) or "-"
 
     # The name is the CSS class of the column.
-    shown.__name__ = name
-    return shown
+    display_time.__name__ = name
+    return display_time

@@ -22,7 +22,7 @@ class PageJob(models.Model):
     that of a page with what it made. A row stays RUNNING if its process has died.
     """
 
-    class State(models.TextChoices):
+    class JobState(models.TextChoices):
         RUNNING = "running", _("Running")
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")
@@ -32,7 +32,7 @@ class PageJob(models.Model):
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     title = models.CharField(max_length=200)
-    state = models.CharField(max_length=20, choices=State.choices, default=State.RUNNING)
+    state = models.CharField(max_length=20, choices=JobState.choices, default=JobState.RUNNING)
     message = models.CharField(max_length=1000, blank=True)
     back = models.CharField(max_length=200)
     result = models.CharField(max_length=200, blank=True)
@@ -43,8 +43,8 @@ class PageJob(models.Model):
         return self.title
 
     @property
-    def current_state(self) -> State:
+    def current_state(self) -> JobState:
         is_dead = self.started_at < timezone.now() - MAX_DURATION
-        if self.state == self.State.RUNNING and is_dead:
-            return self.State.INTERRUPTED
-        return self.State(self.state)
+        if self.state == self.JobState.RUNNING and is_dead:
+            return self.JobState.INTERRUPTED
+        return self.JobState(self.state)

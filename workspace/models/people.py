@@ -99,12 +99,12 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def get_session_auth_hash(self) -> str:
         """The hash that a session must hold: of this password, in this session generation."""
-        return self._in_this_generation(super().get_session_auth_hash())
+        return self._append_generation(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        return map(self._in_this_generation, super().get_session_auth_fallback_hash())
+        return map(self._append_generation, super().get_session_auth_fallback_hash())
 
-    def _in_this_generation(self, password_hash: str) -> str:
+    def _append_generation(self, password_hash: str) -> str:
         return f"{password_hash}.{self.session_generation}"
 
 

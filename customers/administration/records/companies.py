@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy as _
 
 from customers.administration.records import pages, search
 from customers.administration.records.filters import OfCustomer, OneOrganization
-from customers.administration.records.lists import Found, RecordPages
+from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
 from customers.lookup_keys import domain_of, email_key, name_key
-from workspace.administration.facts import Fact, fact_of, known
+from workspace.administration.facts import Fact, drop_empty_facts, fact_of
 from workspace.models import Company, Conversation, Customer, Lead, Ticket
 
 
@@ -31,15 +31,15 @@ class CompanyAdmin(RecordPages):
     search_fields = ("name",)
     search_help_text = _("A part of the name or domain, a company id or an external id.")
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
         keys = {"name_key": name_key(term), "domain": domain_of(term)}
-        return search.by_names(rows, Company, organization, term, **keys)
+        return search.find_by_names(rows, Company, organization, term, **keys)
 
     def page(self, request: HttpRequest, row: Company) -> RecordPage:
         of = {"company": row.pk}
         seen = row.customers.order_by(F("last_seen").desc(nulls_last=True), "pk")
         return RecordPage(
-            known(_facts(row)),
+            drop_empty_facts(_facts(row)),
             panels=pages.viewable(
                 request,
                 row,
@@ -55,7 +55,7 @@ class CompanyAdmin(RecordPages):
 
 class LeadAdmin(RecordPages):
     id_prefix = "lead_"
-    list_display = ("__str__", "email", "source", "state", "of_customer", "created_at")
+    list_display = ("__str__", "email", "source", "state", "customer_link", "created_at")
     list_filter = (OneOrganization, "status", "created_at", OfCustomer)
     list_select_related = ("customer",)
     sortable_by = ("created_at",)
@@ -63,12 +63,14 @@ class LeadAdmin(RecordPages):
     search_fields = ("name",)
     search_help_text = _("A part of the name or email address, or a lead id.")
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:  # noqa: ARG002
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:  # noqa: ARG002
         by_email = Q(email_key__contains=email_key(term))
-        return Found(rows.filter(by_email | Q(name__icontains=term)))
+        return FoundRecords(rows.filter(by_email | Q(name__icontains=term)))
 
     def page(self, request: HttpRequest, row: Lead) -> RecordPage:  # noqa: ARG002
-        return RecordPage(known(_lead(row)), values=pages.values((_("Fields"), row.fields)))
+        return RecordPage(
+            drop_empty_facts(_lead(row)), values=pages.values((_("Fields"), row.fields))
+        )
 
     @admin.display(description=_("status"))
     def state(self, row: Lead) -> SafeString | str:

@@ -17,17 +17,17 @@ from customers.administration.records.filters import (
     OfCustomer,
     OneOrganization,
 )
-from customers.administration.records.lists import Found, RecordPages
+from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
-from workspace.administration.facts import Fact, fact_of, known, link_to
+from workspace.administration.facts import Fact, drop_empty_facts, fact_of, link_to
 from workspace.models import Conversation, ConversationMessage, Feedback, Ticket
 
 
 class ConversationAdmin(RecordPages):
     id_prefix = "conv_"
     list_display = (
-        *("__str__", "mood_shown", "outcome_shown", "of_customer", "started_at"),
-        *("of_company", "agent", "mode", "message_count"),
+        *("__str__", "mood_shown", "outcome_shown", "customer_link", "started_at"),
+        *("company_link", "agent", "mode", "message_count"),
     )
     list_filter = (
         *(OneOrganization, "mood", "outcome", "mode", "started_at", OfCustomer, OfCompany),
@@ -41,21 +41,23 @@ class ConversationAdmin(RecordPages):
         "Words of the messages, a conversation id, a session or a customer's email address."
     )
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
         of_session = rows.filter(session_id=term)
         if of_session.exists():
-            return Found(of_session)
-        return search.by_words(rows, ConversationMessage, "conversation", organization, term)
+            return FoundRecords(of_session)
+        return search.find_by_words(rows, ConversationMessage, "conversation", organization, term)
 
     def page(self, request: HttpRequest, row: Conversation) -> RecordPage:
         ratings = row.feedback.all() if pages.may_view(request, Feedback, row) else None
-        thread = threads.of(request, row.messages.all(), row.message_count, ratings)
+        thread = threads.read_part(request, row.messages.all(), row.message_count, ratings)
         panels = pages.viewable(
             request,
             row,
             {Ticket: lambda: pages.tickets(row.tickets.all(), conversation=row.pk)},
         )
-        return RecordPage(known(_facts(row)), [one for one in panels if one.entries], thread)
+        return RecordPage(
+            drop_empty_facts(_facts(row)), [one for one in panels if one.entries], thread
+        )
 
     @admin.display(description=_("mood"))
     def mood_shown(self, row: Conversation) -> SafeString | str:
@@ -69,7 +71,7 @@ class ConversationAdmin(RecordPages):
 class FeedbackAdmin(RecordPages):
     id_prefix = "fb_"
     list_display = (
-        *("comment_shown", "rating_shown", "of_customer", "of_conversation", "agent"),
+        *("comment_shown", "rating_shown", "customer_link", "conversation_link", "agent"),
         *("given_by", "at"),
     )
     list_display_links = ("comment_shown",)
@@ -81,17 +83,17 @@ class FeedbackAdmin(RecordPages):
     search_fields = ("comment",)
     search_help_text = _("A part of the comment, or a customer's email address.")
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
         if "@" in term and " " not in term:
-            return Found(rows.filter(search.of_customer(term, organization)))
-        return Found(rows.filter(Q(conversation=term) | Q(comment__icontains=term)))
+            return FoundRecords(rows.filter(search.has_customer_email(term, organization)))
+        return FoundRecords(rows.filter(Q(conversation=term) | Q(comment__icontains=term)))
 
     def page(self, request: HttpRequest, row: Feedback) -> RecordPage:
         if not pages.may_view(request, Conversation, row):
-            return RecordPage(known(_rated(row)))
+            return RecordPage(drop_empty_facts(_rating_facts(row)))
         message = row.conversation.messages.filter(position=row.position)
-        thread = threads.of(request, message, 1, Feedback.objects.filter(pk=row.pk))
-        return RecordPage(known(_rated(row)), thread=thread)
+        thread = threads.read_part(request, message, 1, Feedback.objects.filter(pk=row.pk))
+        return RecordPage(drop_empty_facts(_rating_facts(row)), thread=thread)
 
     @admin.display(description=_("comment"))
     def comment_shown(self, row: Feedback) -> str:
@@ -102,7 +104,7 @@ class FeedbackAdmin(RecordPages):
         return pages.rating_badge(row)
 
     @admin.display(description=_("conversation"))
-    def of_conversation(self, row: Feedback) -> SafeString | str:
+    def conversation_link(self, row: Feedback) -> SafeString | str:
         return link_to(row.conversation)
 
 
@@ -122,7 +124,7 @@ def _facts(row: Conversation) -> Iterator[Fact]:
     yield Fact(_("Conversation id"), row.pk)
 
 
-def _rated(row: Feedback) -> Iterator[Fact]:
+def _rating_facts(row: Feedback) -> Iterator[Fact]:
     yield Fact(_("Rating"), pages.rating_badge(row))
     yield Fact(_("Comment"), row.comment)
     yield fact_of(_("Conversation"), row.conversation)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from customers.administration.records import pages
 from customers.administration.records.pages import RecordPage
-from workspace.administration.facts import Fact, fact_of, known
+from workspace.administration.facts import Fact, drop_empty_facts, fact_of
 from workspace.models import Conversation, Customer, Event, Feedback, Ticket
 
 
@@ -15,7 +15,7 @@ def customer_page(request: HttpRequest, row: Customer) -> RecordPage:
     """Returns the facts and the newest rows of a customer."""
     of = {"customer": row.pk}
     return RecordPage(
-        known(_facts(row)),
+        drop_empty_facts(_facts(row)),
         panels=pages.viewable(
             request,
             row,

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from workspace.administration.access import Reach
-from workspace.administration.scoped import offered
+from workspace.administration.scoped import offered_rows
 from workspace.models import (
     UNRESOLVED,
     Company,
@@ -43,14 +43,14 @@ class OneOrganization(admin.SimpleListFilter):
         super().__init__(request, params, model, model_admin)
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        rows = offered(Organization, model_admin.reach(request, "view", "change"))
+        rows = offered_rows(Organization, model_admin.reach(request, "view", "change"))
         return list(rows.order_by("name", "pk").values_list("pk", "name"))
 
     def has_output(self) -> bool:
         return True
 
     @property
-    def chosen(self) -> UUID | None:
+    def chosen_organization(self) -> UUID | None:
         if self.value():
             try:
                 return UUID(self.value())
@@ -60,12 +60,20 @@ class OneOrganization(admin.SimpleListFilter):
         return next((key for key in keys if key in self.own), next(iter(keys), None))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002  Django's signature
-        return queryset if self.chosen is None else queryset.filter(organization=self.chosen)
+        return (
+            queryset
+            if self.chosen_organization is None
+            else queryset.filter(organization=self.chosen_organization)
+        )
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         for key, name in self.lookup_choices:
             link = changelist.get_query_string({self.parameter_name: key}, [*REFERENCES])
-            yield {"selected": key == self.chosen, "query_string": link, "display": name}
+            yield {
+                "selected": key == self.chosen_organization,
+                "query_string": link,
+                "display": name,
+            }
 
 
 class ReferenceFilter(admin.SimpleListFilter):

@@ -28,7 +28,7 @@ FEW: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRecords:
     """The rows that a search has found, and up to where counting them is cheap."""
 
     rows: QuerySet[Any]
@@ -73,18 +73,20 @@ class RecordList(ChangeList):
             by_key = self.root_queryset.filter(pk=term)
             if by_key.exists():
                 return by_key
-        found: Found = self.model_admin.find(rows, self._organization, term)
+        found: FoundRecords = self.model_admin.find(rows, self._organization, term)
         self.max_counted = found.max_counted
         return found.rows
 
     @property
     def _organization(self) -> UUID | None:
         """The organization of the rows, unless they are those of a customer or the like."""
-        chosen = (one.chosen for one in self.filter_specs if isinstance(one, OneOrganization))
+        chosen = (
+            one.chosen_organization for one in self.filter_specs if isinstance(one, OneOrganization)
+        )
         return next(chosen, None)
 
     @property
-    def at_least(self) -> str:
+    def minimum_count(self) -> str:
         """The count of a list that has more rows than it counts."""
         return f"{self.result_count:,}+"
 
@@ -123,7 +125,7 @@ class RecordList(ChangeList):
         return first[start:end] if end <= len(first) else list(rows[start:end])
 
 
-class RecordAdmin(ScopedAdmin):
+class RecordListAdmin(ScopedAdmin):
     """The list of one kind of recorded rows.
 
     `find` narrows rows to what a search term means; `id_prefix` is how ids of the model
@@ -142,7 +144,7 @@ class RecordAdmin(ScopedAdmin):
     def get_changelist(self, request: HttpRequest, **_more: Any) -> type[RecordList]:  # noqa: ARG002
         return RecordList
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
         """Returns those of the rows that a search finds; `organization` is theirs, if known."""
         raise NotImplementedError
 
@@ -151,15 +153,15 @@ class OwnerColumns:
     """The columns of a list with links to the customer and the company that a row belongs to."""
 
     @admin.display(description=_("customer"))
-    def of_customer(self, row: Any) -> SafeString | str:
+    def customer_link(self, row: Any) -> SafeString | str:
         return link_to(row.customer)
 
     @admin.display(description=_("company"))
-    def of_company(self, row: Any) -> SafeString | str:
+    def company_link(self, row: Any) -> SafeString | str:
         return link_to(row.company)
 
 
-class RecordPages(OwnerColumns, ReadOnlyAdmin, RecordAdmin):
+class RecordPages(OwnerColumns, ReadOnlyAdmin, RecordListAdmin):
     """Rows that the product's own writers write: a list, and a page that shows a row."""
 
     change_form_template = "admin/workspace/record.html"

@@ -38,7 +38,7 @@ BAD_MOODS: Final = (Mood.FRUSTRATED, Mood.ANGRY)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PanelEntry:
     """A row of a panel: its name, its page, its state and its time."""
 
     name: str
@@ -53,7 +53,7 @@ class Panel:
 
     key: str
     title: Any
-    entries: Sequence[Entry]
+    entries: Sequence[PanelEntry]
     url: str = ""
     link: Any = ""
 
@@ -129,7 +129,7 @@ def tickets(rows: QuerySet[Ticket], **of: str) -> Panel:
     """The newest of a customer's or company's tickets."""
     newest = rows.order_by("-created_at", "pk").only("subject", "status", "created_at")[:NEWEST]
     entries = [
-        Entry(one.subject, page_of(one), status_badge(one), one.created_at) for one in newest
+        PanelEntry(one.subject, page_of(one), status_badge(one), one.created_at) for one in newest
     ]
     return Panel(
         "tickets", _("Tickets"), entries, admin_urls.model_url(Ticket, **of), _("All tickets")
@@ -139,7 +139,9 @@ def tickets(rows: QuerySet[Ticket], **of: str) -> Panel:
 def conversations(rows: QuerySet[Conversation], **of: str) -> Panel:
     """The newest of a customer's or company's conversations."""
     newest = rows.order_by("-started_at", "pk").only("question", "mood", "started_at")[:NEWEST]
-    entries = [Entry(str(one), page_of(one), mood_badge(one), one.started_at) for one in newest]
+    entries = [
+        PanelEntry(str(one), page_of(one), mood_badge(one), one.started_at) for one in newest
+    ]
     url = admin_urls.model_url(Conversation, **of)
     return Panel("conversations", _("Conversations"), entries, url, _("All conversations"))
 
@@ -147,7 +149,9 @@ def conversations(rows: QuerySet[Conversation], **of: str) -> Panel:
 def feedback(rows: QuerySet[Feedback], **of: str) -> Panel:
     """The newest of a customer's ratings."""
     entries = [
-        Entry(one.comment[:100] or str(_("No comment")), page_of(one), rating_badge(one), one.at)
+        PanelEntry(
+            one.comment[:100] or str(_("No comment")), page_of(one), rating_badge(one), one.at
+        )
         for one in rows.order_by("-at", "pk")[:NEWEST]
     ]
     return Panel(
@@ -158,14 +162,16 @@ def feedback(rows: QuerySet[Feedback], **of: str) -> Panel:
 def events(customer: Customer) -> Panel:
     """The newest events of a customer."""
     rows = Event.objects.filter(customer=customer).order_by("-at", "-id")[:NEWEST]
-    entries = [Entry(one.event_type, page_of(one), one.page_url, one.at) for one in rows]
+    entries = [PanelEntry(one.event_type, page_of(one), one.page_url, one.at) for one in rows]
     url = admin_urls.model_url(Event, customer=customer.pk)
     return Panel("events", _("Events"), entries, url, _("All events"))
 
 
 def customers(rows: Iterable[Customer], **of: str) -> Panel:
     """Customers of a company, those who were seen last."""
-    entries = [Entry(str(one), page_of(one), lifecycle_badge(one), one.last_seen) for one in rows]
+    entries = [
+        PanelEntry(str(one), page_of(one), lifecycle_badge(one), one.last_seen) for one in rows
+    ]
     return Panel(
         "customers",
         _("Customers"),

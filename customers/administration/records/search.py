@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from customers import words
-from customers.administration.records.lists import FEW, MAX_COUNTED, Found
+from customers.administration.records.lists import FEW, MAX_COUNTED, FoundRecords
 from customers.lookup_keys import email_key, has_external_id
 from workspace.models import Company, ConversationMessage, Customer, TicketMessage
 
@@ -18,13 +18,13 @@ from workspace.models import Company, ConversationMessage, Customer, TicketMessa
 MAX_NAMES: Final = 500
 
 
-def by_names(
+def find_by_names(
     rows: QuerySet[Any],
     model: type[Customer | Company],
     organization: UUID | None,
     external_id: str,
     **terms: str,
-) -> Found:
+) -> FoundRecords:
     """Returns the rows with this external id, or whose columns contain these texts.
 
     Each column has an index of (organization, column): the values are found in it alone. Of a text
@@ -42,31 +42,31 @@ def by_names(
             found |= Q(**{f"{column}__in": chosen})
         else:
             found, max_counted = found | Q(**contains), FEW
-    return Found(rows.filter(found), max_counted)
+    return FoundRecords(rows.filter(found), max_counted)
 
 
-def by_words(
+def find_by_words(
     rows: QuerySet[Any],
     messages: type[TicketMessage | ConversationMessage],
     parent: str,
     organization: UUID | None,
     term: str,
-) -> Found:
+) -> FoundRecords:
     """Returns the rows that have a message with every word, or whose customer has this address."""
     if "@" in term and " " not in term:
-        return Found(rows.filter(of_customer(term, organization)))
+        return FoundRecords(rows.filter(has_customer_email(term, organization)))
     found = words.significant(term.split())
     if not found:
-        return Found(rows.none())
+        return FoundRecords(rows.none())
     said: QuerySet[Any] = QuerySet(messages)
     if organization is not None:
         said = said.filter(organization=organization)
     condition, max_counted = words.having(said, found, parent)
     kept = rows.filter(condition)
-    return Found(kept) if max_counted is None else Found(kept, max_counted)
+    return FoundRecords(kept) if max_counted is None else FoundRecords(kept, max_counted)
 
 
-def of_customer(address: str, organization: UUID | None) -> Q:
+def has_customer_email(address: str, organization: UUID | None) -> Q:
     """Returns the condition that a row's customer has this email address."""
     customers = Customer.objects.filter(email_key=email_key(address))
     if organization is not None:

@@ -21,7 +21,7 @@ MAX_DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ThreadMessage:
     """One message; `whole` leads to all of a text that is cut."""
 
     position: int
@@ -39,7 +39,7 @@ class Said:
 class Thread:
     """A part of the messages; `earlier` and `later` are links, `total` counts all messages."""
 
-    messages: Sequence[Said]
+    messages: Sequence[ThreadMessage]
     total: int
     earlier: str = ""
     later: str = ""
@@ -57,7 +57,7 @@ class Thread:
         }
 
 
-def of(
+def read_part(
     request: HttpRequest,
     messages: QuerySet[Any],
     total: int,
@@ -67,15 +67,15 @@ def of(
     only, after = _number(request, ONLY), _number(request, AFTER)
     if only:
         rows = list(messages.filter(position=only).annotate(shown=Left("text", 1 << 20)))
-        rated = _rated(ratings, rows)
-        shown = [_said(row, rated, 1 << 20) for row in rows]
+        rated = _ratings_by_position(ratings, rows)
+        shown = [_build_message(row, rated, 1 << 20) for row in rows]
         return Thread(shown, total, earlier="?")
     part = messages.filter(position__gt=after).order_by("position").defer("text")
     rows = list(part.annotate(shown=Left("text", MAX_SHOWN + 1))[: AT_ONCE + 1])
     has_more, rows = len(rows) > AT_ONCE, rows[:AT_ONCE]
-    rated = _rated(ratings, rows)
+    rated = _ratings_by_position(ratings, rows)
     return Thread(
-        [_said(row, rated, MAX_SHOWN) for row in rows],
+        [_build_message(row, rated, MAX_SHOWN) for row in rows],
         total,
         earlier=_earlier(after),
         later=f"?{AFTER}={rows[-1].position}" if has_more else "",
@@ -88,9 +88,11 @@ def _earlier(after: int) -> str:
     return f"?{AFTER}={after - AT_ONCE}" if after > AT_ONCE else "?"
 
 
-def _said(row: Any, rated: Mapping[int, Sequence[Feedback]], longest: int) -> Said:
+def _build_message(
+    row: Any, rated: Mapping[int, Sequence[Feedback]], longest: int
+) -> ThreadMessage:
     is_cut = len(row.shown) > longest
-    return Said(
+    return ThreadMessage(
         position=row.position,
         at=row.at,
         kind=row.get_author_kind_display(),
@@ -103,7 +105,7 @@ def _said(row: Any, rated: Mapping[int, Sequence[Feedback]], longest: int) -> Sa
     )
 
 
-def _rated(
+def _ratings_by_position(
     ratings: QuerySet[Feedback] | None, rows: Iterable[Any]
 ) -> Mapping[int, Sequence[Feedback]]:
     """Returns the ratings of messages by position."""

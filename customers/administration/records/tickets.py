@@ -18,16 +18,16 @@ from customers.administration.records.filters import (
     OneOrganization,
     TicketStatusFilter,
 )
-from customers.administration.records.lists import Found, RecordPages
+from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
-from workspace.administration.facts import Fact, fact_of, known
+from workspace.administration.facts import Fact, drop_empty_facts, fact_of
 from workspace.models import Ticket, TicketMessage
 
 
 class TicketAdmin(RecordPages):
     id_prefix = "tkt_"
     list_display = (
-        *("subject", "state", "of_customer", "of_company", "created_at"),
+        *("subject", "state", "customer_link", "company_link", "created_at"),
         *("updated_at", "priority", "assignee", "message_count"),
     )
     list_filter = (
@@ -41,13 +41,13 @@ class TicketAdmin(RecordPages):
     search_fields = ("subject",)
     search_help_text = _("Words of the messages, a ticket id or a customer's email address.")
 
-    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> Found:
-        return search.by_words(rows, TicketMessage, "ticket", organization, term)
+    def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
+        return search.find_by_words(rows, TicketMessage, "ticket", organization, term)
 
     def page(self, request: HttpRequest, row: Ticket) -> RecordPage:
         return RecordPage(
-            known(_facts(row)),
-            thread=threads.of(request, row.messages.all(), row.message_count),
+            drop_empty_facts(_facts(row)),
+            thread=threads.read_part(request, row.messages.all(), row.message_count),
             values=pages.values((_("Metadata"), row.metadata)),
         )
 

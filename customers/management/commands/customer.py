@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from customers.privacy import erasure, export, subject
-from customers.privacy.erasure import Actor
+from customers.privacy.erasure import PrivacyActor
 from customers.privacy.ports import TryLater
 from customers.privacy.subject import AmbiguousCustomer, UnknownCustomer
 from workspace.models import Customer, Erasure, Organization
@@ -28,9 +28,9 @@ class Command(BaseCommand):
             verb.add_argument("customer", help="id, external id or email address")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        organization = _named(options["organization"])
+        organization = _get_organization(options["organization"])
         if options["verb"] == "export":
-            customer = _found(organization, options["customer"])
+            customer = _find_customer(organization, options["customer"])
             for part in export.document(customer, _actor()):
                 self.stdout.write(part, ending="")
             return
@@ -39,16 +39,16 @@ class Command(BaseCommand):
             self.stdout.write(f"{begun.customer_id} was erased on {begun.finished_at:%Y-%m-%d}.")
             return
         if begun is None:
-            customer = _found(organization, options["customer"])
-            begun = self._begun(organization, customer, is_confirmed=options["yes"])
+            customer = _find_customer(organization, options["customer"])
+            begun = self._begin_erasure(organization, customer, is_confirmed=options["yes"])
         self._finish(begun)
 
-    def _begun(
+    def _begin_erasure(
         self, organization: Organization, customer: Customer, *, is_confirmed: bool
     ) -> Erasure:
         if not is_confirmed:
             self._show(customer)
-            if not _confirmed(customer.pk):
+            if not _confirm_erasure(customer.pk):
                 raise CommandError("Nothing was erased.")
         try:
             return erasure.begin(organization.pk, customer.pk, _actor())
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             raise CommandError(str(unknown)) from unknown
 
     def _show(self, customer: Customer) -> None:
-        whom = subject.of_customer(customer)
+        whom = subject.from_customer(customer)
         self.stdout.write(f"This erases {customer} ({customer.pk}) for good:")
         for name, many in erasure.preview(whom).items():
             self.stdout.write(f"  {name}: {many:,}")
@@ -71,29 +71,29 @@ class Command(BaseCommand):
         self.stdout.write(f"Erased {done.customer_id}. {erasure.summary(done)}.")
 
 
-def _named(slug: str) -> Organization:
+def _get_organization(slug: str) -> Organization:
     organization = Organization.objects.filter(slug=slug).first()
     if organization is None:
         raise CommandError(f"No organization has the short name {slug!r}.")
     return organization
 
 
-def _found(organization: Organization, named: str) -> Customer:
+def _find_customer(organization: Organization, named: str) -> Customer:
     try:
         return subject.find(organization.pk, named)
     except (UnknownCustomer, AmbiguousCustomer) as problem:
         raise CommandError(str(problem)) from problem
 
 
-def _actor() -> Actor:
+def _actor() -> PrivacyActor:
     try:
         account = getpass.getuser()
     except (KeyError, OSError):
         account = "unknown"
-    return Actor(f"manage.py customer, account {account}")
+    return PrivacyActor(f"manage.py customer, account {account}")
 
 
-def _confirmed(customer_id: str) -> bool:
+def _confirm_erasure(customer_id: str) -> bool:
     try:
         return input(f"Enter {customer_id} to continue: ").strip() == customer_id
     except EOFError:

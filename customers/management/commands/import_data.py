@@ -9,10 +9,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from customers.imports import reading, uploads
 from customers.imports.choices import OPTIONS, Choices, Guess
-from customers.imports.columns import CUSTOM, Problem, Unusable, column_for
+from customers.imports.columns import CUSTOM, CellProblem, Unusable, column_for
 from customers.imports.formats import DateOrder, NumberFormat
 from customers.imports.inspection import Inspection
-from customers.imports.passes import KINDS, Outcome, Unclear
+from customers.imports.passes import KINDS, ImportOutcome, Unclear
 from workspace.models import Organization
 from workspace.models.people import available_time_zones
 
@@ -65,7 +65,7 @@ class Command(BaseCommand):
             if not guess.is_certain:
                 continue
             if guess.name in OPTIONS:
-                self.stdout.write(f"{guess.label}: {guess.shown}")
+                self.stdout.write(f"{guess.label}: {guess.display_value}")
             elif guess.value != guess.label:
                 self.stdout.write(f"Column “{guess.label}”: {guess.value or 'left out'}")
 
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         if is_shown:
             self.stderr.write("")
 
-    def _keep_refused(self, file: Path, outcome: Outcome) -> None:
+    def _keep_refused(self, file: Path, outcome: ImportOutcome) -> None:
         file.write_bytes(b"\xef\xbb\xbf" + (outcome.refused_rows or b""))
         self.stdout.write(f"{outcome.refused} refused rows are in {file}:")
         self.stdout.write(_list_problems(outcome.problems, outcome.problem_count))
@@ -191,7 +191,7 @@ def _options_of(question: Guess) -> Sequence[str]:
     ]
 
 
-def _list_problems(problems: Sequence[Problem], count: int) -> str:
+def _list_problems(problems: Sequence[CellProblem], count: int) -> str:
     lines = [str(problem) for problem in problems]
     if count > len(lines):
         lines.append(f"{count - len(lines)} more problems.")

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--to", dest="last", type=_day, help="last day; today without it")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        for organization in _named(options["organization"]):
+        for organization in _list_organizations(options["organization"]):
             today = days.today(days.zone(organization))
             first = options["first"] or today - snapshots.HISTORY
             last = options["last"] or today
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{organization.slug}: {written} values written.")
 
 
-def _named(slug: str) -> list[Organization]:
+def _list_organizations(slug: str) -> list[Organization]:
     if not slug:
         return list(Organization.objects.order_by("slug"))
     organization = Organization.objects.filter(slug=slug).first()

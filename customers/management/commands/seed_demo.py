@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="delete without a question")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        organization = _named(options["organization"])
+        organization = _get_organization(options["organization"])
         if options["reset"]:
             self._reset(organization, is_confirmed=options["yes"])
         seed = _seed(organization, options["size"])
@@ -39,22 +39,22 @@ class Command(BaseCommand):
             )
             return
         progress.show(seed)
-        self.stdout.write(f"Ready: {_listed(organization)}.")
+        self.stdout.write(f"Ready: {_format_counts(organization)}.")
 
     def _reset(self, organization: Organization, *, is_confirmed: bool) -> None:
-        listed = _listed(organization)
+        listed = _format_counts(organization)
         if not is_confirmed:
             self.stdout.write(
                 f"This deletes everything that {organization} has recorded, demo data or not: "
                 f"{listed}."
             )
-            if not _confirmed(organization.slug):
+            if not _confirm_organization(organization.slug):
                 raise CommandError("Nothing was deleted.")
         seeding.clear(organization)
         self.stdout.write(f"Deleted: {listed}.")
 
 
-def _named(slug: str | None) -> Organization:
+def _get_organization(slug: str | None) -> Organization:
     organizations = Organization.objects.order_by("slug")
     if slug is None:
         several = list(organizations[:2])
@@ -75,19 +75,19 @@ def _seed(organization: Organization, size: str) -> DemoSeed:
             return seeding.plan(organization, size)
         except seeding.HasData as has_data:
             raise CommandError(
-                f"{organization} has data already: {_listed(organization)}. Demo data is not mixed "
-                "with it. Use --reset to delete it first."
+                f"{organization} has data already: {_format_counts(organization)}. Demo data is "
+                "not mixed with it. Use --reset to delete it first."
             ) from has_data
     if seed.size != size:
         raise CommandError(f"{organization} has {seed.size} demo data. Use --reset to replace it.")
     return seed
 
 
-def _listed(organization: Organization) -> str:
+def _format_counts(organization: Organization) -> str:
     return ", ".join(f"{many:,} {kind}" for kind, many in seeding.count(organization).items())
 
 
-def _confirmed(slug: str) -> bool:
+def _confirm_organization(slug: str) -> bool:
     try:
         return input(f"Enter {slug} to continue: ").strip() == slug
     except EOFError:

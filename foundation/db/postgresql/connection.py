@@ -42,7 +42,7 @@ class LimitedConnection(psycopg.Connection[Any]):
         except psycopg.OperationalError as error:
             _record_failure(str(error).partition("\n")[0])
             raise
-        if outage.retry_at is not None and outage.answered():
+        if outage.retry_at is not None and outage.record_success():
             log.info("database_up")
         return connection
 
@@ -120,6 +120,6 @@ def _record_failure(reason: str) -> None:
     if not waits.current().is_pooled:
         # A command ends with the error.
         return
-    outage.failed()
+    outage.record_failure()
     if outage.is_report_due():
         log.error("database_down", reason=reason)

@@ -12,8 +12,8 @@ from foundation.peer import UNKNOWN
 from gateway import importing, projects, servers
 from gateway.importing import UnusableDocument
 from gateway.models import Authentication
-from gateway.outbound_policy import InvalidTarget
-from gateway.projects import Created, InvalidProject
+from gateway.outbound_policy import InvalidTargetUrl
+from gateway.projects import CreatedProject, InvalidProject
 from oauth import mcp_tokens
 from workspace.administration.access import ADMINS
 from workspace.models import Membership, Organization, User
@@ -66,7 +66,7 @@ class Command(BaseCommand):
         if organization is None:
             raise CommandError(f"There is no organization {options['organization']!r}.")
         owner = _owner(organization, options["user"])
-        created = _created(organization, owner, options)
+        created = _create_project(organization, owner, options)
         # The project is new, and has no other token.
         token = mcp_tokens.issue(
             owner,
@@ -76,7 +76,7 @@ class Command(BaseCommand):
             days=TOKEN_DAYS,
             address=UNKNOWN,
         )
-        found = _described(created, token.secret)
+        found = _json_output(created, token.secret)
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=2))
             return
@@ -89,7 +89,9 @@ class Command(BaseCommand):
         self.stdout.write(f"Token, valid for {TOKEN_DAYS} days: {found['token']}")
 
 
-def _created(organization: Organization, owner: User, options: dict[str, Any]) -> Created:
+def _create_project(
+    organization: Organization, owner: User, options: dict[str, Any]
+) -> CreatedProject:
     try:
         text = _text(options["document"])
         title = options["name"] or importing.read(text).imported.title or organization.name
@@ -105,15 +107,15 @@ def _created(organization: Organization, owner: User, options: dict[str, Any]) -
             authentication=options["authentication"],
             confirmed_servers=options["confirm_server"],
         )
-    except (UnusableDocument, InvalidTarget, InvalidProject) as failed:
+    except (UnusableDocument, InvalidTargetUrl, InvalidProject) as failed:
         raise CommandError(str(failed)) from None
 
 
 def _text(place: str) -> str:
     if _is_url(place):
-        return importing.fetched(place)
+        return importing.fetch_document(place)
     try:
-        return importing.decoded(Path(place).read_bytes())
+        return importing.decode_document(Path(place).read_bytes())
     except OSError as error:
         raise CommandError(f"{place} cannot be read: {error.strerror}.") from None
 
@@ -141,7 +143,7 @@ def _owner(organization: Organization, email: str | None) -> User:
     return found.user
 
 
-def _described(created: Created, token: str) -> dict[str, Any]:
+def _json_output(created: CreatedProject, token: str) -> dict[str, Any]:
     """What programs read."""
     return {
         "project_id": created.project.pk,

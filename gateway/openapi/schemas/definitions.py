@@ -16,9 +16,9 @@ from gateway.openapi.names import digest
 from gateway.openapi.references import (
     CHARACTERS_PER_STEP,
     COPIED_PER_STEP,
-    Document,
+    DocumentWork,
+    OpenApiDocument,
     Unmappable,
-    Work,
 )
 from gateway.openapi.schemas.dialect import PREFIX, SUBTYPES, Schema, Translation, validating
 from gateway.openapi.shapes import Json
@@ -50,7 +50,7 @@ class Definition:
 class Definitions:
     """The named schemas of one document, translated when an operation needs them."""
 
-    document: Document
+    document: OpenApiDocument
     _names: dict[str, str] = field(default_factory=dict)
     _references: dict[str, str] = field(default_factory=dict)
     _made: dict[str, Definition | Unmappable] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Definitions:
         """Returns a definition. Raises Unmappable for one with a reference that leads nowhere."""
         if name not in self._made:
             try:
-                self._made[name] = self._translated(self._references[name])
+                self._made[name] = self._translate_definition(self._references[name])
             except Unmappable as error:
                 self._made[name] = error
         found = self._made[name]
@@ -89,9 +89,9 @@ class Definitions:
             raise found
         return found
 
-    def _translated(self, reference: str) -> Definition:
+    def _translate_definition(self, reference: str) -> Definition:
         pass_ = self.translation()
-        shown = pass_.schema(self.document.at(reference))
+        shown = pass_.schema(self.document.value_at(reference))
         full = validating(shown)
         text = orjson.dumps(full, option=orjson.OPT_SORT_KEYS, default=str)
         self.document.work.spend(len(text) // CHARACTERS_PER_STEP)
@@ -174,7 +174,7 @@ class Definitions:
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return False
         try:
-            self.document.at(reference)
+            self.document.value_at(reference)
         except Unmappable:
             return False
         return True
@@ -198,7 +198,7 @@ class Definitions:
                     found.setdefault(part["$ref"], []).append(self.name_of(reference))
         return found
 
-    def merged(self, schema: Schema, *, with_subtypes: bool = True) -> Schema:
+    def merge_schema(self, schema: Schema, *, with_subtypes: bool = True) -> Schema:
         """Returns one flat object for a schema with its `$ref` and `allOf`.
 
         `unions` has its lists of alternatives. Each definition is merged once, so that cycles end.
@@ -230,16 +230,16 @@ class Definitions:
             name = one.get("$ref", "").removeprefix(PREFIX)
             if name and name not in seen:
                 seen.add(name)
-                left.append((self._shown(name), False))
+                left.append((self._shown_schema(name), False))
 
-    def _shown(self, name: str) -> Schema:
+    def _shown_schema(self, name: str) -> Schema:
         try:
             return self.get(name).shown
         except Unmappable:
             return {}
 
 
-def _merge(parts: Iterator[Mapping[str, Json]], work: Work) -> Schema:
+def _merge(parts: Iterator[Mapping[str, Json]], work: DocumentWork) -> Schema:
     made: Schema = {}
     unions: list[list[Schema]] = []
     for part in parts:
@@ -250,7 +250,7 @@ def _merge(parts: Iterator[Mapping[str, Json]], work: Work) -> Schema:
             if key in {"anyOf", "oneOf"}:
                 unions.append(value)
             elif key == "properties":
-                made[key] = _joined(made.get(key, {}), value)
+                made[key] = _join_properties(made.get(key, {}), value)
             elif key in {"required", SUBTYPES}:
                 made[key] = list(dict.fromkeys([*made.get(key, ()), *value]))
             elif key == "enum" and key in made:
@@ -263,7 +263,9 @@ def _merge(parts: Iterator[Mapping[str, Json]], work: Work) -> Schema:
     return made
 
 
-def _joined(first: Mapping[str, Schema], second: Mapping[str, Schema]) -> dict[str, Schema]:
+def _join_properties(
+    first: Mapping[str, Schema], second: Mapping[str, Schema]
+) -> dict[str, Schema]:
     """A property that two parts describe has to satisfy both."""
     both = {
         name: {"allOf": [first[name], second[name]]}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from foundation import patterns
-from gateway.openapi.references import Document, Unresolved
+from gateway.openapi.references import OpenApiDocument, UnresolvedReference
 from gateway.openapi.schemas.text import plain
 from gateway.openapi.shapes import Json
 
@@ -71,7 +71,7 @@ _COPIED: Final[Mapping[str, Callable[[Json], bool]]] = {
 class Translation:
     """Translates one schema with all that is inside it; collects references and notes."""
 
-    document: Document
+    document: OpenApiDocument
     name_of: Callable[[str], str]
     subtypes_of: Callable[[Mapping[str, Json]], list[str]]
     refs: set[str] = field(default_factory=set)
@@ -90,7 +90,7 @@ class Translation:
         return self._nullable(raw, self._keywords(raw, hidden))
 
     def _reference(self, raw: Mapping[str, Json], hidden: frozenset[str]) -> Schema:
-        self.document.at(raw["$ref"])
+        self.document.value_at(raw["$ref"])
         name = self.name_of(raw["$ref"])
         self.refs.add(name)
         made: Schema = {"$ref": PREFIX + name}
@@ -107,14 +107,14 @@ class Translation:
                 if is_valid(raw[keyword]):
                     made[keyword] = raw[keyword]
                 else:
-                    self._dropped(keyword, raw[keyword])
+                    self._note_dropped(keyword, raw[keyword])
         self._bounds(raw, made)
         self._pattern(raw, made)
         self._choices(raw, made)
         hidden = hidden | read_only(self.document, raw)
         self._inner(raw, made, hidden)
         if "required" in raw:
-            self._required(raw["required"], made, hidden)
+            self._required_names(raw["required"], made, hidden)
         if description := plain(raw.get("description") or raw.get("title")):
             made["description"] = description
         if raw.get("writeOnly") is True:
@@ -134,7 +134,7 @@ class Translation:
         if "file" in listed:
             types.append("string")
         elif len(types) < len(set(map(str, listed))):
-            self._dropped("type", raw["type"])
+            self._note_dropped("type", raw["type"])
             types = []
         if types:
             made["type"] = types[0] if len(types) == 1 else types
@@ -152,13 +152,13 @@ class Translation:
             elif _is_number(value):
                 made[exclusive] = value
             elif value is not None and not isinstance(value, bool):
-                self._dropped(exclusive, value)
+                self._note_dropped(exclusive, value)
 
     def _pattern(self, raw: Mapping[str, Json], made: Schema) -> None:
         if "pattern" not in raw:
             return
         if why := self._why_refused(raw["pattern"]):
-            self._note(f"The pattern {_shown(raw['pattern'])} was left out: {why}.")
+            self._note(f"The pattern {_quote_value(raw['pattern'])} was left out: {why}.")
         elif "pattern" not in made:
             made["pattern"] = raw["pattern"]
 
@@ -175,7 +175,7 @@ class Translation:
         if "enum" not in raw:
             return
         if not isinstance(raw["enum"], list) or not raw["enum"]:
-            self._dropped("enum", raw["enum"])
+            self._note_dropped("enum", raw["enum"])
             return
         choices = list(raw["enum"])
         if made.get("type") == "string" and any(
@@ -198,32 +198,32 @@ class Translation:
                 self._several(keyword, raw[keyword], made, hidden)
         for keyword in _NAMED:
             if keyword in raw:
-                self._named(keyword, raw[keyword], made, hidden)
+                self._named_schemas(keyword, raw[keyword], made, hidden)
 
     def _several(self, keyword: str, raw: Json, made: Schema, hidden: frozenset[str]) -> None:
         if not isinstance(raw, list) or not raw:
-            self._dropped(keyword, raw)
+            self._note_dropped(keyword, raw)
             return
         passed = hidden if keyword == "allOf" else frozenset[str]()
         made[keyword] = [self.schema(one, passed) for one in raw]
 
-    def _named(self, keyword: str, raw: Json, made: Schema, hidden: frozenset[str]) -> None:
+    def _named_schemas(self, keyword: str, raw: Json, made: Schema, hidden: frozenset[str]) -> None:
         if not isinstance(raw, Mapping):
-            self._dropped(keyword, raw)
+            self._note_dropped(keyword, raw)
             return
         named: Schema = {}
         for name, value in raw.items():
             if keyword == "properties" and name in hidden:
                 continue
             if keyword == "patternProperties" and (why := self._why_refused(name)):
-                self._note(f"The pattern {_shown(name)} was left out: {why}.")
+                self._note(f"The pattern {_quote_value(name)} was left out: {why}.")
                 continue
             named[name] = self.schema(value)
         made[keyword] = named
 
-    def _required(self, raw: Json, made: Schema, hidden: frozenset[str]) -> None:
+    def _required_names(self, raw: Json, made: Schema, hidden: frozenset[str]) -> None:
         if not _is_names(raw):
-            self._dropped("required", raw)
+            self._note_dropped("required", raw)
         elif names := [name for name in dict.fromkeys(raw) if name not in hidden]:
             made["required"] = names
 
@@ -254,8 +254,10 @@ class Translation:
                 made.pop(keyword, None)
             self._note(f"The properties of a value of the type {kind} were left out.")
 
-    def _dropped(self, keyword: str, value: Json) -> None:
-        self._note(f"The keyword {keyword} was left out: {_shown(value)} is not valid for it.")
+    def _note_dropped(self, keyword: str, value: Json) -> None:
+        self._note(
+            f"The keyword {keyword} was left out: {_quote_value(value)} is not valid for it."
+        )
 
     def _note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
@@ -280,7 +282,7 @@ def why_refused(pattern: Json) -> str:
     return "it repeats a repetition" if _NESTED_REPEAT.search(pattern) else ""
 
 
-def read_only(document: Document, raw: Mapping[str, Json]) -> frozenset[str]:
+def read_only(document: OpenApiDocument, raw: Mapping[str, Json]) -> frozenset[str]:
     """Returns the properties that a request must not have, of a schema and its `allOf`."""
     found: set[str] = set()
     seen: set[str] = set()
@@ -292,7 +294,7 @@ def read_only(document: Document, raw: Mapping[str, Json]) -> frozenset[str]:
         reference = one.get("$ref")
         if isinstance(reference, str) and reference not in seen and len(seen) < _MAX_BASES:
             seen.add(reference)
-            left.append(_at(document, reference))
+            left.append(_find_value(document, reference))
         if isinstance(one.get("allOf"), list):
             left += one["allOf"]
         properties = one.get("properties")
@@ -303,11 +305,11 @@ def read_only(document: Document, raw: Mapping[str, Json]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_only(document: Document, value: Json, keyword: str = "readOnly") -> bool:
+def _is_only(document: OpenApiDocument, value: Json, keyword: str = "readOnly") -> bool:
     if not isinstance(value, Mapping):
         return False
     if "$ref" in value:
-        target = _at(document, value["$ref"])
+        target = _find_value(document, value["$ref"])
         if isinstance(target, Mapping) and target.get(keyword) is True:
             return True
         if not document.merges_siblings:
@@ -315,15 +317,15 @@ def _is_only(document: Document, value: Json, keyword: str = "readOnly") -> bool
     return value.get(keyword) is True
 
 
-def is_write_only(document: Document, value: Json) -> bool:
+def is_write_only(document: OpenApiDocument, value: Json) -> bool:
     """Returns whether a property is never part of a response."""
     return _is_only(document, value, "writeOnly")
 
 
-def _at(document: Document, reference: Json) -> Json:
+def _find_value(document: OpenApiDocument, reference: Json) -> Json:
     try:
-        return document.at(reference)
-    except Unresolved:
+        return document.value_at(reference)
+    except UnresolvedReference:
         return None
 
 
@@ -373,5 +375,5 @@ def _distinct(values: Iterable[Json]) -> list[Json]:
     )
 
 
-def _shown(value: Json) -> str:
+def _quote_value(value: Json) -> str:
     return repr(value)[:MAX_NOTE]

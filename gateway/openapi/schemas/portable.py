@@ -91,24 +91,24 @@ class Portable:
         made: dict[str, Schema] = {}
         size = 0
         for name, one in properties.items():
-            made[name], more = self.sized(one, levels)
+            made[name], more = self.sized_schema(one, levels)
             size += more
             _check_size(size, levels)
         self.definitions.document.work.spend(len(made) + size // CHARACTERS_PER_STEP)
         return made
 
-    def sized(self, schema: Schema, levels: int) -> Sized:
+    def sized_schema(self, schema: Schema, levels: int) -> Sized:
         """Returns a schema of at most so many levels, and about how many characters it has."""
         if not isinstance(schema, Mapping):
             return {}, 2
-        return self._sized_flat(self._merged(schema), levels)
+        return self._sized_flat(self._flat_schema(schema), levels)
 
     def _sized_flat(self, flat: Schema, levels: int) -> Sized:
         key = (id(flat), levels)
         if key not in self._sized:
             self._sized[key] = None
             self._count(levels)
-            made = self._made(flat, levels)
+            made = self._build_sized(flat, levels)
             _check_size(made[1], levels)
             self._sized[key] = made
         if (sized := self._sized[key]) is None:
@@ -127,10 +127,10 @@ class Portable:
         self._kept.append(schema)
         return id(schema)
 
-    def _merged(self, schema: Schema) -> Schema:
+    def _flat_schema(self, schema: Schema) -> Schema:
         key = self._key(schema)
         if key not in self._flat:
-            self._flat[key] = self.definitions.merged(schema)
+            self._flat[key] = self.definitions.merge_schema(schema)
         return self._flat[key]
 
     def _alternative(self, flat: Schema, union: list[Schema], one: Schema) -> Schema:
@@ -141,33 +141,33 @@ class Portable:
         if key not in self._alternatives:
             base = {key: value for key, value in flat.items() if key not in _NOT_OF_EACH}
             parts = [base, one] if base.keys() - {"default"} else [one]
-            made = self.definitions.merged({"allOf": parts})
+            made = self.definitions.merge_schema({"allOf": parts})
             chosen_from = (*self._chosen_from.get(id(flat), ()), id(union))
             made["unions"] = [one for one in made.get("unions", ()) if id(one) not in chosen_from]
             self._chosen_from[id(made)] = chosen_from
             self._alternatives[key] = made
         return self._alternatives[key]
 
-    def _made(self, flat: Schema, levels: int) -> Sized:
+    def _build_sized(self, flat: Schema, levels: int) -> Sized:
         unions = [one for one in flat.get("unions", ()) if not _only_constrains(one)]
         if unions:
             return self._union(flat, unions[0], levels)
-        types = flat.get("type", _implied(flat))
+        types = flat.get("type", _implied_type(flat))
         types = list(types) if isinstance(types, list) else [types]
         if types == ["integer", "string"]:
             types = ["integer"]  # digits are accepted for it, too
         is_nullable = "null" in types and len(types) > 1
         types = [one for one in types if one != "null"] or ["null"]
         if len(types) > 1:
-            branches = [self._typed(flat, kind, levels - 1) for kind in types]
+            branches = [self._typed_schema(flat, kind, levels - 1) for kind in types]
             return _any_of(branches, flat, is_nullable=is_nullable)
         if is_nullable and levels > 1:
-            return _any_of([self._typed(flat, types[0], levels - 1)], flat, is_nullable=True)
-        return _described(self._typed(flat, types[0], levels), flat)
+            return _any_of([self._typed_schema(flat, types[0], levels - 1)], flat, is_nullable=True)
+        return _add_description(self._typed_schema(flat, types[0], levels), flat)
 
     def _union(self, flat: Schema, branches: list[Schema], levels: int) -> Sized:
         if levels <= 1:
-            return _described(({}, 2), flat)
+            return _add_description(({}, 2), flat)
         nulls = [one for one in branches if one == {"type": "null"}]
         whole = [one for one in branches if one != {"type": "null"}]
         made = [
@@ -175,7 +175,7 @@ class Portable:
         ]
         return _any_of(made, flat, is_nullable=bool(nulls))
 
-    def _typed(self, flat: Schema, kind: str | None, levels: int) -> Sized:
+    def _typed_schema(self, flat: Schema, kind: str | None, levels: int) -> Sized:
         made: Schema = {"type": kind} if kind else {}
         for key in _OF.get(kind or "", ()):
             if key in flat and not (key == "pattern" and kind == "integer"):
@@ -188,7 +188,8 @@ class Portable:
             made |= {"type": "string", "enum": choices}
             size += sum(len(one) + 3 for one in choices)
         if kind == "array":
-            made["items"], more = self.sized(flat.get("items", {}), levels - 1) if levels > 1 else (
+            items = flat.get("items", {})
+            made["items"], more = self.sized_schema(items, levels - 1) if levels > 1 else (
                 {}, 2,
             )  # fmt: skip
             size += more
@@ -205,7 +206,7 @@ class Portable:
             made["properties"] = {}
         for name, one in properties.items():
             if one is not False:
-                made["properties"][name], more = self.sized(one, levels - 1)
+                made["properties"][name], more = self.sized_schema(one, levels - 1)
                 size += more + len(name) + 5
                 _check_size(size, levels)
         required = [name for name in flat.get("required", ()) if name in made.get("properties", ())]
@@ -213,12 +214,12 @@ class Portable:
             made["required"] = required
         values = flat.get("additionalProperties")
         if isinstance(values, Mapping) and values and not properties:
-            made["additionalProperties"], more = self.sized(values, levels - 1)
+            made["additionalProperties"], more = self.sized_schema(values, levels - 1)
             size += more
         return size + sum(map(len, required))
 
 
-def _implied(flat: Schema) -> str | None:
+def _implied_type(flat: Schema) -> str | None:
     if "properties" in flat or "additionalProperties" in flat:
         return "object"
     if "items" in flat:
@@ -258,11 +259,11 @@ def _any_of(branches: list[Sized], flat: Schema, *, is_nullable: bool) -> Sized:
         distinct.append({"type": "null"})
         size += 16
     if len(distinct) == 1:
-        return _described((dict(distinct[0]), size), flat)
-    return _described(({"anyOf": distinct}, size), flat)
+        return _add_description((dict(distinct[0]), size), flat)
+    return _add_description(({"anyOf": distinct}, size), flat)
 
 
-def _described(sized: Sized, flat: Schema) -> Sized:
+def _add_description(sized: Sized, flat: Schema) -> Sized:
     """Adds description and default; choices that are no text, and some limits, are in words."""
     made, size = dict(sized[0]), sized[1]
     description = flat.get("description", "")
@@ -283,7 +284,7 @@ def _described(sized: Sized, flat: Schema) -> Sized:
 
 
 def _limits_in_words(flat: Schema) -> Iterator[str]:
-    types = flat.get("type", _implied(flat))
+    types = flat.get("type", _implied_type(flat))
     types = set(types) if isinstance(types, list) else {types}
     for keyword, (of_types, sentence) in _IN_WORDS.items():
         limit = flat.get(keyword)

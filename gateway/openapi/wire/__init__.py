@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from foundation.db.storable import LONE_SURROGATE, leaves
-from gateway.openapi.shapes import Body, Operation, UpstreamRequest
+from gateway.openapi.shapes import OpenApiOperation, OperationBody, UpstreamRequest
 from gateway.openapi.wire import bodies, parameters
 from gateway.openapi.wire.bodies import Uploads
 from gateway.openapi.wire.names import DeclaredNames, NamesOnWire
@@ -18,7 +18,7 @@ ACCEPT: Final = "application/json, */*;q=0.8"
 
 
 def build(
-    operation: Operation,
+    operation: OpenApiOperation,
     arguments: Mapping[str, Json],
     *,
     declared: DeclaredNames | None = None,
@@ -37,11 +37,11 @@ def build(
     names = NamesOnWire(declared or DeclaredNames(operation))
     try:
         names.refuse_other_case(arguments)
-        parts = parameters.written(operation.parameters, arguments, names)
+        parts = parameters.write(operation.parameters, arguments, names)
         target = parameters.target(operation, parts)
         content = None
         if operation.body is not None:
-            in_body = _of_body(operation, operation.body, arguments)
+            in_body = _body_arguments(operation, operation.body, arguments)
             uploads = Uploads(max_upload_bytes)
             content = bodies.content(operation.body, in_body, hidden_fields, uploads, names)
     except RecursionError:
@@ -59,7 +59,7 @@ def build(
 
 
 def with_idempotency_key(
-    request: UpstreamRequest, operation: Operation, key: str
+    request: UpstreamRequest, operation: OpenApiOperation, key: str
 ) -> UpstreamRequest:
     """Returns the request with the key of its call, where the operation has a header for it."""
     wanted = operation.idempotency_header
@@ -69,7 +69,7 @@ def with_idempotency_key(
     return replace(request, headers=(*request.headers, (wanted, key)))
 
 
-def _headers(parts: parameters.Written) -> list[Pair]:
+def _headers(parts: parameters.ParameterParts) -> list[Pair]:
     headers = list(parts.headers)
     present = {name.lower() for name, _ in headers}
     if parts.cookies:
@@ -80,7 +80,9 @@ def _headers(parts: parameters.Written) -> list[Pair]:
     return headers
 
 
-def _of_body(operation: Operation, body: Body, arguments: Mapping[str, Json]) -> dict[str, Json]:
+def _body_arguments(
+    operation: OpenApiOperation, body: OperationBody, arguments: Mapping[str, Json]
+) -> dict[str, Json]:
     """The arguments that the body holds."""
     elsewhere = {parameter.argument for parameter in operation.parameters}
     if body.open_fields:
@@ -89,7 +91,7 @@ def _of_body(operation: Operation, body: Body, arguments: Mapping[str, Json]) ->
     return {name: value for name, value in arguments.items() if name in named}
 
 
-def _refuse_unknown(operation: Operation, arguments: Mapping[str, Json]) -> None:
+def _refuse_unknown(operation: OpenApiOperation, arguments: Mapping[str, Json]) -> None:
     """Raises InvalidArgument for an argument that would not be sent."""
     known = {parameter.argument for parameter in operation.parameters}
     if operation.body is not None:

@@ -12,14 +12,14 @@ from typing import Final
 import httpx2
 
 from foundation.outbound.request import VALUE
-from gateway.openapi.shapes import Body, Field
+from gateway.openapi.shapes import BodyField, OperationBody
 from gateway.openapi.wire.names import CREDENTIAL, NamesOnWire, owner_of, place_of
 from gateway.openapi.wire.values import (
     InvalidArgument,
     Json,
     Spelling,
-    form_encoded,
     json_text,
+    quote_form,
     text_of,
 )
 
@@ -40,7 +40,7 @@ Part = tuple[str, tuple[str | None, bytes, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class EncodedBody:
     """The bytes of a body and their Content-Type."""
 
     data: bytes
@@ -53,7 +53,7 @@ class Uploads:
 
     left: int
 
-    def decoded(self, field: str, text: Json) -> bytes:
+    def decode_file(self, field: str, text: Json) -> bytes:
         """Returns the bytes of base64 text. Raises InvalidArgument, also for too many."""
         if not isinstance(text, str):
             raise InvalidArgument(field, "has a file without base64 text")
@@ -71,12 +71,12 @@ class Uploads:
 
 
 def content(
-    body: Body,
+    body: OperationBody,
     arguments: Mapping[str, Json],
     hidden: Mapping[str, Json],
     uploads: Uploads,
     names: NamesOnWire,
-) -> Content | None:
+) -> EncodedBody | None:
     """Returns the body, or None where none is given and none is required.
 
     `arguments` are those of the body. `hidden` are properties that no argument holds. Raises
@@ -102,8 +102,11 @@ def content(
 
 
 def _json(
-    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], names: NamesOnWire
-) -> Content:
+    body: OperationBody,
+    arguments: Mapping[str, Json],
+    hidden: Mapping[str, Json],
+    names: NamesOnWire,
+) -> EncodedBody:
     whole = arguments.get(body.argument) if body.argument else None
     if body.argument and not hidden and not isinstance(whole, Mapping):
         if isinstance(whole, str) and "*" in body.media_type:
@@ -113,17 +116,20 @@ def _json(
         properties = _properties(body, arguments, hidden, names)
         value = {field.name: item for field, item in properties}
     text = json_text(body.argument or "body", value)
-    return Content(text.encode(), _content_type(body))
+    return EncodedBody(text.encode(), _content_type(body))
 
 
-def _text_as_given(text: str) -> Content:
+def _text_as_given(text: str) -> EncodedBody:
     """Text in a body of any type: in quotes, it would be another text for what is no JSON."""
-    return Content(text.encode(), "text/plain; charset=utf-8")
+    return EncodedBody(text.encode(), "text/plain; charset=utf-8")
 
 
 def _form(
-    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], names: NamesOnWire
-) -> Content:
+    body: OperationBody,
+    arguments: Mapping[str, Json],
+    hidden: Mapping[str, Json],
+    names: NamesOnWire,
+) -> EncodedBody:
     pairs = [
         pair
         for field, value in _properties(body, arguments, hidden, names)
@@ -131,10 +137,10 @@ def _form(
         for pair in _form_pairs(field, value, names)
     ]
     text = "&".join(f"{name}={value}" for name, value in pairs)
-    return Content(text.encode(), _content_type(body))
+    return EncodedBody(text.encode(), _content_type(body))
 
 
-def _form_pairs(field: Field, value: Json, names: NamesOnWire) -> list[tuple[str, str]]:
+def _form_pairs(field: BodyField, value: Json, names: NamesOnWire) -> list[tuple[str, str]]:
     """Without a style of its own, an object is JSON text (OpenAPI 3.1.1, Encoding Object)."""
     is_plain_object = isinstance(value, Mapping) and (field.style, field.explode) == ("form", True)
     if is_plain_object or _is_json(field.content_type):
@@ -145,13 +151,15 @@ def _form_pairs(field: Field, value: Json, names: NamesOnWire) -> list[tuple[str
         style=field.style,
         explode=field.explode,
         write_free=partial(names.write_free, "form"),
-        encode=form_encoded,
-        encode_name=form_encoded,
+        encode=quote_form,
+        encode_name=quote_form,
     )
     return spelling.pairs(value)
 
 
-def _multipart(body: Body, properties: Iterable[tuple[Field, Json]], uploads: Uploads) -> Content:
+def _multipart(
+    body: OperationBody, properties: Iterable[tuple[BodyField, Json]], uploads: Uploads
+) -> EncodedBody:
     """The parts in the order of the document (RFC 7578 section 5.2).
 
     The boundary is a hash of the parts, so that the same arguments are the same bytes.
@@ -163,7 +171,7 @@ def _multipart(body: Body, properties: Iterable[tuple[Field, Json]], uploads: Up
     boundary = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
     if not parts:
         # A multipart body without a part has only its end (RFC 2046 section 5.1.1).
-        return Content(
+        return EncodedBody(
             f"--{boundary}--\r\n".encode(), f"{_content_type(body)}; boundary={boundary}"
         )
     request = httpx2.Request(
@@ -172,10 +180,10 @@ def _multipart(body: Body, properties: Iterable[tuple[Field, Json]], uploads: Up
         files=parts,
         headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
     )
-    return Content(request.read(), f"{_content_type(body)}; boundary={boundary}")
+    return EncodedBody(request.read(), f"{_content_type(body)}; boundary={boundary}")
 
 
-def _parts(field: Field, value: Json, uploads: Uploads) -> Iterator[Part]:
+def _parts(field: BodyField, value: Json, uploads: Uploads) -> Iterator[Part]:
     """One part for a value, and one for each item of an array (RFC 7578 section 4.3)."""
     if isinstance(value, list) and not _is_json(field.content_type):
         items: Sequence[Json] = [item for item in value if item is not None]
@@ -186,21 +194,25 @@ def _parts(field: Field, value: Json, uploads: Uploads) -> Iterator[Part]:
             yield field.name, _file(field, item, uploads)
         elif isinstance(item, list | Mapping) or _is_json(field.content_type):
             text = json_text(field.argument, item)
-            yield field.name, (None, text.encode(), _declared(field) or "application/json")
+            yield field.name, (None, text.encode(), _declared_type(field) or "application/json")
         else:
             text = text_of(field.argument, item)
-            yield field.name, (None, text.encode(), _declared(field) or None)
+            yield field.name, (None, text.encode(), _declared_type(field) or None)
 
 
-def _file(field: Field, value: Json, uploads: Uploads) -> tuple[str, bytes, str]:
+def _file(field: BodyField, value: Json, uploads: Uploads) -> tuple[str, bytes, str]:
     if not isinstance(value, Mapping):
         raise InvalidArgument(field.argument, "is a file: an object with name, type and base64")
-    data = uploads.decoded(field.argument, value.get("base64"))
+    data = uploads.decode_file(field.argument, value.get("base64"))
     name = value.get("name") or "file"
     # A path is none of the server's business (RFC 7578 section 4.2).
     if not isinstance(name, str) or CONTROL.search(name) or "/" in name or "\\" in name:
         raise InvalidArgument(field.argument, "has a file name with a path or control characters")
-    return name, data, _file_type(field.argument, value.get("type")) or _declared(field) or OCTETS
+    return (
+        name,
+        data,
+        _file_type(field.argument, value.get("type")) or _declared_type(field) or OCTETS,
+    )
 
 
 def _file_type(argument: str, media_type: Json) -> str:
@@ -213,20 +225,20 @@ def _file_type(argument: str, media_type: Json) -> str:
     return media_type
 
 
-def _text(body: Body, arguments: Mapping[str, Json]) -> Content:
+def _text(body: OperationBody, arguments: Mapping[str, Json]) -> EncodedBody:
     text = text_of(body.argument, arguments[body.argument])
     content_type = _content_type(body)
     declared = CHARSET.search(content_type)
     if declared is None:
-        return Content(text.encode(), f"{content_type}; charset=utf-8")
+        return EncodedBody(text.encode(), f"{content_type}; charset=utf-8")
     try:
-        return Content(text.encode(declared[1]), content_type)
+        return EncodedBody(text.encode(declared[1]), content_type)
     except (LookupError, UnicodeEncodeError):
         reason = f"has characters that {declared[1]} does not have"
         raise InvalidArgument(body.argument, reason) from None
 
 
-def _binary(body: Body, arguments: Mapping[str, Json], uploads: Uploads) -> Content:
+def _binary(body: OperationBody, arguments: Mapping[str, Json], uploads: Uploads) -> EncodedBody:
     """Base64 text, or a file as in a multipart body."""
     value = arguments[body.argument]
     content_type = _content_type(body)
@@ -234,12 +246,15 @@ def _binary(body: Body, arguments: Mapping[str, Json], uploads: Uploads) -> Cont
         if "*" in body.media_type:
             content_type = _file_type(body.argument, value.get("type")) or content_type
         value = value.get("base64")
-    return Content(uploads.decoded(body.argument, value), content_type)
+    return EncodedBody(uploads.decode_file(body.argument, value), content_type)
 
 
 def _properties(
-    body: Body, arguments: Mapping[str, Json], hidden: Mapping[str, Json], names: NamesOnWire
-) -> Iterator[tuple[Field, Json]]:
+    body: OperationBody,
+    arguments: Mapping[str, Json],
+    hidden: Mapping[str, Json],
+    names: NamesOnWire,
+) -> Iterator[tuple[BodyField, Json]]:
     """The properties of an object body in the order of the document, then all others."""
     place = place_of(body)
     if body.argument:
@@ -249,7 +264,7 @@ def _properties(
         by_name = {field.name: field for field in body.fields}
         for name, value in whole.items():
             names.write_member(place, name, body.argument)
-            yield by_name.get(name, Field(argument=body.argument, name=name)), value
+            yield by_name.get(name, BodyField(argument=body.argument, name=name)), value
     else:
         known = [field for field in body.fields if field.argument in arguments]
         for field in known:
@@ -259,19 +274,19 @@ def _properties(
         for name, value in arguments.items():
             if name not in named:
                 names.write_free(place, name, name)
-                yield Field(argument=name, name=name), value
+                yield BodyField(argument=name, name=name), value
     for name, value in hidden.items():
         names.write(place, name, CREDENTIAL)
-        yield Field(argument=name, name=name), value
+        yield BodyField(argument=name, name=name), value
 
 
-def _content_type(body: Body) -> str:
+def _content_type(body: OperationBody) -> str:
     if "*" in body.media_type or not body.media_type:
         return WITHOUT_RANGE[body.kind]
     return body.media_type
 
 
-def _declared(field: Field) -> str:
+def _declared_type(field: BodyField) -> str:
     """The first media type that the document declares for a part; a range is none."""
     declared = (one.strip() for one in field.content_type.split(","))
     return next((one for one in declared if MEDIA_TYPE.match(one) and VALUE.fullmatch(one)), "")

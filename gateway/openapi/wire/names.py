@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from gateway.openapi.shapes import Body, Operation
+from gateway.openapi.shapes import OpenApiOperation, OperationBody
 from gateway.openapi.wire.values import ALL, InvalidArgument, Json
-from tools_registry.api.declared_members import SchemaPlace, in_any_case
+from tools_registry.api.declared_members import SchemaPlace, fold_name
 
 WirePlace: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form"]
 Steps: TypeAlias = tuple[str, ...]
@@ -64,22 +64,22 @@ def is_rewriting(place: str, name: str) -> bool:
 class DeclaredNames:
     """What an operation declares: made once for all of its calls, when one needs it."""
 
-    operation: Operation
-    _reserved: "_Reserved | None" = None
+    operation: OpenApiOperation
+    _reserved: "_ReservedNames | None" = None
     _schema: SchemaPlace | None = None
 
     @property
-    def reserved(self) -> "_Reserved":
+    def reserved_names(self) -> "_ReservedNames":
         """The names of a request."""
         if self._reserved is None:
-            self._reserved = _Reserved.of(self.operation)
+            self._reserved = _ReservedNames.from_operation(self.operation)
         return self._reserved
 
     @property
     def schema(self) -> SchemaPlace:
         """The arguments as the document describes them."""
         if self._schema is None:
-            self._schema = SchemaPlace.at_root(self.operation.full_schema)
+            self._schema = SchemaPlace.from_schema(self.operation.full_schema)
         return self._schema
 
 
@@ -116,14 +116,14 @@ class NamesOnWire:
         self._refuse_rewriting(place, name, owner_of(argument))
         for steps in _readings(place, name):
             if (
-                owner := self.of_operation.reserved.other_owner(place, steps, argument)
+                owner := self.of_operation.reserved_names.other_owner(place, steps, argument)
             ) is not None:
                 raise _same_name(owner_of(argument), name, owner)
         # Members of JSON are often a map, whose names may differ in their case alone.
-        key = place, name if place == "json" else in_any_case(name)
+        key = place, name if place == "json" else fold_name(name)
         before = self._free.setdefault(key, (argument, name))
         if before != (argument, name):
-            other = f"{owner_of(before[0])} as {_shown(before[1])}"
+            other = f"{owner_of(before[0])} as {_quote_name(before[1])}"
             raise _same_name(owner_of(argument), name, other)
 
     def write_member(self, place: WirePlace, name: str, argument: str) -> None:
@@ -144,19 +144,19 @@ class NamesOnWire:
 
     def _refuse_rewriting(self, place: WirePlace, name: str, owner: str) -> None:
         if is_rewriting(place, name):
-            reason = f"writes the name {_shown(name)}, which changes how the request is read"
+            reason = f"writes the name {_quote_name(name)}, which changes how the request is read"
             raise InvalidArgument(_argument(owner), reason)
 
 
 @dataclass(slots=True)
-class _Reserved:
+class _ReservedNames:
     """The names that a document declares, by place and steps, and the steps that lead to them."""
 
     owners: dict[tuple[str, Steps], set[str]] = field(default_factory=dict)
     below: dict[tuple[str, Steps], set[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, operation: Operation) -> "_Reserved":
+    def from_operation(cls, operation: OpenApiOperation) -> "_ReservedNames":
         made = cls()
         for place, name, owner in _declared_names(operation):
             for steps in _readings(place, name):
@@ -187,11 +187,11 @@ def owner_of(argument: str) -> str:
     return f"{ARGUMENT}{argument}" if argument else FIXED
 
 
-def place_of(body: Body) -> Literal["json", "form"]:
+def place_of(body: OperationBody) -> Literal["json", "form"]:
     return "json" if body.kind == "json" else "form"
 
 
-def _declared_names(operation: Operation) -> Iterator[tuple[str, str, str]]:
+def _declared_names(operation: OpenApiOperation) -> Iterator[tuple[str, str, str]]:
     for parameter in operation.parameters:
         yield parameter.place, parameter.name, owner_of(parameter.argument)
     for name, _value in operation.fixed_query:
@@ -211,9 +211,12 @@ def _declared_names(operation: Operation) -> Iterator[tuple[str, str, str]]:
 def _refuse_other_case(argument: str, value: Json, place: SchemaPlace) -> None:
     if isinstance(value, Mapping):
         for name, item in value.items():
-            other = place.in_another_case(name)
+            other = place.find_other_case(name)
             if other is not None:
-                reason = f"has the member {_shown(name)}, which is {_shown(other)} in another case"
+                reason = (
+                    f"has the member {_quote_name(name)}, which is {_quote_name(other)} in another"
+                    " case"
+                )
                 raise InvalidArgument(argument, reason)
             if isinstance(item, Mapping | list):
                 _refuse_other_case(argument, item, place.member(name))
@@ -227,7 +230,7 @@ def _readings(place: str, name: str) -> set[Steps]:
     """How servers may read a name: as steps into an object."""
     if place == "header":
         return {(_header(name),)}
-    folded = in_any_case(name)
+    folded = fold_name(name)
     if place == "json":
         return {(folded,)}
     folded = folded.strip()
@@ -247,7 +250,7 @@ def _header(name: str) -> str:
 
 
 def _same_name(owner: str, name: str, other: str) -> InvalidArgument:
-    reason = f"writes the name {_shown(name)}, which belongs to {other}"
+    reason = f"writes the name {_quote_name(name)}, which belongs to {other}"
     return InvalidArgument(_argument(owner), reason)
 
 
@@ -257,5 +260,5 @@ def _argument(owner: str) -> str:
     return ALL if name == owner else name
 
 
-def _shown(name: str) -> str:
+def _quote_name(name: str) -> str:
     return repr(name[:MAX_SHOWN])

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from foundation.outbound.request import VALUE
-from gateway.openapi.shapes import Operation, Parameter
+from gateway.openapi.shapes import OpenApiOperation, Parameter
 from gateway.openapi.wire.names import FIXED, NamesOnWire, owner_of
 from gateway.openapi.wire.values import (
     InvalidArgument,
@@ -17,9 +17,9 @@ from gateway.openapi.wire.values import (
     Spelling,
     flat,
     json_text,
-    query_encoded,
+    quote_query,
+    quote_reserved,
     refuse_separator,
-    reserved_encoded,
     text_of,
 )
 
@@ -34,7 +34,7 @@ DOTS: Final = frozenset({".", ".."})
 
 
 @dataclass(slots=True)
-class Written:
+class ParameterParts:
     """The parts of a request that parameters are written to, and the names in all of it."""
 
     names: NamesOnWire
@@ -44,11 +44,11 @@ class Written:
     cookies: list[Pair] = field(default_factory=list)
 
 
-def written(
+def write(
     parameters: Sequence[Parameter], arguments: Mapping[str, Json], names: NamesOnWire
-) -> Written:
+) -> ParameterParts:
     """Returns the parameters that have a value. Raises InvalidArgument."""
-    parts = Written(names)
+    parts = ParameterParts(names)
     for parameter in parameters:
         value = arguments.get(parameter.argument) if parameter.argument else parameter.fixed
         if value is None:
@@ -67,7 +67,7 @@ def written(
     return parts
 
 
-def target(operation: Operation, parts: Written) -> str:
+def target(operation: OpenApiOperation, parts: ParameterParts) -> str:
     """Returns path and query of the request. Raises InvalidArgument for a value that is missing.
 
     The text of the template is the document's; what a value adds to it stays within its segment.
@@ -80,7 +80,7 @@ def target(operation: Operation, parts: Written) -> str:
         path += parts.path[name] + quote(literal, safe=PATH_TEXT)
     for name, _value in operation.fixed_query:
         parts.names.write("query", name, FIXED)
-    fixed = [(query_encoded(name), query_encoded(value)) for name, value in operation.fixed_query]
+    fixed = [(quote_query(name), quote_query(value)) for name, value in operation.fixed_query]
     query = "&".join(f"{name}={value}" for name, value in [*fixed, *parts.query])
     return f"/{path.removeprefix('/')}{'?' if query else ''}{query}"
 
@@ -104,7 +104,7 @@ def _path_text(parameter: Parameter, value: Json, names: NamesOnWire) -> str:
     if parameter.style == "matrix" and parameter.explode and isinstance(value, Mapping):
         for key in value:
             names.write_free("path", key, parameter.argument)
-    return _expanded(parameter, value)
+    return _expand_value(parameter, value)
 
 
 def _has_dot_segment(text: str) -> bool:
@@ -123,13 +123,13 @@ def _items(parameter: Parameter, value: Json) -> list[Json]:
     return list(flat(value))
 
 
-def _expanded(parameter: Parameter, value: Json) -> str:
+def _expand_value(parameter: Parameter, value: Json) -> str:
     """The expansion of RFC 6570 sections 3.2.2 (simple), 3.2.5 (label) and 3.2.7 (matrix)."""
-    name = _segment_encoded(parameter, parameter.name)
+    name = _quote_segment(parameter, parameter.name)
     is_object = isinstance(value, Mapping) and not parameter.media_type
     is_list = isinstance(value, list) and not parameter.media_type
     texts = (text_of(parameter.argument, item) for item in _items(parameter, value))
-    items = [_segment_encoded(parameter, text) for text in texts]
+    items = [_quote_segment(parameter, text) for text in texts]
     if parameter.style == "label" and parameter.explode and (is_object or is_list):
         items = [item.replace(".", "%2E") for item in items]
     if is_object and parameter.explode:
@@ -146,14 +146,14 @@ def _expanded(parameter: Parameter, value: Json) -> str:
     return ",".join(items)
 
 
-def _segment_encoded(parameter: Parameter, text: str) -> str:
+def _quote_segment(parameter: Parameter, text: str) -> str:
     if not parameter.allow_reserved:
-        return query_encoded(text)
+        return quote_query(text)
     return quote(text, safe=RESERVED_IN_SEGMENT)
 
 
 def _query_pairs(parameter: Parameter, value: Json, names: NamesOnWire) -> list[Pair]:
-    encode = reserved_encoded if parameter.allow_reserved else query_encoded
+    encode = quote_reserved if parameter.allow_reserved else quote_query
     spelling = Spelling(
         field=parameter.argument,
         name=parameter.name,

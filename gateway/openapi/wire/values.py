@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
-from tools_registry.api import Invalid
+from tools_registry.api import ValidationFailure
 
 Json: TypeAlias = Any
 Encode: TypeAlias = Callable[[str], str]
@@ -26,7 +26,7 @@ SEPARATORS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited"
 ALL: Final = "arguments"
 
 
-class InvalidArgument(Invalid):
+class InvalidArgument(ValidationFailure):
     """An argument that the request cannot hold; `field` names it, `reason` says why."""
 
     def __init__(self, field: str, reason: str) -> None:
@@ -57,22 +57,22 @@ def json_text(field: str, value: Json, *, ascii_only: bool = False) -> str:
         raise InvalidArgument(field, "has a number that cannot be written") from None
 
 
-def query_encoded(text: str) -> str:
+def quote_query(text: str) -> str:
     """Returns text with everything encoded but unreserved characters (RFC 3986 section 2.3)."""
     return quote(text, safe="")
 
 
-def name_encoded(text: str) -> str:
+def quote_name(text: str) -> str:
     """Returns the name of a query parameter; OData's `$top` keeps its dollar sign."""
     return quote(text, safe="$")
 
 
-def reserved_encoded(text: str) -> str:
+def quote_reserved(text: str) -> str:
     """Returns text of a parameter that allows reserved characters."""
     return quote(text, safe=RESERVED_IN_QUERY)
 
 
-def form_encoded(text: str) -> str:
+def quote_form(text: str) -> str:
     """Returns text for a form, where a space is a plus sign (WHATWG URL section 5.2)."""
     return quote_plus(text)
 
@@ -91,8 +91,8 @@ class Spelling:
     style: str
     explode: bool
     write_free: WriteName
-    encode: Encode = query_encoded
-    encode_name: Encode = name_encoded
+    encode: Encode = quote_query
+    encode_name: Encode = quote_name
 
     def pairs(self, value: Json) -> list[Pair]:
         """Returns the pairs, none for an empty array or object. Raises InvalidArgument."""
@@ -100,19 +100,19 @@ class Spelling:
             return list(self._deep(self.name, value))
         if isinstance(value, Mapping) and self.explode:
             given = ((key, item) for key, item in value.items() if item is not None)
-            return [(self._free_name(key), self._written(item)) for key, item in given]
+            return [(self._free_name(key), self._encode_value(item)) for key, item in given]
         name = self.encode_name(self.name)
         if isinstance(value, list) and self.explode:
-            return [(name, self._written(item)) for item in value if item is not None]
+            return [(name, self._encode_value(item)) for item in value if item is not None]
         if isinstance(value, list | Mapping):
             separated = list(flat(value))
-            return [(name, self._joined(separated))] if separated else []
-        return [(name, self._written(value))]
+            return [(name, self._join_items(separated))] if separated else []
+        return [(name, self._encode_value(value))]
 
-    def _written(self, value: Json) -> str:
+    def _encode_value(self, value: Json) -> str:
         return self.encode(text_of(self.field, value))
 
-    def _joined(self, items: list[Json]) -> str:
+    def _join_items(self, items: list[Json]) -> str:
         separator = SEPARATORS.get(self.style)
         texts = [text_of(self.field, item) for item in items]
         if separator is None:
@@ -135,7 +135,7 @@ class Spelling:
             for index, item in enumerate(value):
                 yield from self._deep(f"{name}[{index if is_nested else ''}]", item)
         elif value is not None:
-            yield self._free_name(name), self._written(value)
+            yield self._free_name(name), self._encode_value(value)
 
     def _free_name(self, name: str) -> str:
         self.write_free(name, self.field)

@@ -24,8 +24,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        organization, rotate = _named(options["organization"]), options["rotate"]
-        reveal = organizations.rotate_identity_secret if rotate else _kept
+        organization, rotate = _get_organization(options["organization"]), options["rotate"]
+        reveal = organizations.rotate_identity_secret if rotate else _get_secret
         kind = "identity_secret_rotated" if rotate else "identity_secret_shown"
         place = str(organization.pk)
         # If the event cannot be recorded, the secret is not changed or printed.
@@ -36,14 +36,14 @@ class Command(BaseCommand):
         self.stdout.write(secret)
 
 
-def _named(slug: str) -> Organization:
+def _get_organization(slug: str) -> Organization:
     organization = Organization.objects.filter(slug=slug).first()
     if organization is None:
         raise CommandError(f"No organization has the short name {slug!r}.")
     return organization
 
 
-def _kept(organization: Organization) -> str:
+def _get_secret(organization: Organization) -> str:
     try:
         secret = organizations.identity_secret(organization)
     except SealBroken as broken:

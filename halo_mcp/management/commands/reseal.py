@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from foundation import resealing, sealing_proofs
-from foundation.resealing import Column, Tally
+from foundation.resealing import SealedColumn, Tally
 from halo_mcp.sealed_columns import COLUMNS
 
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             sealing_proofs.keep_current()
 
 
-def _check(column: Column) -> Tally:
+def _check(column: SealedColumn) -> Tally:
     try:
         return resealing.check(column)
     except DatabaseError as error:

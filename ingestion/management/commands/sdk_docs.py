@@ -15,5 +15,5 @@ class Command(BaseCommand):
     def handle(self, **_options: Any) -> None:
         page = settings.BASE_DIR / "docs" / "sdk-api.md"
         old = page.read_text(encoding="utf-8")
-        page.write_text(reference.replaced(old, contract.document(ROUTES)), encoding="utf-8")
+        page.write_text(reference.replace_section(old, contract.document(ROUTES)), encoding="utf-8")
         self.stdout.write(f"Written: {page.name}")

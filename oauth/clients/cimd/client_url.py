@@ -29,7 +29,7 @@ SHAPE: Final = (
 HOST: Final = "A client id that is an address must name a host of the public internet."
 
 
-class _Place(NamedTuple):
+class _MetadataHost(NamedTuple):
     host: str
     port: int
 
@@ -59,7 +59,7 @@ def check(client_id: str) -> None:
         raise InvalidClient(SHAPE, debug="the client id is too long")
     try:
         redirects.check(client_id, app_schemes=frozenset(), native=False)
-    except redirects.RefusedRedirect as refused:
+    except redirects.RefusedRedirectUri as refused:
         raise InvalidClient(SHAPE, debug="the client id is not a URL to be fetched") from refused
     if urlsplit(client_id).path in {"", "/"}:
         raise InvalidClient(SHAPE, debug="the client id has no path")
@@ -86,15 +86,15 @@ def policy(client_id: str) -> Policy:
     )
 
 
-def without_query(client_id: str) -> str:
+def strip_query(client_id: str) -> str:
     """Returns the URL for logs: a query may hold secrets."""
     return client_id.partition("?")[0]
 
 
-def _place(client_id: str) -> _Place:
+def _place(client_id: str) -> _MetadataHost:
     """Returns host, in lower case and without brackets, and port of a checked URL."""
     parts = urlsplit(client_id)
-    return _Place(parts.hostname or "", parts.port or HTTPS)
+    return _MetadataHost(parts.hostname or "", parts.port or HTTPS)
 
 
 def _is_public_name(host: str) -> bool:

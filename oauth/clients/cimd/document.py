@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from foundation import outbound
-from foundation.outbound import OutboundError, RefusedAddress, Reply, TimedOut, Unreachable
+from foundation.outbound import OutboundError, OutboundReply, RefusedAddress, TimedOut, Unreachable
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 from oauth.clients.cimd import client_url, freshness
@@ -40,14 +40,14 @@ PUBLIC_ONLY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ClientDocument:
     """The metadata of a client, and the time until which it is fresh."""
 
     metadata: ClientMetadata
     lifetime: timedelta
 
 
-def fetch(url: str) -> Document:
+def fetch(url: str) -> ClientDocument:
     """Fetches and parses the document of a checked client id.
 
     Raises InvalidClient, and UnreachableClient if there was no response. The cause is only in
@@ -63,7 +63,7 @@ def fetch(url: str) -> Document:
         raise InvalidClient(UNREACHABLE, debug=error.reason) from error
     _check_reply(reply)
     metadata = parse(reply.body, url)
-    return Document(metadata, freshness.lifetime(reply.headers, now=timezone.now()))
+    return ClientDocument(metadata, freshness.lifetime(reply.headers, now=timezone.now()))
 
 
 def parse(body: bytes, url: str) -> ClientMetadata:
@@ -81,7 +81,7 @@ def parse(body: bytes, url: str) -> ClientMetadata:
     return metadata
 
 
-def _check_reply(reply: Reply) -> None:
+def _check_reply(reply: OutboundReply) -> None:
     if reply.status != OK:
         raise InvalidClient(UNREACHABLE, debug=f"the answer has status {reply.status}")
     media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()

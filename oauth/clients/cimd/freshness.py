@@ -30,18 +30,18 @@ MAX_DIGITS: Final = 9  # thirty years; larger values are cut (RFC 9111 section 1
 def lifetime(headers: Mapping[str, str], *, now: datetime) -> timedelta:
     """Returns how long after `now` a response with these headers (lower-case names) is fresh."""
     # The time in caches on the way counts (RFC 9111 section 4.2.3).
-    left = _stated(headers, now) - _seconds(headers.get("age", "0"))
+    left = _stated_lifetime(headers, now) - _seconds(headers.get("age", "0"))
     return max(FLOOR, min(left, CAP))
 
 
-def _stated(headers: Mapping[str, str], now: datetime) -> timedelta:
+def _stated_lifetime(headers: Mapping[str, str], now: datetime) -> timedelta:
     directives = _directives(headers.get("cache-control", ""))
     if FORBIDDING & directives.keys():
         return STALE
     for name in AGES:
         if name in directives:
             return _seconds(directives[name])
-    return _until(headers, now) if "expires" in headers else UNSAID
+    return _lifetime_by_expires(headers, now) if "expires" in headers else UNSAID
 
 
 def _directives(value: str) -> dict[str, str]:
@@ -58,7 +58,7 @@ def _seconds(text: str) -> timedelta:
     return timedelta(seconds=int(match[1][:MAX_DIGITS])) if match else STALE
 
 
-def _until(headers: Mapping[str, str], now: datetime) -> timedelta:
+def _lifetime_by_expires(headers: Mapping[str, str], now: datetime) -> timedelta:
     expires = _moment(headers["expires"])
     if expires is None:
         return STALE

@@ -21,7 +21,7 @@ from foundation.cache_errors import get_cache_errors
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.single_flight import SingleFlight
 from oauth.clients.cimd import client_url, document
-from oauth.clients.cimd.document import Document
+from oauth.clients.cimd.document import ClientDocument
 from oauth.errors import InvalidClient, ServerBusy, UnreachableClient, UnreadableClient
 from oauth.models import AuthMethod, AuthorizationRequest, Client
 
@@ -56,10 +56,10 @@ def resolve(client_id: str, *, asker: str, address: str) -> Client:
     """
     with _on_record(address):
         client_url.check(client_id)
-    client = _known(client_id)
+    client = _find_current(client_id)
     if client is None:
         _renew_once(client_id, asker, address)
-        client = _known(client_id)
+        client = _find_current(client_id)
     if client is None:
         raise ServerBusy(BUSY)
     return client
@@ -69,12 +69,12 @@ def needs_fetch(client_id: str) -> bool:
     """Returns whether `resolve` would fetch, rather than use what is stored."""
     try:
         client_url.check(client_id)
-        return _known(client_id) is None
+        return _find_current(client_id) is None
     except InvalidClient:
         return False
 
 
-def _known(client_id: str) -> Client | None:
+def _find_current(client_id: str) -> Client | None:
     """Returns the row if it can be used as it is, None if a fetch is needed.
 
     Raises InvalidClient for a client that is disabled or was refused recently, and
@@ -156,7 +156,7 @@ def _warn_once_a_minute(host: str, reason: str) -> None:
 
 
 @transaction.atomic
-def _store(client_id: str, found: Document, address: str) -> None:
+def _store(client_id: str, found: ClientDocument, address: str) -> None:
     """Stores the metadata, but not the fields that an admin sets."""
     said = _columns(found)
     client, is_new = Client.objects.get_or_create(
@@ -175,7 +175,7 @@ def _store(client_id: str, found: Document, address: str) -> None:
     Client.objects.filter(pk=client.pk).update(**said, updated=timezone.now())
 
 
-def _columns(found: Document) -> dict[str, object]:
+def _columns(found: ClientDocument) -> dict[str, object]:
     said = found.metadata
     return {
         "name": said.client_name,
@@ -201,6 +201,6 @@ def _on_record(address: str, client_id: str = "") -> Iterator[None]:
         yield
     except InvalidClient as refused:
         reason = refused.debug or refused.hint
-        place = f"{client_url.without_query(client_id)}: " if client_id else ""
+        place = f"{client_url.strip_query(client_id)}: " if client_id else ""
         record.security_event("cimd_refused", address=address, detail=f"{place}{reason}")
         raise

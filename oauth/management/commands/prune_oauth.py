@@ -34,11 +34,11 @@ class Command(BaseCommand):
         console = Console(stderr=True)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
             for chore in cleanup.CHORES:
-                deleted = _shown(chore, due[chore.name], bars)
+                deleted = _prune_with_progress(chore, due[chore.name], bars)
                 self.stdout.write(f"{chore.name}: {deleted} deleted")
 
 
-def _shown(chore: Chore, expected: int, bars: Progress) -> int:
+def _prune_with_progress(chore: Chore, expected: int, bars: Progress) -> int:
     bar = bars.add_task(chore.name, total=expected)
     deleted = 0
     for batch in cleanup.prune(chore):

@@ -6,23 +6,23 @@ from django.utils import timezone
 
 from people import access, balances
 from people.api import answers, time_off_shapes
-from people.api.operation import Answer, Call, Operation
-from people.api.paging import Order
+from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.paging import PageOrder
 from people.api.queries import DayQuery, PageQuery
 from people.models import Person
 
 
-def balance(call: Call) -> Answer:
+def balance(call: CheckedCall) -> OperationAnswer:
     row = access.row(Person, call.organization_id, call.path["person_id"], "working_pattern")
     found = balances.balance(row, call.query.get("on") or timezone.localdate())
-    return Answer({"data": time_off_shapes.Balance(found).data})
+    return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
 
-def ledger(call: Call) -> Answer:
+def ledger(call: CheckedCall) -> OperationAnswer:
     owner = access.row(Person, call.organization_id, call.path["person_id"])
-    order = Order("effective_date", is_descending=True)
-    shape = time_off_shapes.Ledger
-    return answers.paged(shape, owner.ledger.all(), call.query, order)
+    order = PageOrder("effective_date", is_descending=True)
+    shape = time_off_shapes.LedgerSerializer
+    return answers.paginate(shape, owner.ledger.all(), call.query, order)
 
 
 BALANCE_EXAMPLE: Final = {
@@ -75,7 +75,7 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="Read what is left of a person's allowances in a leave year.",
         run=balance,
-        response=time_off_shapes.Balance,
+        response=time_off_shapes.BalanceSerializer,
         query=DayQuery,
         example=BALANCE_EXAMPLE,
         projection=BALANCE_PROJECTION,
@@ -87,7 +87,7 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="List the changes of a person's allowances, the latest first.",
         run=ledger,
-        response=time_off_shapes.Ledger,
+        response=time_off_shapes.LedgerSerializer,
         query=PageQuery,
         lists=True,
         pages=True,

@@ -4,26 +4,26 @@ from typing import Final
 
 from people import access
 from people.api import answers, shapes
-from people.api.operation import Answer, Call, Operation
-from people.api.paging import Order
+from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.paging import PageOrder
 from people.api.queries import DocumentsQuery
 from people.models import Document
 
 
-def documents(call: Call) -> Answer:
+def documents(call: CheckedCall) -> OperationAnswer:
     query = call.query
     rows = access.rows(Document, call.organization_id).select_related("category")
     if since := query.get("updated_since"):
         rows = rows.filter(updated_at__gte=since)
     if "person_id" in query:
         rows = rows.filter(person_id=query["person_id"])
-    order = Order("created_at", is_descending=True)
-    return answers.paged(shapes.Document, rows, query, order)
+    order = PageOrder("created_at", is_descending=True)
+    return answers.paginate(shapes.DocumentSerializer, rows, query, order)
 
 
-def document(call: Call) -> Answer:
+def document(call: CheckedCall) -> OperationAnswer:
     row = access.row(Document, call.organization_id, call.path["document_id"], "category")
-    return answers.one(shapes.Document, row)
+    return answers.one(shapes.DocumentSerializer, row)
 
 
 EXAMPLE: Final = {
@@ -48,7 +48,7 @@ OPERATIONS: Final = (
         scope="documents:read",
         summary="List the descriptions of documents, the newest first.",
         run=documents,
-        response=shapes.Document,
+        response=shapes.DocumentSerializer,
         query=DocumentsQuery,
         lists=True,
         pages=True,
@@ -62,7 +62,7 @@ OPERATIONS: Final = (
         scope="documents:read",
         summary="Read the description of one document.",
         run=document,
-        response=shapes.Document,
+        response=shapes.DocumentSerializer,
         example=EXAMPLE,
         projection=PROJECTION,
     ),

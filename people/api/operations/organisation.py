@@ -5,14 +5,14 @@ from typing import Final
 from oauth.principal import KeyKind
 from people import access
 from people.api import answers, shapes
-from people.api.operation import Answer, Call, Operation
-from people.api.paging import Order
+from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.paging import PageOrder
 from people.api.queries import PageQuery, UnitsQuery
 from people.models import OrgUnit, ReferenceItem, ReferenceKind, TimeOffSettings, WorkingPattern
 from workspace.models import Organization
 
 
-def principal(call: Call) -> Answer:
+def principal(call: CheckedCall) -> OperationAnswer:
     """What the key is; it needs no scope."""
     key, is_test = call.key, call.key.kind == KeyKind.TEST
     data = {
@@ -21,10 +21,10 @@ def principal(call: Call) -> Answer:
         "environment": {"type": "sandbox" if is_test else "live", "sandbox": is_test},
         "actor": {"type": "api_key", "key_id": str(key.key_id)},
     }
-    return Answer({"data": data})
+    return OperationAnswer({"data": data})
 
 
-def organisation(call: Call) -> Answer:
+def organisation(call: CheckedCall) -> OperationAnswer:
     row = Organization.with_sandboxes.get(pk=call.organization_id)
     settings = access.rows(TimeOffSettings, row.pk).first()
     data = {
@@ -39,34 +39,34 @@ def organisation(call: Call) -> Answer:
         "created_at": row.created_at,
         "updated_at": row.created_at,
     }
-    return answers.one(shapes.Organisation, data)
+    return answers.one(shapes.OrganisationSerializer, data)
 
 
-def locations(call: Call) -> Answer:
+def locations(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(ReferenceItem, call.organization_id).filter(kind=ReferenceKind.WORK_PLACE)
-    return answers.paged(shapes.Location, rows, call.query, Order("label"))
+    return answers.paginate(shapes.LocationSerializer, rows, call.query, PageOrder("label"))
 
 
-def units(call: Call) -> Answer:
+def units(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(OrgUnit, call.organization_id).select_related("parent")
     if unit_type := call.query.get("type"):
         rows = rows.filter(type=unit_type)
-    return answers.paged(shapes.OrgUnit, rows, call.query, Order("name"))
+    return answers.paginate(shapes.OrgUnitSerializer, rows, call.query, PageOrder("name"))
 
 
-def unit(call: Call) -> Answer:
+def unit(call: CheckedCall) -> OperationAnswer:
     row = access.row(OrgUnit, call.organization_id, call.path["org_unit_id"], "parent")
-    return answers.one(shapes.OrgUnit, row)
+    return answers.one(shapes.OrgUnitSerializer, row)
 
 
-def patterns(call: Call) -> Answer:
+def patterns(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(WorkingPattern, call.organization_id)
-    return answers.paged(shapes.WorkingPattern, rows, call.query, Order("label"))
+    return answers.paginate(shapes.WorkingPatternSerializer, rows, call.query, PageOrder("label"))
 
 
-def pattern(call: Call) -> Answer:
+def pattern(call: CheckedCall) -> OperationAnswer:
     row = access.row(WorkingPattern, call.organization_id, call.path["working_pattern_id"])
-    return answers.one(shapes.WorkingPattern, row)
+    return answers.one(shapes.WorkingPatternSerializer, row)
 
 
 UNIT_EXAMPLE: Final = {
@@ -102,7 +102,7 @@ OPERATIONS: Final = (
         scope="",
         summary="Read what the key of the request is and may do.",
         run=principal,
-        response=shapes.Principal,
+        response=shapes.PrincipalSerializer,
         example={
             "organisation": {"id": "0199b1f0-0000-7000-8000-000000000000"},
             "api_key": {
@@ -123,7 +123,7 @@ OPERATIONS: Final = (
         scope="organisation:read",
         summary="Read the organization.",
         run=organisation,
-        response=shapes.Organisation,
+        response=shapes.OrganisationSerializer,
         example={
             "id": "0199b1f0-0000-7000-8000-000000000000",
             "name": "Acme",
@@ -144,7 +144,7 @@ OPERATIONS: Final = (
         scope="organisation:read",
         summary="List the work places of the organization.",
         run=locations,
-        response=shapes.Location,
+        response=shapes.LocationSerializer,
         query=PageQuery,
         lists=True,
         pages=True,
@@ -157,7 +157,7 @@ OPERATIONS: Final = (
         scope="org_units:read",
         summary="List departments, teams and other units.",
         run=units,
-        response=shapes.OrgUnit,
+        response=shapes.OrgUnitSerializer,
         query=UnitsQuery,
         lists=True,
         pages=True,
@@ -170,7 +170,7 @@ OPERATIONS: Final = (
         scope="org_units:read",
         summary="Read one unit.",
         run=unit,
-        response=shapes.OrgUnit,
+        response=shapes.OrgUnitSerializer,
         example=UNIT_EXAMPLE,
         projection=UNIT_PROJECTION,
     ),
@@ -180,7 +180,7 @@ OPERATIONS: Final = (
         scope="working_patterns:read",
         summary="List working patterns.",
         run=patterns,
-        response=shapes.WorkingPattern,
+        response=shapes.WorkingPatternSerializer,
         query=PageQuery,
         lists=True,
         pages=True,
@@ -193,7 +193,7 @@ OPERATIONS: Final = (
         scope="working_patterns:read",
         summary="Read one working pattern.",
         run=pattern,
-        response=shapes.WorkingPattern,
+        response=shapes.WorkingPatternSerializer,
         example=PATTERN_EXAMPLE,
         projection=tuple(PATTERN_EXAMPLE),
     ),

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from people import access, balances
 from people.api import answers, shapes
-from people.api.operation import Answer, Call, Operation
-from people.api.paging import Order
+from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.paging import PageOrder
 from people.api.queries import PageQuery, PeopleQuery
 from people.models import (
     EmploymentRecord,
@@ -27,7 +27,7 @@ def full_time(organization_id: UUID) -> Mapping[str, Any]:
     return {"full_time": balances.settings_of(organization_id).full_time_weekly_minutes}
 
 
-def _found(call: Call) -> QuerySet[Person]:
+def _search_people(call: CheckedCall) -> QuerySet[Person]:
     query = call.query
     rows = access.rows(Person, call.organization_id).select_related(*EMPLOYED_AS, "status")
     for word in query.get("search", "").split():
@@ -42,66 +42,66 @@ def _found(call: Call) -> QuerySet[Person]:
     return rows
 
 
-def people(call: Call) -> Answer:
+def people(call: CheckedCall) -> OperationAnswer:
     context = full_time(call.organization_id)
-    order = Order("last_name")
-    rows = _found(call)
-    return answers.paged(shapes.Person, rows, call.query, order, context=context)
+    order = PageOrder("last_name")
+    rows = _search_people(call)
+    return answers.paginate(shapes.PersonSerializer, rows, call.query, order, context=context)
 
 
-def person(call: Call) -> Answer:
+def person(call: CheckedCall) -> OperationAnswer:
     row = _person(call, *EMPLOYED_AS, "status")
     context = full_time(call.organization_id)
-    return answers.one(shapes.Person, row, context=context)
+    return answers.one(shapes.PersonSerializer, row, context=context)
 
 
-def employment(call: Call) -> Answer:
+def employment(call: CheckedCall) -> OperationAnswer:
     row = _person(call, *EMPLOYED_AS)
     context = full_time(call.organization_id)
-    return answers.one(shapes.Employment, row, context=context)
+    return answers.one(shapes.EmploymentSerializer, row, context=context)
 
 
-def employment_history(call: Call) -> Answer:
+def employment_history(call: CheckedCall) -> OperationAnswer:
     rows = _person(call).employment_history.select_related(*EMPLOYED_AS)
-    return answers.paged(
-        shapes.EmploymentRecord,
+    return answers.paginate(
+        shapes.EmploymentRecordSerializer,
         rows,
         call.query,
-        Order("effective_from", is_descending=True),
+        PageOrder("effective_from", is_descending=True),
         context=full_time(call.organization_id),
     )
 
 
-def employment_record(call: Call) -> Answer:
+def employment_record(call: CheckedCall) -> OperationAnswer:
     owner = _person(call)
     row = access.row(
         EmploymentRecord, call.organization_id, call.path["history_id"], *EMPLOYED_AS, person=owner
     )
     context = full_time(call.organization_id)
-    return answers.one(shapes.EmploymentRecord, row, context=context)
+    return answers.one(shapes.EmploymentRecordSerializer, row, context=context)
 
 
-def org_links(call: Call) -> Answer:
+def org_links(call: CheckedCall) -> OperationAnswer:
     row = _person(call)
     prefetch_related_objects([row], "unit_memberships__unit", "relationships__related_person")
-    return answers.one(shapes.OrgLinks, row, context={"today": timezone.localdate()})
+    return answers.one(shapes.OrgLinksSerializer, row, context={"today": timezone.localdate()})
 
 
-def personal_profile(call: Call) -> Answer:
+def personal_profile(call: CheckedCall) -> OperationAnswer:
     owner = _person(call)
     profiles = access.rows(PersonProfile, call.organization_id)
     row = profiles.filter(person=owner).first() or PersonProfile(
         person=owner, updated_at=owner.updated_at
     )
-    return answers.one(shapes.PersonalProfile, row)
+    return answers.one(shapes.PersonalProfileSerializer, row)
 
 
-def custom_fields(call: Call) -> Answer:
+def custom_fields(call: CheckedCall) -> OperationAnswer:
     rows = _person(call).custom_values.select_related("field")
-    return answers.many(shapes.CustomValue, rows.order_by("field__label"))
+    return answers.many(shapes.CustomValueSerializer, rows.order_by("field__label"))
 
 
-def _person(call: Call, *related: str) -> Person:
+def _person(call: CheckedCall, *related: str) -> Person:
     return access.row(Person, call.organization_id, call.path["person_id"], *related)
 
 
@@ -190,7 +190,7 @@ OPERATIONS: Final = (
         scope="people:read",
         summary="List or search people.",
         run=people,
-        response=shapes.Person,
+        response=shapes.PersonSerializer,
         query=PeopleQuery,
         lists=True,
         pages=True,
@@ -204,7 +204,7 @@ OPERATIONS: Final = (
         scope="people:read",
         summary="Read one person.",
         run=person,
-        response=shapes.Person,
+        response=shapes.PersonSerializer,
         example=PERSON_EXAMPLE,
         projection=PERSON_PROJECTION,
     ),
@@ -215,7 +215,7 @@ OPERATIONS: Final = (
         scope="people:read",
         summary="Read what a person is employed as.",
         run=employment,
-        response=shapes.Employment,
+        response=shapes.EmploymentSerializer,
         example=EMPLOYMENT_EXAMPLE,
         projection=EMPLOYMENT_PROJECTION,
     ),
@@ -226,7 +226,7 @@ OPERATIONS: Final = (
         scope="people:read",
         summary="List what a person was employed as, the latest first.",
         run=employment_history,
-        response=shapes.EmploymentRecord,
+        response=shapes.EmploymentRecordSerializer,
         query=PageQuery,
         lists=True,
         pages=True,
@@ -240,7 +240,7 @@ OPERATIONS: Final = (
         scope="people:read",
         summary="Read one record of a person's employment.",
         run=employment_record,
-        response=shapes.EmploymentRecord,
+        response=shapes.EmploymentRecordSerializer,
         example=HISTORY_EXAMPLE,
         projection=HISTORY_PROJECTION,
     ),
@@ -251,7 +251,7 @@ OPERATIONS: Final = (
         scope="people:read",
         summary="Read the units and the relationships of a person.",
         run=org_links,
-        response=shapes.OrgLinks,
+        response=shapes.OrgLinksSerializer,
         example=LINKS_EXAMPLE,
         projection=LINKS_PROJECTION,
     ),
@@ -262,7 +262,7 @@ OPERATIONS: Final = (
         scope="people:personal:read",
         summary="Read the private profile of a person.",
         run=personal_profile,
-        response=shapes.PersonalProfile,
+        response=shapes.PersonalProfileSerializer,
         example=PROFILE_EXAMPLE,
     ),
     Operation(
@@ -272,7 +272,7 @@ OPERATIONS: Final = (
         scope="custom_fields:read",
         summary="List the custom fields of a person.",
         run=custom_fields,
-        response=shapes.CustomValue,
+        response=shapes.CustomValueSerializer,
         lists=True,
         example={
             "key": "shirt_size",

@@ -8,17 +8,17 @@ from rest_framework import serializers
 
 from people import access, countries
 from people.api import answers, shapes, time_off_shapes
-from people.api.fields import Shape
-from people.api.operation import Answer, Call, Operation
-from people.models import ReferenceItem, ReferenceKind, Status, TimeOffCategory
+from people.api.fields import ResourceSerializer
+from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.models import AbsenceStatus, ReferenceItem, ReferenceKind, TimeOffCategory
 
 
-class TimeOffStatus(Shape):
+class TimeOffStatusSerializer(ResourceSerializer):
     id = serializers.CharField()
     label = serializers.CharField()
 
 
-class Country(Shape):
+class CountrySerializer(ResourceSerializer):
     id = serializers.CharField()
     name = serializers.CharField()
     country_code = serializers.CharField(help_text="ISO 3166, two letters.")
@@ -27,29 +27,29 @@ class Country(Shape):
     currency = serializers.CharField()
 
 
-def items(kind: ReferenceKind, call: Call) -> Answer:
+def items(kind: ReferenceKind, call: CheckedCall) -> OperationAnswer:
     rows = access.rows(ReferenceItem, call.organization_id).filter(kind=kind, is_active=True)
-    return answers.many(shapes.Labelled, rows)
+    return answers.many(shapes.LabelledSerializer, rows)
 
 
-def time_off_statuses(_call: Call) -> Answer:
-    rows = [{"id": f"tos_{one.value}", "label": str(one.label)} for one in Status]
-    return answers.many(TimeOffStatus, rows)
+def time_off_statuses(_call: CheckedCall) -> OperationAnswer:
+    rows = [{"id": f"tos_{one.value}", "label": str(one.label)} for one in AbsenceStatus]
+    return answers.many(TimeOffStatusSerializer, rows)
 
 
-def all_countries(_call: Call) -> Answer:
-    return answers.many(Country, countries.known())
+def all_countries(_call: CheckedCall) -> OperationAnswer:
+    return answers.many(CountrySerializer, countries.list_all())
 
 
-def categories(call: Call) -> Answer:
+def categories(call: CheckedCall) -> OperationAnswer:
     return answers.many(
-        time_off_shapes.Category, access.rows(TimeOffCategory, call.organization_id)
+        time_off_shapes.CategorySerializer, access.rows(TimeOffCategory, call.organization_id)
     )
 
 
-def category(call: Call) -> Answer:
+def category(call: CheckedCall) -> OperationAnswer:
     row = access.row(TimeOffCategory, call.organization_id, call.path["category_id"])
-    return answers.one(time_off_shapes.Category, row)
+    return answers.one(time_off_shapes.CategorySerializer, row)
 
 
 CATEGORY_EXAMPLE: Final = {
@@ -74,10 +74,10 @@ def _list(
     name: str,
     path: str,
     summary: str,
-    run: Callable[[Call], Answer],
+    run: Callable[[CheckedCall], OperationAnswer],
     *,
     example: Mapping[str, Any],
-    response: type[Shape] = shapes.Labelled,
+    response: type[ResourceSerializer] = shapes.LabelledSerializer,
     projection: tuple[str, ...] = ("id", "label"),
 ) -> Operation:
     return Operation(
@@ -99,7 +99,7 @@ OPERATIONS: Final = (
         "countries",
         "List the countries, with telephone codes and currencies.",
         all_countries,
-        response=Country,
+        response=CountrySerializer,
         example={
             "id": "cty_de",
             "name": "Germany",
@@ -143,7 +143,7 @@ OPERATIONS: Final = (
         "time-off-statuses",
         "List the statuses of time off.",
         time_off_statuses,
-        response=TimeOffStatus,
+        response=TimeOffStatusSerializer,
         example={"id": "tos_pending", "label": "Pending"},
     ),
     _list(
@@ -151,7 +151,7 @@ OPERATIONS: Final = (
         "time-off-categories",
         "List the categories of time off.",
         categories,
-        response=time_off_shapes.Category,
+        response=time_off_shapes.CategorySerializer,
         example=CATEGORY_EXAMPLE,
         projection=CATEGORY_PROJECTION,
     ),
@@ -161,7 +161,7 @@ OPERATIONS: Final = (
         scope="reference:read",
         summary="Read one category of time off.",
         run=category,
-        response=time_off_shapes.Category,
+        response=time_off_shapes.CategorySerializer,
         example=CATEGORY_EXAMPLE,
         projection=CATEGORY_PROJECTION,
     ),

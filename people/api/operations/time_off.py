@@ -6,31 +6,31 @@ from typing import Any, Final
 from django.utils import timezone
 from rest_framework import serializers
 
-from ingestion.fields import Body
+from ingestion.fields import StrictSerializer
 from people import access, balances, time_off
 from people.api import answers, etags, time_off_shapes
 from people.api.errors import invalid
-from people.api.fields import Day, Key, YesNo
-from people.api.operation import Answer, Call, Operation
-from people.api.paging import Order
+from people.api.fields import Day, RecordKey, YesNo
+from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.paging import PageOrder
 from people.api.queries import TimeOffQuery, WhoIsOutQuery, YearQuery
 from people.api.time_off_shapes import STATUSES
-from people.models import Person, PublicHoliday, Status, TimeOff, TimeOffCategory
+from people.models import AbsenceStatus, Person, PublicHoliday, TimeOff, TimeOffCategory
 
-BY_START: Final = Order("start_date", is_descending=True)
+BY_START: Final = PageOrder("start_date", is_descending=True)
 
 
-class NewTimeOff(Body):
-    person_id = Key()
-    category_id = Key()
+class NewTimeOff(StrictSerializer):
+    person_id = RecordKey()
+    category_id = RecordKey()
     start_date = Day()
     end_date = Day()
     is_from_half_day = YesNo(default=False)
     is_to_half_day = YesNo(default=False)
 
 
-class TimeOffChange(Body):
-    category_id = Key(required=False)
+class TimeOffChange(StrictSerializer):
+    category_id = RecordKey(required=False)
     start_date = Day(required=False)
     end_date = Day(required=False)
     is_from_half_day = YesNo(required=False)
@@ -42,11 +42,11 @@ class TimeOffChange(Body):
         return given
 
 
-class Nothing(Body):
+class Nothing(StrictSerializer):
     """An empty body."""
 
 
-class Declining(Body):
+class Declining(StrictSerializer):
     response_note = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -55,7 +55,7 @@ class Declining(Body):
     )
 
 
-def listed(call: Call) -> Answer:
+def list_requests(call: CheckedCall) -> OperationAnswer:
     query = call.query
     rows = access.rows(TimeOff, call.organization_id).select_related("category")
     conditions: dict[str, Callable[[Any], dict[str, Any]]] = {
@@ -69,45 +69,51 @@ def listed(call: Call) -> Answer:
     for name, condition in conditions.items():
         if name in query:
             rows = rows.filter(**condition(query[name]))
-    return answers.paged(time_off_shapes.TimeOff, rows, query, BY_START)
+    return answers.paginate(time_off_shapes.TimeOffSerializer, rows, query, BY_START)
 
 
-def one(call: Call) -> Answer:
+def one(call: CheckedCall) -> OperationAnswer:
     row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
-    return answers.one(time_off_shapes.TimeOff, row)
+    return answers.one(time_off_shapes.TimeOffSerializer, row)
 
 
-def who_is_out(call: Call) -> Answer:
+def who_is_out(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(TimeOff, call.organization_id).filter(
-        status=Status.APPROVED,
+        status=AbsenceStatus.APPROVED,
         end_date__gte=call.query["from"],
         start_date__lte=call.query["to"],
     )
     rows = rows.select_related("category")
-    return answers.paged(time_off_shapes.TimeOff, rows, call.query, Order("start_date"))
+    return answers.paginate(
+        time_off_shapes.TimeOffSerializer, rows, call.query, PageOrder("start_date")
+    )
 
 
-def settings(call: Call) -> Answer:
-    return answers.one(time_off_shapes.Settings, balances.settings_of(call.organization_id))
+def settings(call: CheckedCall) -> OperationAnswer:
+    return answers.one(
+        time_off_shapes.SettingsSerializer, balances.settings_of(call.organization_id)
+    )
 
 
-def holidays(call: Call) -> Answer:
+def holidays(call: CheckedCall) -> OperationAnswer:
     year = call.query.get("year", timezone.localdate().year)
     rows = access.rows(PublicHoliday, call.organization_id).filter(date__year=year)
-    return answers.many(time_off_shapes.Holiday, rows)
+    return answers.many(time_off_shapes.HolidaySerializer, rows)
 
 
-def create(call: Call) -> Answer:
+def create(call: CheckedCall) -> OperationAnswer:
     given = dict(call.body)
-    owner = _referred(Person, call, given.pop("person_id"), "person_id")
-    category = _referred(TimeOffCategory, call, given.pop("category_id"), "category_id")
-    return answers.one(time_off_shapes.TimeOff, time_off.request(owner, category, **given))
+    owner = _find_referenced_row(Person, call, given.pop("person_id"), "person_id")
+    category = _find_referenced_row(TimeOffCategory, call, given.pop("category_id"), "category_id")
+    return answers.one(
+        time_off_shapes.TimeOffSerializer, time_off.request(owner, category, **given)
+    )
 
 
-def update(call: Call) -> Answer:
+def update(call: CheckedCall) -> OperationAnswer:
     given = dict(call.body)
     if "category_id" in given:
-        found = _referred(TimeOffCategory, call, given.pop("category_id"), "category_id")
+        found = _find_referenced_row(TimeOffCategory, call, given.pop("category_id"), "category_id")
         given["category"] = found
     row = time_off.change(
         call.organization_id,
@@ -115,47 +121,47 @@ def update(call: Call) -> Answer:
         precondition=_is_unchanged(call),
         **given,
     )
-    return answers.one(time_off_shapes.TimeOff, row)
+    return answers.one(time_off_shapes.TimeOffSerializer, row)
 
 
-def cancel(call: Call) -> Answer:
+def cancel(call: CheckedCall) -> OperationAnswer:
     row = time_off.cancel(
         call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
     )
-    return answers.one(time_off_shapes.TimeOff, row, also={"cancelled": True})
+    return answers.one(time_off_shapes.TimeOffSerializer, row, also={"cancelled": True})
 
 
-def approve(call: Call) -> Answer:
+def approve(call: CheckedCall) -> OperationAnswer:
     row = time_off.approve(
         call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
     )
-    return answers.one(time_off_shapes.TimeOff, row, also={"decision": "approved"})
+    return answers.one(time_off_shapes.TimeOffSerializer, row, also={"decision": "approved"})
 
 
-def decline(call: Call) -> Answer:
+def decline(call: CheckedCall) -> OperationAnswer:
     row = time_off.decline(
         call.organization_id,
         call.path["time_off_id"],
         call.body.get("response_note", ""),
         precondition=_is_unchanged(call),
     )
-    return answers.one(time_off_shapes.TimeOff, row, also={"decision": "declined"})
+    return answers.one(time_off_shapes.TimeOffSerializer, row, also={"decision": "declined"})
 
 
-def _is_unchanged(call: Call) -> Callable[[TimeOff], None]:
+def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
     """The precondition that the caller has seen the present version."""
 
     def check(row: TimeOff) -> None:
-        etags.require(call.if_match, answers.one(time_off_shapes.TimeOff, row).etag)
+        etags.require(call.if_match, answers.one(time_off_shapes.TimeOffSerializer, row).etag)
 
     return check
 
 
-def _referred(model: Any, call: Call, key: str, name: str) -> Any:
+def _find_referenced_row(model: Any, call: CheckedCall, key: str, name: str) -> Any:
     """The row that a body names. Raises ApiError that names the field."""
     try:
         return access.row(model, call.organization_id, key)
-    except access.NotFound:
+    except access.RecordNotFound:
         raise invalid(name, "There is no such record.") from None
 
 
@@ -198,7 +204,7 @@ def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Oper
         scope="time_off:write",
         summary=summary,
         run=run,
-        response=time_off_shapes.TimeOff,
+        response=time_off_shapes.TimeOffSerializer,
         on_version=True,
         read_by="getTimeOff",
         example=EXAMPLE,
@@ -214,8 +220,8 @@ OPERATIONS: Final = (
         path="time-off",
         scope="time_off:read",
         summary="List time off, the latest first.",
-        run=listed,
-        response=time_off_shapes.TimeOff,
+        run=list_requests,
+        response=time_off_shapes.TimeOffSerializer,
         query=TimeOffQuery,
         lists=True,
         pages=True,
@@ -231,7 +237,7 @@ OPERATIONS: Final = (
         scope="time_off:write",
         summary="Request time off: pending if the person has a manager, else approved.",
         run=create,
-        response=time_off_shapes.TimeOff,
+        response=time_off_shapes.TimeOffSerializer,
         request=NewTimeOff,
         status=201,
         example=EXAMPLE,
@@ -244,7 +250,7 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="List approved time off between two days.",
         run=who_is_out,
-        response=time_off_shapes.TimeOff,
+        response=time_off_shapes.TimeOffSerializer,
         query=WhoIsOutQuery,
         lists=True,
         pages=True,
@@ -257,7 +263,7 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="Read when the leave year begins.",
         run=settings,
-        response=time_off_shapes.Settings,
+        response=time_off_shapes.SettingsSerializer,
         example={
             "reset_month": 0,
             "reset_day": 1,
@@ -280,7 +286,7 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="List the public holidays of a year.",
         run=holidays,
-        response=time_off_shapes.Holiday,
+        response=time_off_shapes.HolidaySerializer,
         query=YearQuery,
         lists=True,
         example={
@@ -300,7 +306,7 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="Read one request for time off.",
         run=one,
-        response=time_off_shapes.TimeOff,
+        response=time_off_shapes.TimeOffSerializer,
         example=EXAMPLE,
         projection=PROJECTION,
     ),
@@ -312,7 +318,7 @@ OPERATIONS: Final = (
         scope="time_off:write",
         summary="Change a pending request.",
         run=update,
-        response=time_off_shapes.TimeOff,
+        response=time_off_shapes.TimeOffSerializer,
         request=TimeOffChange,
         on_version=True,
         read_by="getTimeOff",

@@ -22,7 +22,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        organization = _named(options["organization"])
+        organization = _get_organization(options["organization"])
         try:
             count = seeding.seed(organization, timezone.localdate())
         except HasRecords:
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Stored {count} people of {organization} and their records.")
 
 
-def _named(slug: str | None) -> Organization:
+def _get_organization(slug: str | None) -> Organization:
     found = Organization.objects.order_by("slug")
     rows = list(found if slug is None else found.filter(slug=slug))
     if len(rows) == 1:

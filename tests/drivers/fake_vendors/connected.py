@@ -5,13 +5,13 @@ from typing import Any
 from tests.drivers.fake_vendors.contract import FakeVendor
 from tests.drivers.grants import Grant
 from tools_registry import registry, vendors
-from tools_registry.api import Connection, Customer, ToolContext, Toolset
+from tools_registry.api import BoundCustomer, ToolContext, Toolset, VendorConnection
 from tools_registry.models import IntegrationMode
 from tools_registry.pipeline.visibility import ORGANIZATION_FACTS
 from tools_registry.vendors import credentials
 
 # For toolsets that never send anything.
-SOUND = Connection(
+SOUND = VendorConnection(
     base_url="https://crm.example/api", credential="API key", check=lambda _vendor: "the CRM"
 )
 
@@ -33,14 +33,14 @@ def connect_toolset(grant: Grant, toolset: Toolset, secret: str, **settings: str
     credentials.store(mode, secret)
 
 
-def connection(integration: str) -> Connection:
+def connection(integration: str) -> VendorConnection:
     """How an integration is connected, for one that is."""
     found = registry.connection(integration)
     assert found is not None
     return found
 
 
-def run(grant: Grant, name: str, arguments: dict[str, Any], customer: Customer | None) -> Any:
+def run(grant: Grant, name: str, arguments: dict[str, Any], customer: BoundCustomer | None) -> Any:
     """What a tool makes of its arguments for a customer, behind the gate and with a real vendor."""
     tool = registry.WORKSPACE_CATALOGUE.find(name, grant.organization.pk)
     assert tool is not None
@@ -50,7 +50,7 @@ def run(grant: Grant, name: str, arguments: dict[str, Any], customer: Customer |
         public_url="http://127.0.0.1:8000",
         workspace=ORGANIZATION_FACTS,
         customer=customer,
-        vendor=vendors.of(grant.organization.pk, tool.integration),
+        vendor=vendors.get_vendor(grant.organization.pk, tool.integration),
     )
     result: Any = tool.run(context, arguments)
     return result.value

@@ -13,14 +13,14 @@ from tests.drivers.fixture_tools import NOTHING
 from tests.drivers.grants import Grant
 from tools_registry import registry
 from tools_registry.api import (
-    Answer,
     Arguments,
-    Connection,
     Facts,
     Setting,
     ToolContext,
     Toolset,
     Vendor,
+    VendorConnection,
+    VendorResponse,
 )
 from tools_registry.models import IntegrationMode
 from tools_registry.vendors import client, credentials, slots
@@ -35,13 +35,13 @@ def check(vendor: Vendor) -> str:
     return f"the desk {value['desk']}"
 
 
-def waits(answer: Answer) -> float | None:
+def waits(answer: VendorResponse) -> float | None:
     """This vendor says how long, in a header of its own."""
     message = answer.headers.get("x-desk-wait")
     return float(message) if message else None
 
 
-CONNECTION = Connection(
+CONNECTION = VendorConnection(
     base_url="https://desk.example",
     credential="API key",
     credential_help="It is under Settings, Keys.",
@@ -112,5 +112,5 @@ def opened(settings: Any) -> Iterator[Site]:
     rested = patch.object(client, "breakers", Breakers())
     with rested, registry.including(DESK), site.serving(Site()) as desk:
         settings.HALO_VENDOR_URLS = {"desk": desk.url}
-        slots.of_process.cache_clear()
+        slots.get_process_slots.cache_clear()
         yield desk

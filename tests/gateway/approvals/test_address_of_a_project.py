@@ -33,5 +33,5 @@ def test_a_write_waits_and_its_token_reads_the_decision(grant: Grant) -> None:
     browser_of(owner).post(f"{url}/reject", {"note": "Keep it."})
     assert Client().get(url, headers=bearer).json()["reason"] == "Keep it."
     assert "Keep it." in mcp.call("delete_user", {"id": "a/b"}).error["message"]
-    mcp_tokens.revoke(mcp_tokens.of_user(grant.user).get(), user=grant.user, address="")
+    mcp_tokens.revoke(mcp_tokens.list_project_tokens(grant.user).get(), user=grant.user, address="")
     assert Client().get(url, headers=bearer).status_code == 401

@@ -189,8 +189,8 @@ def test_a_request_that_cannot_be_described_is_announced_by_its_link(
 ) -> None:
     project.rule(WRITE, "require_approval").approvers.add(project.member("first"))
     broken, whole = (project.request(WRITE, name=name) for name in ("Grace", "Hopper"))
-    describe = "gateway.requests.approver_mail.request_details.of"
-    original = details.of
+    describe = "gateway.requests.approver_mail.request_details.build"
+    original = details.build
 
     def fail(row: ApprovalRequest) -> Any:
         if row.pk == broken.pk:

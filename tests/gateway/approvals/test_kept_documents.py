@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from approvals.models import ApprovalRequest, Status
+from approvals.models import ApprovalRequest, ApprovalStatus
 from gateway import projects
 from gateway.models import Project, ProjectDocument
 from gateway.tasks import prune_documents
@@ -32,7 +32,7 @@ def test_an_import_leaves_the_newest_documents(project: ReviewedProject) -> None
     assert versions(project) == [4, 5]
 
 
-@pytest.mark.parametrize("status", [Status.PENDING, Status.RUNNING])
+@pytest.mark.parametrize("status", [ApprovalStatus.PENDING, ApprovalStatus.RUNNING])
 def test_a_document_stays_until_requests_that_were_made_with_it_are_decided(
     project: ReviewedProject, status: str
 ) -> None:
@@ -45,7 +45,7 @@ def test_a_document_stays_until_requests_that_were_made_with_it_are_decided(
     import_again(project, 3)
     assert versions(project) == [2, 5, 6]
     assert prune_documents() == 0
-    ApprovalRequest.objects.update(status=Status.DECLINED)
+    ApprovalRequest.objects.update(status=ApprovalStatus.DECLINED)
     assert prune_documents() == 1
     assert versions(project) == [5, 6]
 

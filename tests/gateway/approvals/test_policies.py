@@ -59,7 +59,7 @@ SENT_FROM = re.compile(r"/(defaults|tools)$|/[^/]+/(move|delete)$")
 def test_a_condition_holds_for_values_of_its_type_alone(text: str, *, holds: bool) -> None:
     (condition,) = conditions.parse(text)
     assert condition.holds(GIVEN) is holds
-    assert conditions.parse(conditions.written([condition.as_json()])) == [condition]
+    assert conditions.parse(conditions.to_text([condition.as_json()])) == [condition]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Desk:
 
 @pytest.fixture
 def desk(grant: Grant, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    slots.of_process.cache_clear()
+    slots.get_process_slots.cache_clear()
     monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 0.1)
     owner = User.objects.create_user("approver@example.com")
     Membership.objects.create(user=owner, organization=grant.organization, role=Role.ADMIN)
@@ -70,7 +70,7 @@ def desk(grant: Grant, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         grant.user, grant.organization, path, name="Laptop", days=0, address=""
     ).secret
     yield Desk(project, project_rows.client(path, token), browser_of(owner), site)
-    slots.of_process.cache_clear()
+    slots.get_process_slots.cache_clear()
 
 
 def test_an_approved_request_without_a_slot_stays_approved_and_is_executed_later(
@@ -98,14 +98,14 @@ def test_a_request_that_lost_the_database_before_it_was_sent_stays_approved(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row, lost = desk.request(title="Wax"), [OperationalError("the connection is closed")]
-    applied = credentials.applied
+    applied = credentials.select_authentication
 
     def losing(*given: Any) -> Any:
         if lost:
             raise lost.pop()
         return applied(*given)
 
-    monkeypatch.setattr(credentials, "applied", losing)
+    monkeypatch.setattr(credentials, "select_authentication", losing)
     desk.approve(row)
     assert (desk.status(row)["status"], desk.site.seen) == ("APPROVED", [])
     execution.start_queued()

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from gateway.openapi.shapes import Body, Field, UpstreamRequest
+from gateway.openapi.shapes import BodyField, OperationBody, UpstreamRequest
 from gateway.openapi.wire import build
 from gateway.openapi.wire.values import InvalidArgument
 from tests.drivers.gateway_operations import operation, parameter
@@ -19,7 +19,7 @@ FORM = "application/x-www-form-urlencoded"
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff--\r\n"
 
 
-def sent(body: Body, arguments: dict[str, Any], **options: Any) -> UpstreamRequest:
+def sent(body: OperationBody, arguments: dict[str, Any], **options: Any) -> UpstreamRequest:
     return build(operation(method="post", body=body), arguments, **options)
 
 
@@ -36,7 +36,7 @@ def parts(request: UpstreamRequest) -> list[EmailMessage]:
     return list(message.iter_parts())
 
 
-def refused(body: Body, arguments: dict[str, Any], **options: Any) -> tuple[str, str]:
+def refused(body: OperationBody, arguments: dict[str, Any], **options: Any) -> tuple[str, str]:
     with pytest.raises(InvalidArgument) as caught:
         sent(body, arguments, **options)
     return caught.value.field, caught.value.reason
@@ -59,7 +59,9 @@ def file(data: bytes, **facts: str) -> dict[str, str]:
     ],
 )
 def test_pitfall_22_a_whole_body_is_sent_unwrapped(value: Any, expected: str) -> None:
-    whole = Body(kind="json", media_type="application/json", argument="body", required=True)
+    whole = OperationBody(
+        kind="json", media_type="application/json", argument="body", required=True
+    )
 
     request = sent(whole, {"body": value})
 
@@ -68,10 +70,13 @@ def test_pitfall_22_a_whole_body_is_sent_unwrapped(value: Any, expected: str) ->
 
 
 def test_pitfall_8_22_properties_are_sent_under_their_own_names() -> None:
-    body = Body(
+    body = OperationBody(
         kind="json",
         media_type="application/merge-patch+json",
-        fields=[Field(argument="id", name="id"), Field(argument="user_name", name="user.name")],
+        fields=[
+            BodyField(argument="id", name="id"),
+            BodyField(argument="user_name", name="user.name"),
+        ],
         open_fields=True,
     )
     patch = operation(
@@ -91,18 +96,18 @@ def test_pitfall_8_22_properties_are_sent_under_their_own_names() -> None:
 
 
 def test_pitfall_23_form_fields_are_written_by_their_encoding() -> None:
-    body = Body(
+    body = OperationBody(
         kind="form",
         media_type=FORM,
         fields=[
-            Field(argument="name", name="name"),
-            Field(argument="tags", name="tags"),
-            Field(argument="ids", name="ids", explode=False),
-            Field(argument="filter", name="filter", style="deepObject"),
-            Field(argument="address", name="address"),
-            Field(argument="places", name="places"),
-            Field(argument="raw", name="raw", content_type="application/json"),
-            Field(argument="gone", name="gone"),
+            BodyField(argument="name", name="name"),
+            BodyField(argument="tags", name="tags"),
+            BodyField(argument="ids", name="ids", explode=False),
+            BodyField(argument="filter", name="filter", style="deepObject"),
+            BodyField(argument="address", name="address"),
+            BodyField(argument="places", name="places"),
+            BodyField(argument="raw", name="raw", content_type="application/json"),
+            BodyField(argument="gone", name="gone"),
         ],
     )
     arguments = {
@@ -135,16 +140,16 @@ def test_pitfall_23_form_fields_are_written_by_their_encoding() -> None:
 
 
 def test_pitfall_24_multipart_parts_stand_in_the_order_of_the_document() -> None:
-    body = Body(
+    body = OperationBody(
         kind="multipart",
         media_type="multipart/form-data",
         fields=[
-            Field(argument="note", name="note"),
-            Field(argument="meta", name="meta"),
-            Field(argument="file", name="files[0]", is_file=True, content_type="image/*"),
-            Field(argument="more", name="more", is_file=True, content_type="text/csv, */*"),
-            Field(argument="tags", name="tags"),
-            Field(argument="page", name="page", content_type="text/html"),
+            BodyField(argument="note", name="note"),
+            BodyField(argument="meta", name="meta"),
+            BodyField(argument="file", name="files[0]", is_file=True, content_type="image/*"),
+            BodyField(argument="more", name="more", is_file=True, content_type="text/csv, */*"),
+            BodyField(argument="tags", name="tags"),
+            BodyField(argument="page", name="page", content_type="text/html"),
         ],
     )
     arguments = {
@@ -196,18 +201,18 @@ def test_pitfall_24_multipart_parts_stand_in_the_order_of_the_document() -> None
     ],
 )
 def test_pitfall_24_a_file_that_cannot_be_sent_is_refused(value: Any, reason: str) -> None:
-    field = Field(argument="file", name="file", is_file=True)
-    body = Body(kind="multipart", media_type="multipart/form-data", fields=[field])
+    field = BodyField(argument="file", name="file", is_file=True)
+    body = OperationBody(kind="multipart", media_type="multipart/form-data", fields=[field])
 
     assert refused(body, {"file": value}, max_upload_bytes=10) == ("file", reason)
     assert sent(body, {"file": file(b"x" * 10)}, max_upload_bytes=10).body
 
 
 def test_pitfall_26_text_and_bytes_are_never_json() -> None:
-    xml = Body(kind="text", media_type="application/xml", argument="body")
-    latin = Body(kind="text", media_type="text/plain; charset=iso-8859-1", argument="body")
-    octets = Body(kind="binary", media_type="application/octet-stream", argument="body")
-    image = Body(kind="binary", media_type="image/*", argument="body")
+    xml = OperationBody(kind="text", media_type="application/xml", argument="body")
+    latin = OperationBody(kind="text", media_type="text/plain; charset=iso-8859-1", argument="body")
+    octets = OperationBody(kind="binary", media_type="application/octet-stream", argument="body")
+    image = OperationBody(kind="binary", media_type="image/*", argument="body")
 
     assert sent(xml, {"body": "<å/>"}).body == "<å/>".encode()
     assert content_type(sent(xml, {"body": "<å/>"})) == "application/xml; charset=utf-8"
@@ -221,11 +226,11 @@ def test_pitfall_26_text_and_bytes_are_never_json() -> None:
 
 @pytest.mark.parametrize("method", ["get", "delete", "post"])
 def test_pitfall_27_a_body_that_is_not_given_is_not_sent(method: str) -> None:
-    fields = [Field(argument="a", name="a")]
+    fields = [BodyField(argument="a", name="a")]
     kinds = [("json", "application/json"), ("form", FORM), ("multipart", "multipart/form-data")]
     for kind, media_type in kinds:
-        optional = Body(kind=kind, media_type=media_type, fields=fields)  # type: ignore[arg-type]  parametrized
-        required = Body(kind=kind, media_type=media_type, fields=fields, required=True)  # type: ignore[arg-type]
+        optional = OperationBody(kind=kind, media_type=media_type, fields=fields)  # type: ignore[arg-type]  parametrized
+        required = OperationBody(kind=kind, media_type=media_type, fields=fields, required=True)  # type: ignore[arg-type]
 
         without = build(operation(method=method, body=optional), {})
         empty = build(operation(method=method, body=required), {})
@@ -234,19 +239,19 @@ def test_pitfall_27_a_body_that_is_not_given_is_not_sent(method: str) -> None:
         assert content_type(without) == ""
         assert empty.body is not None
         assert content_type(empty).startswith(media_type)
-    whole = Body(kind="text", media_type="text/plain", argument="body")
-    needed = Body(kind="json", media_type="*/*", argument="body", required=True)
+    whole = OperationBody(kind="text", media_type="text/plain", argument="body")
+    needed = OperationBody(kind="json", media_type="*/*", argument="body", required=True)
     assert build(operation(method=method, body=whole), {}).body is None
     assert refused(needed, {}) == ("body", "is required")
     assert content_type(sent(needed, {"body": 1})) == "application/json"
 
 
 def test_a_whole_form_is_an_object_of_fields() -> None:
-    body = Body(
+    body = OperationBody(
         kind="form",
         media_type=FORM,
         argument="body",
-        fields=[Field(argument="body", name="a", style="deepObject")],
+        fields=[BodyField(argument="body", name="a", style="deepObject")],
     )
 
     assert sent(body, {"body": {"a": {"x": 1}, "b": [1, 2]}}).body == b"a%5Bx%5D=1&b=1&b=2"
@@ -254,7 +259,7 @@ def test_a_whole_form_is_an_object_of_fields() -> None:
 
 
 def test_a_number_that_json_does_not_have_is_refused() -> None:
-    whole = Body(kind="json", media_type="application/json", argument="body")
+    whole = OperationBody(kind="json", media_type="application/json", argument="body")
 
     for value in (float("inf"), [float("nan")], [10**5000]):
         assert refused(whole, {"body": value}) == ("body", "has a number that cannot be written")

@@ -8,7 +8,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from gateway.openapi import documents, mapping
-from gateway.openapi.documents import InvalidDocument, Limits
+from gateway.openapi.documents import DocumentLimits, InvalidDocument
 from tests.drivers.openapi_documents import document, validator, why_not_portable
 
 DEEP = 10_000
@@ -58,7 +58,7 @@ def test_o04_what_is_no_document_is_refused_with_a_sentence(
 
 def test_o04_a_document_over_the_limit_is_refused_before_it_is_parsed() -> None:
     with pytest.raises(InvalidDocument, match="larger than 1,000 bytes"):
-        documents.parse(b"[" * 1001, limits=Limits(max_bytes=1000))
+        documents.parse(b"[" * 1001, limits=DocumentLimits(max_bytes=1000))
 
 
 def test_o04_a_chain_of_thousands_of_references_is_mapped_without_recursion() -> None:

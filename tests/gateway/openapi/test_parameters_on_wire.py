@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.openapi.shapes import Operation, Place
+from gateway.openapi.shapes import OpenApiOperation, Place
 from gateway.openapi.wire import ACCEPT, build, with_idempotency_key
 from gateway.openapi.wire.values import InvalidArgument
 from tests.drivers.gateway_operations import operation, parameter
@@ -51,7 +51,7 @@ STYLE_EXAMPLES = [
 ]
 
 
-def color(place: Place, **changes: Any) -> Operation:
+def color(place: Place, **changes: Any) -> OpenApiOperation:
     path = "/colors/{color}" if place == "path" else "/colors"
     return operation(path=path, parameters=[parameter("color", place, **changes)])
 

@@ -18,12 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foundation import outbound
-from gateway.openapi.shapes import Body, Field, Operation, Parameter, UpstreamRequest
+from gateway.openapi.shapes import (
+    BodyField,
+    OpenApiOperation,
+    OperationBody,
+    Parameter,
+    UpstreamRequest,
+)
 from gateway.openapi.wire import build
 from gateway.openapi.wire.values import text_of
 from tests.drivers import style_decoder
 from tests.drivers.gateway_operations import operation
-from tools_registry.api.declared_members import in_any_case
+from tools_registry.api.declared_members import fold_name
 
 NAMES = ["id", "filter[id]", "$top", "T<", "a b", "x&y=z", "å", "100%", "a.b-c_d~", "q?#/"]
 STYLES = {
@@ -32,7 +38,7 @@ STYLES = {
     "header": ["simple"],
     "cookie": ["form"],
 }
-Case = tuple[Operation, dict[str, Any]]
+Case = tuple[OpenApiOperation, dict[str, Any]]
 
 anything = st.text(st.characters(exclude_categories=["Cs"]))
 printable = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
@@ -76,7 +82,7 @@ def objects(
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Objects whose keys differ in any case: others are refused, as two names of one parameter."""
     made = st.dictionaries(names, values, **size)
-    return made.filter(lambda each: len({in_any_case(key) for key in each}) == len(each))
+    return made.filter(lambda each: len({fold_name(key) for key in each}) == len(each))
 
 
 @cache
@@ -122,28 +128,28 @@ def parameters(draw: st.DrawFn) -> list[tuple[Parameter, Any]]:
 
 
 @st.composite
-def bodies(draw: st.DrawFn) -> tuple[Body | None, dict[str, Any]]:
+def bodies(draw: st.DrawFn) -> tuple[OperationBody | None, dict[str, Any]]:
     """A body of some kind, and its arguments."""
     kind = draw(st.sampled_from(["none", "json", "fields", "form", "multipart", "text", "binary"]))
     if kind == "none":
         return None, {}
     if kind == "json":
-        whole = Body(kind="json", media_type="application/x+json", argument="body")
+        whole = OperationBody(kind="json", media_type="application/x+json", argument="body")
         return whole, {"body": draw(values)}
     if kind in {"text", "binary"}:
         facts: Any = {"kind": kind, "media_type": f"{kind}/x", "argument": "body"}
         data = draw(anything) if kind == "text" else b64encode(draw(st.binary())).decode()
-        return Body(**facts), {"body": data}
+        return OperationBody(**facts), {"body": data}
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4))
     if kind == "fields":
-        plain = [Field(argument=f"f{number}", name=name) for number, name in enumerate(names)]
-        json_body = Body(kind="json", media_type="application/json", fields=plain)
+        plain = [BodyField(argument=f"f{number}", name=name) for number, name in enumerate(names)]
+        json_body = OperationBody(kind="json", media_type="application/json", fields=plain)
         return json_body, {field.argument: draw(values) for field in plain}
     return draw(forms(kind, names))
 
 
 @st.composite
-def forms(draw: st.DrawFn, kind: Any, names: list[str]) -> tuple[Body, dict[str, Any]]:
+def forms(draw: st.DrawFn, kind: Any, names: list[str]) -> tuple[OperationBody, dict[str, Any]]:
     fields, arguments = [], {}
     for number, name in enumerate(names):
         is_file = kind == "multipart" and draw(st.booleans())
@@ -154,12 +160,12 @@ def forms(draw: st.DrawFn, kind: Any, names: list[str]) -> tuple[Body, dict[str,
         if is_file:
             value = {"name": "a b.bin", "base64": b64encode(draw(st.binary())).decode()}
         facts: Any = {"style": style, "explode": explode, "is_file": is_file}
-        fields.append(Field(argument=f"f{number}", name=name, **facts))
+        fields.append(BodyField(argument=f"f{number}", name=name, **facts))
         arguments[f"f{number}"] = value
     media_type = (
         "multipart/form-data" if kind == "multipart" else "application/x-www-form-urlencoded"
     )
-    return Body(kind=kind, media_type=media_type, fields=fields), arguments
+    return OperationBody(kind=kind, media_type=media_type, fields=fields), arguments
 
 
 @st.composite
@@ -204,7 +210,7 @@ def read_parameter(parameter: Parameter, value: Any, request: UpstreamRequest, p
     return style_decoder.from_header(parameter, kind, headers[parameter.name])
 
 
-def assert_body(body: Body, arguments: dict[str, Any], request: UpstreamRequest) -> None:
+def assert_body(body: OperationBody, arguments: dict[str, Any], request: UpstreamRequest) -> None:
     data = request.body or b""
     if body.kind == "json":
         whole = {field.name: arguments[field.argument] for field in body.fields}
@@ -235,7 +241,7 @@ def read_parts(request: UpstreamRequest) -> list[bytes]:
     return [part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n") for part in split]
 
 
-def expected_parts(body: Body, arguments: dict[str, Any]) -> list[bytes]:
+def expected_parts(body: OperationBody, arguments: dict[str, Any]) -> list[bytes]:
     items = [(field, item) for field in body.fields for item in _items(arguments[field.argument])]
     return [content_of(field, item) for field, item in items]
 
@@ -244,7 +250,7 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def content_of(field: Field, item: Any) -> bytes:
+def content_of(field: BodyField, item: Any) -> bytes:
     if field.is_file:
         return b64decode(item["base64"])
     if isinstance(item, bool):

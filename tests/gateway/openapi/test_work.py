@@ -11,7 +11,7 @@ import pytest
 
 from gateway.openapi import mapping
 from gateway.openapi.documents import InvalidDocument
-from gateway.openapi.references import MAX_STEPS, Document, Work
+from gateway.openapi.references import MAX_STEPS, DocumentWork, OpenApiDocument
 from tests.drivers.openapi_documents import document, imported, json_body, listed, operation
 
 TEXT = {"type": "string"}
@@ -236,8 +236,8 @@ def steps(operations: int) -> int:
     }
     paths = {f"/p{at}": {"put": of_schema(f"Part{at % 100}")} for at in range(operations)}
     described = document(paths, components={"schemas": schemas})
-    work = Work()
-    with patch("gateway.openapi.mapping.Document", partial(Document, work=work)):
+    work = DocumentWork()
+    with patch("gateway.openapi.mapping.Document", partial(OpenApiDocument, work=work)):
         assert len(mapping.read(described).operations) == operations
     return MAX_STEPS - work.left
 

@@ -62,7 +62,7 @@ class Program:
         secret: str | None = None,
     ) -> None:
         self.organization = organization
-        row = server_keys.unsaved(
+        row = server_keys.build_row(
             organization, "Program", scopes or tuple(server_keys.HR_SCOPES), 1, kind
         )
         self.key = server_keys.issue(row, user=None, address="")

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from ingestion import idempotency
 from ingestion.models import RepeatableRequest
-from people.models import Person, Status, TimeOff
+from people.models import AbsenceStatus, Person, TimeOff
 from tests.people.api.program import Program, Reply
 from tests.people.conftest import Office, opened
 
@@ -86,7 +86,7 @@ def test_a_version_that_has_changed_meanwhile_is_not_overwritten(
     late = program.post(f"{at(waiting)}/cancel", If_Match=waiting.etag)
     assert late.code == "412 precondition_failed"
     assert late.etag == program.get(at(waiting)).etag
-    assert TimeOff.objects.get().status == Status.PENDING
+    assert TimeOff.objects.get().status == AbsenceStatus.PENDING
     for unusable in ("*", f"W/{late.etag}", f"{late.etag}, {late.etag}", "x"):
         refused = program.post(f"{at(waiting)}/cancel", If_Match=unusable)
         assert refused.code == "412 precondition_failed"

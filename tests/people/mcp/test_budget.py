@@ -34,9 +34,9 @@ def test_each_record_counts_and_what_is_free_does_not(office: Office, program: P
         ("whoami", {}, 0),
         ("get_person", {"person_id": "2b7v0c9x4k1m"}, 0),
     ):
-        before = budget.used(office.organization.pk)
+        before = budget.count_used(office.organization.pk)
         mcp.call(tool, arguments)
-        assert budget.used(office.organization.pk) - before == rows, tool
+        assert budget.count_used(office.organization.pk) - before == rows, tool
         assert (ActionExecution.objects.latest("pk").row_count or 0) == rows, tool
     assert not DataUse.objects.filter(rows=0).exists()
 
@@ -57,7 +57,7 @@ def test_a_call_that_may_need_more_than_is_left_answers_nothing(
     assert (row.outcome, row.reason) == ("rate_limited", "rate_limited")
     # Less can still be asked for.
     assert len(mcp.call("search_people", {"limit": 9}).facts["data"]) == 1
-    assert budget.used(office.organization.pk) == 2
+    assert budget.count_used(office.organization.pk) == 2
 
 
 def test_the_budget_grows_when_a_day_is_over(
@@ -113,7 +113,7 @@ def test_the_budget_is_exact_under_24_callers_at_once(settings: Any) -> None:
     with ThreadPoolExecutor(24) as pool:
         granted = list(pool.map(reserve, range(24)))
     assert granted.count(True) == 7
-    assert budget.used(office.organization.pk) == 49
+    assert budget.count_used(office.organization.pk) == 49
 
 
 def test_old_rows_are_deleted(office: Office, program: Program) -> None:

@@ -270,9 +270,13 @@ def test_a_field_that_no_projection_lists_stays_out(
 
 
 def test_a_workspace_is_found_by_its_path_alone() -> None:
-    assert surface.at("/w/acme/api/mcp") is surface.of("acme") is surface.at("/w/acme/api/mcp/")
+    assert (
+        surface.find_by_path("/w/acme/api/mcp")
+        is surface.get_for_workspace("acme")
+        is surface.find_by_path("/w/acme/api/mcp/")
+    )
     for path in ("/w//api/mcp", "/w/a/b/api/mcp", "/w/ä/api/mcp", "/w/acme/api", "/api/mcp"):
-        assert surface.at(path) is None
+        assert surface.find_by_path(path) is None
 
 
 def test_without_a_key_a_client_reads_that_this_address_takes_keys(program: Program) -> None:

@@ -13,7 +13,7 @@ from mcp_protocol import failures, prompt_shapes
 from mcp_protocol.errors import ProtocolError
 from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Complete, Prompt, ResourceTemplate
-from tools_registry.api.uri_templates import compiled
+from tools_registry.api.uri_templates import compile_template
 from tools_registry.endpoint.methods.request import MethodRequest, object_in, text_in
 from tools_registry.pipeline import visibility
 
@@ -48,20 +48,22 @@ def _completions(request: MethodRequest) -> Completions:
     return found
 
 
-def _of_prompt(reference: Mapping[str, Any], request: MethodRequest) -> Completions | None:
+def _prompt_completions(reference: Mapping[str, Any], request: MethodRequest) -> Completions | None:
     who, surface = request.principal, request.surface
     prompt = surface.catalogue.find_prompt(text_in(reference, "name"), who.organization_id)
-    if prompt is None or not visibility.among([prompt], who, surface):
+    if prompt is None or not visibility.filter_visible([prompt], who, surface):
         return None
     return _argument_completions(prompt)
 
 
-def _of_template(reference: Mapping[str, Any], request: MethodRequest) -> Completions | None:
+def _template_completions(
+    reference: Mapping[str, Any], request: MethodRequest
+) -> Completions | None:
     uri, who, surface = text_in(reference, "uri"), request.principal, request.surface
     offered = surface.catalogue.templates(who.organization_id)
-    for template in visibility.among(offered, who, surface):
+    for template in visibility.filter_visible(offered, who, surface):
         # "The URI or URI template of the resource" (schema, ResourceTemplateReference).
-        if template.uri_template == uri or template.at(uri) is not None:
+        if template.uri_template == uri or template.find_resource(uri) is not None:
             return _variable_completions(template)
     return None
 
@@ -71,7 +73,7 @@ def _argument_completions(prompt: Prompt) -> Completions:
 
 
 def _variable_completions(template: ResourceTemplate) -> Completions:
-    variables = compiled(template.uri_template).variables
+    variables = compile_template(template.uri_template).variables
     return {name: template.completions.get(name) for name in variables}
 
 
@@ -116,6 +118,6 @@ def _invalid(field: str, message: str) -> ProtocolError:
 REFERENCES: Final[
     Mapping[str, Callable[[Mapping[str, Any], MethodRequest], Completions | None]]
 ] = {
-    "ref/prompt": _of_prompt,
-    "ref/resource": _of_template,
+    "ref/prompt": _prompt_completions,
+    "ref/resource": _template_completions,
 }

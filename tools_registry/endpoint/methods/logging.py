@@ -7,7 +7,7 @@ from tools_registry.endpoint.methods.request import MethodRequest
 
 
 def set_level(request: MethodRequest) -> JsonObject:
-    """Accept a level that exists; `sessions.at_level` keeps it for the session."""
+    """Accept a level that exists; `sessions.set_level` keeps it for the session."""
     level_in(request)
     return shapes.empty_result(request.revision)
 

@@ -14,7 +14,7 @@ def list_prompts(request: MethodRequest) -> JsonObject:
     """Exactly the prompts that would not be refused."""
     who = request.principal
     offered = request.surface.catalogue.prompts(who.organization_id)
-    visible = visibility.among(offered, who, request.surface)
+    visible = visibility.filter_visible(offered, who, request.surface)
     page = request.page(visible, _key)
     return prompt_shapes.prompts_list_result(page.things, request.revision, page.next_cursor)
 

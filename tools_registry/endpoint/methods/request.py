@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 from mcp_protocol import failures
-from mcp_protocol.envelope import Message, Notification, Request, RequestId
+from mcp_protocol.envelope import JsonRpcNotification, JsonRpcRequest, Message, RequestId
 from mcp_protocol.headers import VERSION_HEADER, HeaderLookup
 from mcp_protocol.meta_keys import META
 from mcp_protocol.negotiation import Terms
@@ -15,13 +15,13 @@ from oauth.principal import Principal
 from tools_registry.api.answers import NONE_YET
 from tools_registry.endpoint import paging, replies, request_state, sessions
 from tools_registry.endpoint.http import HttpRequest, Stream
-from tools_registry.endpoint.paging import Key, Page, Place
+from tools_registry.endpoint.paging import Key, ListPage, PagedList
 from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.request_state import SealedFor
-from tools_registry.endpoint.sessions import Session
+from tools_registry.endpoint.sessions import McpSession
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.pipeline import binding, calls
-from tools_registry.pipeline.call_kinds import CallKind, Subject
+from tools_registry.pipeline.call_kinds import CallKind, CallSubject
 from tools_registry.pipeline.invocation import Invocation
 
 Listed = TypeVar("Listed")
@@ -41,7 +41,7 @@ class MethodRequest:
 
     http: HttpRequest
     principal: Principal
-    session: Session | None
+    session: McpSession | None
     message: Message
     terms: Terms = field(init=False)
 
@@ -57,17 +57,17 @@ class MethodRequest:
     def params(self) -> Mapping[str, Any]:
         """The params of a request or notification; empty for any other message."""
         message = self.message
-        return message.params if isinstance(message, Request | Notification) else {}
+        return message.params if isinstance(message, JsonRpcRequest | JsonRpcNotification) else {}
 
     @property
     def method(self) -> str:
         message = self.message
-        return message.method if isinstance(message, Request | Notification) else ""
+        return message.method if isinstance(message, JsonRpcRequest | JsonRpcNotification) else ""
 
     @property
     def id(self) -> RequestId:
         """The id of a request; no other message has one that a response could name."""
-        return cast("Request", self.message).id
+        return cast("JsonRpcRequest", self.message).id
 
     @property
     def authorization_id(self) -> UUID:
@@ -78,15 +78,15 @@ class MethodRequest:
         return self.terms.revision
 
     @property
-    def undeclared(self) -> Revision:
+    def fallback_revision(self) -> Revision:
         """The revision of a message that names none."""
-        return UNDECLARED if self.session is None else sessions.spoken_in(self.session)
+        return UNDECLARED if self.session is None else sessions.get_revision(self.session)
 
     @property
-    def declared(self) -> Revision:
+    def refusal_revision(self) -> Revision:
         """The revision to word a refusal in before the message is understood."""
         if self.http.header(VERSION_HEADER) is None:
-            return self.undeclared
+            return self.fallback_revision
         return self.http.declared_revision
 
     @property
@@ -97,14 +97,14 @@ class MethodRequest:
     def forget(self) -> None:
         """Drop the bearer, the body and the params: the request may stay for hours."""
         self.http.forget()
-        self.message = Request(self.id, self.method)
+        self.message = JsonRpcRequest(self.id, self.method)
 
     def prepare(
         self,
         kind: CallKind,
         name: str,
         arguments: Mapping[str, Any],
-        check: Callable[[Subject], None] | None = None,
+        check: Callable[[CallSubject], None] | None = None,
     ) -> Reply | Invocation:
         """Prepare the call of this request: refused and recorded, or ready to run.
 
@@ -113,7 +113,7 @@ class MethodRequest:
         http, who, params, revision = self.http, self.principal, self.params, self.terms.revision
         meta = params.get(META, {})  # an object: `negotiation` has read it
         # Only what names a customer: a call may wait for minutes, and keeps no more of `_meta`.
-        bound = {} if binding.BINDING_KEYS.isdisjoint(meta) else binding.named(meta)
+        bound = {} if binding.BINDING_KEYS.isdisjoint(meta) else binding.select_keys(meta)
         answers = NONE_YET
         # Answers come with the request at 2026-07-28 only; earlier revisions have no such params.
         is_repeated = revision in MODERN
@@ -139,16 +139,16 @@ class MethodRequest:
         if outcome is None:
             return invocation
         host = http.header("host") or ""
-        return replies.settled(invocation, outcome, revision, http.surface, host=host)
+        return replies.from_outcome(invocation, outcome, revision, http.surface, host=host)
 
     def page(
         self,
         things: Sequence[Listed],
         key: Callable[[Listed], Key],
         size: Callable[[Listed], int] | None = None,
-    ) -> Page[Listed]:
+    ) -> ListPage[Listed]:
         """The page of a list that this request asks for (`paging.page`)."""
-        place = Place(self.principal.authorization_id, self.method)
+        place = PagedList(self.principal.authorization_id, self.method)
         return paging.page(things, key, place, self.params.get("cursor"), size)
 
 

@@ -38,14 +38,14 @@ def read_resource(request: MethodRequest) -> Reply | Invocation:
 
 def subscribe(request: MethodRequest) -> Reply:
     """Accepted for what can be read, and without effect: no resource announces its changes."""
-    return _acknowledged(request, call_kinds.SUBSCRIBE)
+    return _acknowledge_request(request, call_kinds.SUBSCRIBE)
 
 
 def unsubscribe(request: MethodRequest) -> Reply:
-    return _acknowledged(request, call_kinds.UNSUBSCRIBE)
+    return _acknowledge_request(request, call_kinds.UNSUBSCRIBE)
 
 
-def _acknowledged(request: MethodRequest, kind: CallKind) -> Reply:
+def _acknowledge_request(request: MethodRequest, kind: CallKind) -> Reply:
     prepared = _prepare(request, kind)
     return shapes.empty_result(request.revision) if isinstance(prepared, Invocation) else prepared
 
@@ -66,16 +66,22 @@ def _resources(request: MethodRequest) -> list[Resource]:
         *surface.catalogue.resources(organization),
     ]
     context = visibility.context(who, surface)
-    shown = (_shown(one, context) for one in visibility.among(offered, who, surface))
+    shown = (
+        _list_offered(one, context) for one in visibility.filter_visible(offered, who, surface)
+    )
     # A URI that is declared hides the same one of a template, as it does when it is read.
     return list({one.uri: one for resources in shown for one in resources}.values())
 
 
-def _shown(offered: Resource | ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
-    return (offered,) if isinstance(offered, Resource) else _listed(offered, context)
+def _list_offered(offered: Resource | ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
+    return (
+        (offered,) if isinstance(offered, Resource) else _list_template_resources(offered, context)
+    )
 
 
-def _listed(template: ResourceTemplate, context: ToolContext) -> Sequence[Resource]:
+def _list_template_resources(
+    template: ResourceTemplate, context: ToolContext
+) -> Sequence[Resource]:
     try:
         return template.resources(context)
     except Exception:
@@ -87,7 +93,7 @@ def _listed(template: ResourceTemplate, context: ToolContext) -> Sequence[Resour
 def _templates(request: MethodRequest) -> list[ResourceTemplate]:
     who = request.principal
     offered = request.surface.catalogue.templates(who.organization_id)
-    return visibility.among(offered, who, request.surface)
+    return visibility.filter_visible(offered, who, request.surface)
 
 
 def _uri(resource: Resource) -> Key:

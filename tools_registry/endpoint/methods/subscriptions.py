@@ -8,7 +8,7 @@ from tools_registry.endpoint.streams import listen_streams
 
 def listen(request: MethodRequest) -> Stream:
     """The stream of change notifications, open while the token is valid and the client stays."""
-    notifications = subscriptions.honoured(request.params)
+    notifications = subscriptions.parse_filter(request.params)
     accept = request.headers("accept")
     return listen_streams.stream(
         request.principal, request.surface, request.id, notifications, accept

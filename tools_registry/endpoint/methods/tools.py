@@ -12,7 +12,7 @@ from tools_registry.endpoint.methods.request import MethodRequest, object_in, te
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
 from tools_registry.pipeline import call_kinds, visibility
-from tools_registry.pipeline.call_kinds import Subject
+from tools_registry.pipeline.call_kinds import CallSubject
 from tools_registry.pipeline.invocation import Invocation
 
 
@@ -20,10 +20,10 @@ def list_tools(request: MethodRequest) -> JsonObject:
     """Exactly the tools that a call would not refuse: the same gate, asked now."""
 
     def size(tool: Tool) -> int:
-        return len(descriptors.serialized(tool, request.revision).json)
+        return len(descriptors.serialize_tool(tool, request.revision).json)
 
     page = request.page(visibility.tools(request.principal, request.surface), _key, size)
-    tools = [descriptors.serialized(tool, request.revision) for tool in page.things]
+    tools = [descriptors.serialize_tool(tool, request.revision) for tool in page.things]
     return tool_shapes.tools_list_result(tools, request.revision, page.next_cursor)
 
 
@@ -31,11 +31,11 @@ def call_tool(request: MethodRequest) -> Reply | Invocation:
     """The first half of a call: refused and recorded, or ready to run."""
     name, arguments = text_in(request.params, "name"), object_in(request.params, "arguments")
 
-    def check_headers(tool: Subject) -> None:
+    def check_headers(tool: CallSubject) -> None:
         # As soon as the caller may know which arguments have headers, and whatever else is wrong
         # with them (MCP 2026-07-28, basic/transports/streamable-http, Server Behavior for Custom
         # Headers).
-        params = descriptors.mirrored(cast("Tool", tool))
+        params = descriptors.mirrored_params(cast("Tool", tool))
         check_param_headers(request.headers, arguments, params)
 
     has_headers = request.revision in MODERN and not request.http.is_frame

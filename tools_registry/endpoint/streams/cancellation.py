@@ -9,7 +9,7 @@ import json
 from uuid import UUID
 
 from foundation import pubsub
-from mcp_protocol.envelope import Notification, RequestId, as_id
+from mcp_protocol.envelope import JsonRpcNotification, RequestId, as_id
 from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import HANDSHAKE
 
@@ -25,7 +25,7 @@ def topic(authorization_id: UUID, terms: Terms, request_id: RequestId) -> str:
     return f"cancel:{hashlib.sha256(named.encode()).hexdigest()}"
 
 
-def take(authorization_id: UUID, terms: Terms, notification: Notification) -> None:
+def take(authorization_id: UUID, terms: Terms, notification: JsonRpcNotification) -> None:
     """Wake the call that a client cancels; what runs no more, and never did, stays quiet."""
     request_id = as_id(notification.params.get("requestId"))
     if notification.method == METHOD and request_id is not None:

@@ -26,14 +26,14 @@ from tools_registry.endpoint.dispatch import Waiting
 from tools_registry.endpoint.http import (
     CLOSING_CANCELS,
     STREAM_HEADERS,
-    Complete,
+    CompleteAnswer,
     Emit,
     Stream,
     Suspend,
 )
 from tools_registry.endpoint.methods import MethodRequest
 from tools_registry.endpoint.streams import cancellation
-from tools_registry.endpoint.streams.streaming import StreamChannel, left_out
+from tools_registry.endpoint.streams.streaming import StreamChannel, left_out_warning
 from tools_registry.pipeline.invocation import (
     INTERRUPTED,
     OUTCOME_UNKNOWN,
@@ -58,7 +58,7 @@ NO_TOPICS: Final[frozenset[str]] = frozenset()
 STOPS: Final = "The server is stopping and cannot wait for your response. Try again."
 TOO_LATE: Final = "The question was not answered in time. Call the tool again to be asked again."
 
-Outcome: TypeAlias = Complete | Waiting | Suspend
+Outcome: TypeAlias = CompleteAnswer | Waiting | Suspend
 
 # Streaming calls that run or wait for a thread, by person or key and by organization. Each has a
 # part of all threads, so that none of them can use all.
@@ -86,7 +86,7 @@ def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
 
     Raises ProtocolError (429) when as many calls of its caller run on streams as may.
     """
-    conversation = Conversation(request, step)
+    conversation = StreamConversation(request, step)
     if isinstance(step, Invocation) and not conversation.acquire():
         raise _too_many(request)
     request.forget()
@@ -100,7 +100,7 @@ def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
         on_cancel=conversation.cancel,
         on_shutdown=conversation.stop,
         on_interrupt=conversation.interrupt,
-        left_out=partial(left_out, request.terms),
+        left_out=partial(left_out_warning, request.terms),
         pool="long" if isinstance(step, Invocation) else "quiet",
         changes=invocation.subject.mutates,
         on_abandon=conversation.unfinished_message,
@@ -123,7 +123,7 @@ def release(caller: Hashable, organization_id: Hashable) -> None:
 
 
 def _too_many(request: MethodRequest) -> ProtocolError:
-    return rates.crowded(
+    return rates.slot_limit_error(
         "You have too many streaming calls. Try again later.",
         most=settings.HALO_STREAM_THREADS // 4,
         wait=RETRY_AFTER,
@@ -132,7 +132,7 @@ def _too_many(request: MethodRequest) -> ProtocolError:
     )
 
 
-class Conversation:
+class StreamConversation:
     """One request, and its client at the other end of the stream."""
 
     def __init__(self, request: MethodRequest, step: Invocation | Waiting) -> None:
@@ -205,14 +205,14 @@ class Conversation:
                 outcome = self._ask(outcome, channel)
         except Exception as error:
             log.exception("stream_failed", request_id=self._request.http.request_id)
-            outcome = self._failed(error)
+            outcome = self._build_failure(error)
         if isinstance(outcome, Suspend):
             return outcome
-        if isinstance(outcome, Complete) and outcome.message is not None:
+        if isinstance(outcome, CompleteAnswer) and outcome.message is not None:
             channel.send(outcome.message)
         return None
 
-    def _ask(self, waiting: Waiting, channel: StreamChannel) -> Complete | Suspend:
+    def _ask(self, waiting: Waiting, channel: StreamChannel) -> CompleteAnswer | Suspend:
         self._questions_sent += 1
         if self._questions_sent > MAX_QUESTIONS:
             return dispatch.end(waiting, Unanswered("The tool asked too many questions."))
@@ -309,7 +309,7 @@ class Conversation:
 
     def _resume(
         self, waiting: Waiting, results: Mapping[str, Any], channel: StreamChannel
-    ) -> Complete | Waiting:
+    ) -> CompleteAnswer | Waiting:
         who = self._recheck_caller()
         if isinstance(who, Unanswered):
             return dispatch.end(waiting, who)
@@ -323,7 +323,7 @@ class Conversation:
         except Unauthenticated:
             return Unanswered("The token is no longer valid. Sign in again.")
 
-    def _failed(self, error: Exception) -> Complete:
+    def _build_failure(self, error: Exception) -> CompleteAnswer:
         # The status has been sent: only a message can follow.
-        failed = replies.failed(self._request.http.request_id, error)
-        return Complete(200, message=envelope.failure(self._request.id, failed))
+        failed = replies.from_exception(self._request.http.request_id, error)
+        return CompleteAnswer(200, message=envelope.failure(self._request.id, failed))

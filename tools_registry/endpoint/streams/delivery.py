@@ -91,7 +91,7 @@ class Outbox:
         self._dropped = 0
 
 
-class Delivery:
+class StreamDelivery:
     """The delivery of one stream: `run` it to its end."""
 
     __slots__ = (
@@ -192,13 +192,13 @@ class Delivery:
             await self._send_on(self._begin)
         self._begin = None
         while self._step is not None and not self._is_abandoned:
-            pause = await self._worked(self._step)
+            pause = await self._run_step(self._step)
             self._step = pause.resume if pause is not None else None
             if pause is not None:
                 self._pool = pause.pool
                 await self._pause(pause.topics, pause.seconds)
 
-    async def _worked(self, step: Step) -> Suspend | None:
+    async def _run_step(self, step: Step) -> Suspend | None:
         work = self._start(self._pool, step, self._outbox.emit)
         work.add_done_callback(lambda _work: self.wake())
         while not work.done() and not self._is_abandoned:

@@ -122,7 +122,7 @@ class Listen:
             log.exception("listen_failed")
             self._ending = True
         if self._ending:
-            emit(subscriptions.ended(self._request_id))
+            emit(subscriptions.final_response(self._request_id))
         return not self._ending
 
     def _tell(self, emit: Emit, who: Principal) -> None:
@@ -132,7 +132,7 @@ class Listen:
         seen = descriptors.digest(who, self._surface) if is_wanted else b""
         if self._seen is None:
             # Behind the first look: a change from here on is news.
-            emit(subscriptions.acknowledged(self._request_id, self._notifications))
+            emit(subscriptions.acknowledgement(self._request_id, self._notifications))
         elif seen != self._seen and not self._ending:
             emit(subscriptions.tools_changed(self._request_id))
         self._seen = seen
@@ -145,7 +145,7 @@ def _topics(organization_id: UUID) -> frozenset[str]:
 
 def _too_many(surface: McpSurface) -> ProtocolError:
     most = settings.HALO_LISTENS_PER_CONNECTION
-    return rates.crowded(
+    return rates.slot_limit_error(
         "This connection, person or organization listens on too many streams. Close one first.",
         most=most,
         wait=math.ceil(CHECK_SECONDS),

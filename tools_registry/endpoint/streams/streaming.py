@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_protocol.negotiation import LOG_LEVELS, Terms
-from mcp_protocol.revisions import Revision, since
+from mcp_protocol.revisions import Revision, revisions_since
 from tools_registry.api import Json
 from tools_registry.endpoint import sessions
 from tools_registry.endpoint.http import Emit
 from tools_registry.endpoint.methods import MethodRequest
 
 # ProgressNotification has no `message` before (MCP schema of each revision).
-HAS_PROGRESS_MESSAGE: Final = since(Revision.V2025_03_26)
+HAS_PROGRESS_MESSAGE: Final = revisions_since(Revision.V2025_03_26)
 
 
 def is_requested(request: MethodRequest) -> bool:
@@ -27,7 +27,7 @@ def is_requested(request: MethodRequest) -> bool:
     return terms.progress_token is not None or terms.log_level is not None
 
 
-def left_out(terms: Terms, how_many: int) -> dict[str, Any] | None:
+def left_out_warning(terms: Terms, how_many: int) -> dict[str, Any] | None:
     """The message that so many were left out, for callers that asked for warnings."""
     if not _is_wanted("warning", terms):
         return None

@@ -27,7 +27,7 @@ class CloseCode(IntEnum):
     FAILED = 1011
 
 
-def of_status(status: int) -> CloseCode:
+def get_close_code(status: int) -> CloseCode:
     """The code for a handshake that is refused with an HTTP status."""
     try:
         return CloseCode(4000 + status)

@@ -21,7 +21,7 @@ from tools_registry.endpoint.asgi_types import Event, Receive, Send
 from tools_registry.endpoint.http import Answer, Deferred, Headers, HttpRequest, Stream
 from tools_registry.endpoint.websocket import frames
 from tools_registry.endpoint.websocket.close_codes import CloseCode
-from tools_registry.endpoint.websocket.frames import LINES, MAX_IN_FLIGHT, Work
+from tools_registry.endpoint.websocket.frames import LINES, MAX_IN_FLIGHT, InFlightMessage
 from tools_registry.endpoint.websocket.handshake import Admitted
 
 log = structlog.get_logger(__name__)
@@ -37,7 +37,7 @@ NO_LONGER_VALID: Final = "The token is no longer valid."
 LEFT: Final[Event] = {"type": "http.disconnect"}
 
 
-class Connection:
+class WebSocketConnection:
     """An open WebSocket; `run` it until it is closed."""
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Connection:
     def __init__(self, edge: McpApplication, caller: Admitted, send: Send) -> None:
         self._edge, self.caller, self._send = edge, caller, send
         self._session = ""
-        self._works: set[Work] = set()
+        self._works: set[InFlightMessage] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._queue: list[bytes] = []
         self._queued_bytes = 0
@@ -144,16 +144,16 @@ class Connection:
         self.active_at = time.monotonic()
         if len(self._works) >= MAX_IN_FLIGHT:
             # Nothing further is read meanwhile.
-            await self._do(Work(), body, is_crowded=True)
+            await self._do(InFlightMessage(), body, is_crowded=True)
             return
-        work = Work()
+        work = InFlightMessage()
         self._works.add(work)
         task = self._start(self._do(work, body))
         if not self._session and frames.is_initialize(body):
             # The session that it opens has the revision of all messages behind it.
             await asyncio.wait({task})
 
-    async def _do(self, work: Work, body: bytes, *, is_crowded: bool = False) -> None:
+    async def _do(self, work: InFlightMessage, body: bytes, *, is_crowded: bool = False) -> None:
         request = self._request(work, body)
         begin = partial(frames.answer, work, request, self.caller.principal, is_crowded=is_crowded)
         try:
@@ -169,20 +169,20 @@ class Connection:
             if not self._is_ending:
                 raise
             if work.has_response:
-                self.put(frames.stopped(work))
+                self.put(frames.shutdown_response(work))
         finally:
             self._works.discard(work)
             self.active_at = time.monotonic()
             self._close_when_answered()
 
-    async def _respond(self, work: Work, answer: Answer | Deferred) -> None:
+    async def _respond(self, work: InFlightMessage, answer: Answer | Deferred) -> None:
         if work.is_unauthenticated:
             await self.close(CloseCode.UNAUTHENTICATED, NO_LONGER_VALID)
             return
         if work.cancels is not None:
             self._cancel(work.cancels)
         if isinstance(answer, Stream):
-            gone = partial(_left, work)
+            gone = partial(_wait_until_gone, work)
             await self._edge.deliver(
                 work.streams(answer), gone, partial(self._forward, work), LINES
             )
@@ -193,7 +193,7 @@ class Connection:
         if answer.body and work.has_response and not work.is_cancelled:
             self.put(answer.body)
 
-    async def _forward(self, work: Work, event: Event) -> None:
+    async def _forward(self, work: InFlightMessage, event: Event) -> None:
         """Send the lines of a stream's body as messages."""
         if work.is_cancelled:
             return
@@ -205,7 +205,7 @@ class Connection:
             if work.request_id == request_id and type(work.request_id) is type(request_id):
                 work.cancel()
 
-    def _request(self, work: Work, body: bytes) -> HttpRequest:
+    def _request(self, work: InFlightMessage, body: bytes) -> HttpRequest:
         session = ((sessions.HEADER.lower(), self._session),) if self._session else ()
         headers: Headers = (
             ("accept", "application/json, text/event-stream"),
@@ -256,6 +256,6 @@ class Connection:
         return task
 
 
-async def _left(work: Work) -> Event:
+async def _wait_until_gone(work: InFlightMessage) -> Event:
     await work.gone.wait()
     return LEFT

@@ -14,7 +14,14 @@ from typing import Final
 import structlog
 
 from mcp_protocol import envelope, json_writer, strict_json
-from mcp_protocol.envelope import Batch, Malformed, Message, Notification, Request, RequestId
+from mcp_protocol.envelope import (
+    JsonRpcBatch,
+    JsonRpcNotification,
+    JsonRpcRequest,
+    Malformed,
+    Message,
+    RequestId,
+)
 from mcp_protocol.errors import INTERNAL_ERROR, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
 from mcp_protocol.meta_keys import META, PROTOCOL_VERSION
@@ -24,7 +31,7 @@ from tools_registry.endpoint import dispatch, rates, replies, respond
 from tools_registry.endpoint.http import (
     Answer,
     CancelState,
-    Complete,
+    CompleteAnswer,
     Deferred,
     HttpRequest,
     Stream,
@@ -43,7 +50,7 @@ RETRY_AFTER: Final = 1
 LINES: Final = Encoding(lambda message: json_writer.dumps(message) + b"\n", lambda _text: b"", b"")
 
 
-class Work:
+class InFlightMessage:
     """A message in progress; the thread that reads it writes what it is, the event loop the rest.
 
     `request_id` is the id of a request, and `cancels` the id that a notification cancels.
@@ -69,12 +76,12 @@ class Work:
         self.is_cancelled = self.is_unauthenticated = False
         self._on_cancel: Callable[[], None] | None = None
 
-    def understand(self, message: Message | Batch) -> None:
+    def understand(self, message: Message | JsonRpcBatch) -> None:
         """Note what the message is."""
-        if isinstance(message, Request):
+        if isinstance(message, JsonRpcRequest):
             self.request_id = message.id
-        self.has_response = isinstance(message, Request | Malformed | Batch)
-        if isinstance(message, Notification) and message.method == cancellation.METHOD:
+        self.has_response = isinstance(message, JsonRpcRequest | Malformed | JsonRpcBatch)
+        if isinstance(message, JsonRpcNotification) and message.method == cancellation.METHOD:
             self.cancels = envelope.as_id(message.params.get("requestId"))
 
     def cancel(self) -> None:
@@ -105,40 +112,42 @@ class Work:
 
 
 def answer(
-    work: Work, request: HttpRequest, before: Principal, *, is_crowded: bool
+    work: InFlightMessage, request: HttpRequest, before: Principal, *, is_crowded: bool
 ) -> Answer | Deferred:
     """Answer a message of the caller `before`, whatever happens meanwhile.
 
     A request is refused if the socket `is_crowded`; a cancellation and the answer to a question are
     not. `is_unauthenticated` of the work says that the credential has ended.
     """
-    return _answered(work, request, partial(_begin, work, request, before, is_crowded=is_crowded))
+    return _run_step(work, request, partial(_begin, work, request, before, is_crowded=is_crowded))
 
 
-def _answered(
-    work: Work, request: HttpRequest, step: Callable[[], Answer | Deferred]
+def _run_step(
+    work: InFlightMessage, request: HttpRequest, step: Callable[[], Answer | Deferred]
 ) -> Answer | Deferred:
     try:
         answered = step()
     except Unauthenticated:
         work.is_unauthenticated = True
-        return Complete(401)
+        return CompleteAnswer(401)
     except Exception as error:
         log.exception("frame_failed", request_id=request.request_id)
         if not request.message_ids:
             # For the id, and whether there is one: the caller was not found, so nothing was read.
             work.understand(respond.read_message(request, None))
-        failure = envelope.failure(work.request_id, replies.failed(request.request_id, error))
-        answered = Complete(500, message=failure)
+        failure = envelope.failure(
+            work.request_id, replies.from_exception(request.request_id, error)
+        )
+        answered = CompleteAnswer(500, message=failure)
     if isinstance(answered, Deferred):
-        return Deferred(partial(_answered, work, request, answered.finish))
+        return Deferred(partial(_run_step, work, request, answered.finish))
     if isinstance(answered, Stream) or answered.message is None:
         return answered
     return replace(answered, body=json_writer.dumps(answered.message), message=None)
 
 
 def _begin(
-    work: Work, request: HttpRequest, before: Principal, *, is_crowded: bool
+    work: InFlightMessage, request: HttpRequest, before: Principal, *, is_crowded: bool
 ) -> Answer | Deferred:
     clock = time.perf_counter()
     accepted = request.surface.credentials
@@ -149,9 +158,11 @@ def _begin(
     request = _with_version(request, message)
     if not is_crowded or not work.has_response:
         return respond.answer_message(request, who, session, message)
-    single = Malformed(None, _crowded(request)) if isinstance(message, Batch) else message
+    single = (
+        Malformed(None, _in_flight_error(request)) if isinstance(message, JsonRpcBatch) else message
+    )
     refused = MethodRequest(request, who, session, single)
-    return dispatch.turn_away(refused, _charged(refused) or _crowded(request), clock)
+    return dispatch.turn_away(refused, _charge_refused(refused) or _in_flight_error(request), clock)
 
 
 def is_initialize(body: bytes) -> bool:
@@ -165,16 +176,16 @@ def is_initialize(body: bytes) -> bool:
     return isinstance(message, dict) and message.get("method") == "initialize"
 
 
-def stopped(work: Work) -> bytes:
+def shutdown_response(work: InFlightMessage) -> bytes:
     """The response to a request that still runs when the server can wait no longer."""
     message = OUTCOME_UNKNOWN if work.cancellation.is_changing else INTERRUPTED
     error = ProtocolError(INTERNAL_ERROR, message)
     return json_writer.dumps(envelope.failure(work.request_id, error))
 
 
-def _with_version(request: HttpRequest, message: Message | Batch) -> HttpRequest:
+def _with_version(request: HttpRequest, message: Message | JsonRpcBatch) -> HttpRequest:
     """The request with the header that declares the revision of `_meta` (2026-07-28)."""
-    if not isinstance(message, Request | Notification):
+    if not isinstance(message, JsonRpcRequest | JsonRpcNotification):
         return request
     meta = message.params.get(META)
     declared = meta.get(PROTOCOL_VERSION) if isinstance(meta, dict) else None
@@ -183,7 +194,7 @@ def _with_version(request: HttpRequest, message: Message | Batch) -> HttpRequest
     return replace(request, headers=(*request.headers, (VERSION_HEADER.lower(), declared)))
 
 
-def _charged(request: MethodRequest) -> ProtocolError | None:
+def _charge_refused(request: MethodRequest) -> ProtocolError | None:
     """Charge a message that is refused all the same: it counts like every other."""
     http = request.http
     verdict = rates.spend(request.principal, http.surface, request.method, http.address)
@@ -192,8 +203,8 @@ def _charged(request: MethodRequest) -> ProtocolError | None:
     return rates.refusal(verdict, dispatch.revision_of(request), http.surface.codes)
 
 
-def _crowded(request: HttpRequest) -> ProtocolError:
-    return rates.crowded(
+def _in_flight_error(request: HttpRequest) -> ProtocolError:
+    return rates.slot_limit_error(
         f"This WebSocket has {MAX_IN_FLIGHT} requests in progress. Wait for a response.",
         most=MAX_IN_FLIGHT,
         wait=RETRY_AFTER,

@@ -19,10 +19,10 @@ from oauth.principal import Principal
 from tools_registry.endpoint import admission, dispatch, rates, replies, respond
 from tools_registry.endpoint.asgi_types import Scope, Send
 from tools_registry.endpoint.caller_slots import CallerSlots
-from tools_registry.endpoint.http import Complete, HttpRequest, response_start
+from tools_registry.endpoint.http import CompleteAnswer, HttpRequest, response_start
 from tools_registry.endpoint.methods import MethodRequest
 from tools_registry.endpoint.surface import McpSurface
-from tools_registry.endpoint.websocket.close_codes import of_status
+from tools_registry.endpoint.websocket.close_codes import get_close_code
 
 log = structlog.get_logger(__name__)
 
@@ -31,8 +31,10 @@ MAX_FIELDS: Final = 10
 # Denial Response).
 HTTP_RESPONSE: Final = "websocket.http.response"
 PLAIN: Final = (("Content-Type", "text/plain; charset=utf-8"),)
-NOT_FOUND: Final = Complete(404, PLAIN, b"Not found.\n")
-MALFORMED: Final = Complete(400, PLAIN, b"The query must name projectId once, and token once.\n")
+NOT_FOUND: Final = CompleteAnswer(404, PLAIN, b"Not found.\n")
+MALFORMED: Final = CompleteAnswer(
+    400, PLAIN, b"The query must name projectId once, and token once.\n"
+)
 # Seconds; a guess at when one of them is closed, for a client that has too many.
 RETRY_AFTER: Final = 5
 
@@ -85,18 +87,18 @@ def take_address(scope: Scope) -> Address | None:
     return Address(scope["path"], values["projectId"])
 
 
-def admit(request: HttpRequest) -> Admitted | Complete:
+def admit(request: HttpRequest) -> Admitted | CompleteAnswer:
     """Check host, Origin, token and limits; returns a refusal as an HTTP response."""
     try:
         return _admit(request)
     except ProtocolError as error:
-        return respond.refused(request, error)
+        return respond.refusal_answer(request, error)
     except Exception as error:
         log.exception("handshake_failed", request_id=request.request_id)
-        return respond.refused(request, replies.failed(request.request_id, error))
+        return respond.refusal_answer(request, replies.from_exception(request.request_id, error))
 
 
-def _admit(request: HttpRequest) -> Admitted | Complete:
+def _admit(request: HttpRequest) -> Admitted | CompleteAnswer:
     clock = time.perf_counter()
     admission.require_host_and_origin(request)
     who = admission.identify(request)
@@ -104,7 +106,7 @@ def _admit(request: HttpRequest) -> Admitted | Complete:
     if error is None:
         return Admitted(who, request.surface, request.header("host") or "", request.address)
     refused = MethodRequest(request, who, None, Malformed(None, error))
-    return respond.written(dispatch.turn_away(refused, error, clock), request)
+    return respond.write_answer(dispatch.turn_away(refused, error, clock), request)
 
 
 def _too_many(request: HttpRequest, who: Principal) -> ProtocolError | None:
@@ -116,7 +118,7 @@ def _too_many(request: HttpRequest, who: Principal) -> ProtocolError | None:
     if OPEN.acquire(who):
         return None
     most = settings.HALO_GATEWAY_SOCKETS_PER_CREDENTIAL
-    return rates.crowded(
+    return rates.slot_limit_error(
         "This connection, person or organization has too many open WebSockets. Close one first.",
         most=most,
         wait=RETRY_AFTER,
@@ -125,10 +127,10 @@ def _too_many(request: HttpRequest, who: Principal) -> ProtocolError | None:
     )
 
 
-async def refuse(scope: Scope, send: Send, answer: Complete) -> None:
+async def refuse(scope: Scope, send: Send, answer: CompleteAnswer) -> None:
     """Send a refusal as an HTTP response, or as a close code if the server offers no responses."""
     if HTTP_RESPONSE not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": of_status(answer.status)})
+        await send({"type": "websocket.close", "code": get_close_code(answer.status)})
         return
     start = response_start(answer.status, answer.headers)
     await send({**start, "type": f"{HTTP_RESPONSE}.start"})

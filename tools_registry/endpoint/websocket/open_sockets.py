@@ -21,11 +21,11 @@ from oauth import credentials
 from tools_registry.endpoint import asgi
 from tools_registry.endpoint.asgi import McpApplication
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.http import CancelState, Complete
+from tools_registry.endpoint.http import CancelState, CompleteAnswer
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.endpoint.websocket import handshake, pushing
 from tools_registry.endpoint.websocket.close_codes import CloseCode
-from tools_registry.endpoint.websocket.connection import NO_LONGER_VALID, Connection
+from tools_registry.endpoint.websocket.connection import NO_LONGER_VALID, WebSocketConnection
 from tools_registry.endpoint.websocket.handshake import Admitted, FindSurface
 from workspace import changes
 
@@ -46,8 +46,8 @@ class OpenSockets:
 
     def __init__(self, edge: McpApplication, find: FindSurface) -> None:
         self._edge, self._find = edge, find
-        self._open: set[Connection] = set()
-        self._by_topic: dict[str, set[Connection]] = {}
+        self._open: set[WebSocketConnection] = set()
+        self._by_topic: dict[str, set[WebSocketConnection]] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._news: set[str] = set()
         self._is_news = asyncio.Event()
@@ -60,11 +60,11 @@ class OpenSockets:
         admitted = await self._admit(scope)
         # It may be open for hours: neither the bearer nor anything else of the handshake stays.
         scope["headers"] = []
-        if isinstance(admitted, Complete):
+        if isinstance(admitted, CompleteAnswer):
             with suppress(OSError):  # the client has gone
                 await handshake.refuse(scope, send, admitted)
             return
-        connection = Connection(self._edge, admitted, send)
+        connection = WebSocketConnection(self._edge, admitted, send)
         try:
             await send({"type": "websocket.accept"})
             scope.clear()
@@ -83,19 +83,21 @@ class OpenSockets:
         for connection in self._open:
             connection.end()
 
-    async def _admit(self, scope: Scope) -> Admitted | Complete:
+    async def _admit(self, scope: Scope) -> Admitted | CompleteAnswer:
         address = handshake.take_address(scope)
         if address is None:
             return handshake.MALFORMED
         return await self._edge.look(partial(self._admit_in_thread, scope, address))
 
-    def _admit_in_thread(self, scope: Scope, address: handshake.Address) -> Admitted | Complete:
+    def _admit_in_thread(
+        self, scope: Scope, address: handshake.Address
+    ) -> Admitted | CompleteAnswer:
         surface = self._find(address)
         if surface is None:
             return handshake.NOT_FOUND
         return handshake.admit(asgi.request_of(scope, surface, CancelState()))
 
-    def _add(self, connection: Connection) -> None:
+    def _add(self, connection: WebSocketConnection) -> None:
         self._open.add(connection)
         for topic in _topics(connection):
             self._by_topic.setdefault(topic, set()).add(connection)
@@ -110,7 +112,7 @@ class OpenSockets:
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep())
 
-    def _remove(self, connection: Connection) -> None:
+    def _remove(self, connection: WebSocketConnection) -> None:
         self._open.discard(connection)
         for topic in _topics(connection):
             of_topic = self._by_topic.get(topic, set())
@@ -150,7 +152,7 @@ class OpenSockets:
             if connection.is_idle(settings.HALO_GATEWAY_SOCKET_IDLE_SECONDS):
                 await connection.close(CloseCode.TIMEOUT, "The socket was idle for too long.")
 
-    def _to_check(self, news: set[str]) -> list[Connection]:
+    def _to_check(self, news: set[str]) -> list[WebSocketConnection]:
         now = time.monotonic()
         if now - self._checked_at >= CHECK_SECONDS:
             self._checked_at = now
@@ -162,8 +164,8 @@ class OpenSockets:
             if topic == changes.topic(one.caller.principal.organization_id)
         ]
 
-    async def _close_ended(self, connections: list[Connection]) -> None:
-        by_kind: dict[Kind, dict[UUID, list[Connection]]] = {}
+    async def _close_ended(self, connections: list[WebSocketConnection]) -> None:
+        by_kind: dict[Kind, dict[UUID, list[WebSocketConnection]]] = {}
         for connection in connections:
             caller = connection.caller
             kind = caller.principal.credential, caller.surface
@@ -173,12 +175,12 @@ class OpenSockets:
             every = list(by_id)
             for start in range(0, len(every), CHECKED_AT_ONCE):
                 some = every[start : start + CHECKED_AT_ONCE]
-                check = partial(credentials.ended, name, some, surface.credentials)
+                check = partial(credentials.find_ended, name, some, surface.credentials)
                 for one in await self._edge.look(check):
                     for connection in by_id[one]:
                         await connection.close(CloseCode.UNAUTHENTICATED, NO_LONGER_VALID)
 
-    async def _send_pushed(self, connections: list[Connection]) -> None:
+    async def _send_pushed(self, connections: list[WebSocketConnection]) -> None:
         if not connections:
             return
         authorizations = {_authorization(one) for one in connections}
@@ -187,11 +189,11 @@ class OpenSockets:
             connection.push(pending.get(str(_authorization(connection)), {}))
 
 
-def _topics(connection: Connection) -> tuple[str, str]:
+def _topics(connection: WebSocketConnection) -> tuple[str, str]:
     """What is published when its credential may have ended, and when a message is pushed to it."""
     organization_id = connection.caller.principal.organization_id
     return changes.topic(organization_id), pushing.topic(_authorization(connection))
 
 
-def _authorization(connection: Connection) -> UUID:
+def _authorization(connection: WebSocketConnection) -> UUID:
     return connection.caller.principal.authorization_id

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from oauth.grants import token_status
 from oauth.grants.token_status import TokenStatus
 from tools_registry.admin import why
-from tools_registry.admin.why import Explanation, Line, UnknownTool
+from tools_registry.admin.why import Explanation, ExplanationLine, UnknownTool
 from tools_registry.pipeline import surface
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError("No access token and no authorization has this id.")
         _require_deployment(status)
         try:
-            workspace = surface.mounted(surface.WORKSPACE_NAME)
+            workspace = surface.get_mounted(surface.WORKSPACE_NAME)
             explanation = why.explain(status, options["tool"], workspace)
         except UnknownTool as unknown:
             raise CommandError(f"{status.organization} has no tool {str(unknown)!r}.") from unknown
@@ -56,7 +56,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield from _answer(line)
 
 
-def _answer(line: Line) -> Iterator[str]:
+def _answer(line: ExplanationLine) -> Iterator[str]:
     yield f"  {'yes' if line.passes else 'NO ':3}  {line.layer:13}  {line.message}"
     if line.remedy:
         place = f" {settings.HALO_PUBLIC_URL}{line.url}" if line.url else ""

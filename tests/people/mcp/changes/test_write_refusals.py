@@ -155,7 +155,7 @@ def test_the_budget_counts_what_was_shown(office: Office, mcp: McpClient, settin
     body = booking(office, office.person())
 
     def spent() -> int:
-        return budget.used(office.organization.pk)
+        return budget.count_used(office.organization.pk)
 
     token = token_of(prepare(mcp, "createTimeOff", body))
     assert spent() == 2
