@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from approvals import expiry, stored_arguments
+from approvals import cards, expiry, stored_arguments
 from approvals.models import ApprovalRequest, ApprovalStatus
+from foundation import admin_urls
 from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from tools_registry.api import (
@@ -42,6 +44,7 @@ MAX_OPEN_OF_ORGANIZATION: Final = 500
 # How long an identical call gets the outcome of an ended request: a client that lost a response
 # repeats its call, which must not file another request.
 REPEATED: Final = timedelta(minutes=15)
+ANOTHER_ADMIN: Final = "An admin of the organization who is not the requester."
 WITHDRAWN: Final = "The requester has withdrawn it."
 # The columns that the digest of every request covers, and those that some requests have.
 IDENTIFYING: Final = (
@@ -96,6 +99,12 @@ class Requests:
         words = {"summary": summary[:300], "why": why}
         row = _open(requested).first() or _create({**requested, **_facts(requester), **words})
         return RequestedApproval(str(row.pk), row.status, row.summary)
+
+    def result_meta(self, requested: RequestedApproval) -> Mapping[str, Json]:
+        """Returns what the card of a request shows, in the `_meta` of a result."""
+        row = ApprovalRequest.objects.get(pk=requested.id)
+        url = f"{settings.HALO_PUBLIC_URL}{admin_urls.row_url(row)}"
+        return cards.result_meta(row, url=url, deciders=ANOTHER_ADMIN)
 
     def is_executing(self, approval: Approval, tool: Guarded) -> bool:
         """Returns whether the row is being executed under this claim, and for this tool."""

@@ -25,6 +25,7 @@ from data_tools.query import (
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
+from tools_registry.api.apps import FIGURES_PLOT
 
 TOOLSET: Final = Toolset(scope="data:read", title="Metrics")
 
@@ -97,6 +98,7 @@ def data_query_metrics(call: DataToolCall) -> Facts:
         summary=results.OBJECT,
         period=results.OBJECT,
     ),
+    app=FIGURES_PLOT,
 )
 def data_query_activity_time_series(call: DataToolCall) -> Facts:
     metric, unit = call.arguments["metric"], Unit(call.arguments["bucket"])

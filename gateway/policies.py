@@ -100,6 +100,17 @@ class ProjectPolicy:
                 return True
         return (self.reads if is_read else self.writes) == Effect.DENY
 
+    def may_require_approval(self, tool: str, *, is_read: bool) -> bool:
+        """Returns whether a call of the tool requires an approval with some arguments."""
+        for rule in self.rules:
+            if not rule.names(tool):
+                continue
+            if rule.effect == Effect.REQUIRE_APPROVAL:
+                return True
+            if not rule.conditions:
+                return False
+        return (self.reads if is_read else self.writes) == Effect.REQUIRE_APPROVAL
+
 
 DENIED: Final = ProjectPolicy(Effect.DENY, Effect.DENY)
 

@@ -5,6 +5,7 @@ docs/gateway.md, "Approvals".
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -14,13 +15,14 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from approvals import outcomes, requests
+from approvals import cards, outcomes, requests
 from approvals.models import ApprovalRequest, ApprovalStatus
 from foundation import queueing
 from gateway import policies, quota
 from gateway.models import Effect
 from gateway.policies import PolicyDecision, ProjectPolicy
-from gateway.requests import approver_mail, statuses
+from gateway.requests import approver_mail, details, statuses
+from mcp_protocol import mcp_apps
 from tools_registry.api import Blocks
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
@@ -42,6 +44,7 @@ NO_APPROVER: Final = (
     "has to name another approver in the policy, or has to let requesters approve their own "
     "requests, at {url} ."
 )
+NOBODY: Final = "Nobody: an admin of the organization has to name another approver in the policy."
 APPROVED: Final = "This operation was approved and is being executed."
 REPEAT: Final = "Repeat this call with the same arguments to get the decision and the result."
 DENIED: Final = Decision(
@@ -105,10 +108,25 @@ def _request_approval(
         transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.organization_id)))
     invocation.note = statuses.audit_detail(row)
     url = f" See {statuses.url(row)}"
-    return outcomes.find_outcome(row, invocation, url) or ApprovalPending(_pending(row))
+    settled = outcomes.find_outcome(row, invocation, url)
+    if settled is not None:
+        return settled
+    shows_card = mcp_apps.are_shown(invocation.client_capabilities)
+    return ApprovalPending(_pending(row, _card(row) if shows_card else {}))
 
 
-def _pending(row: ApprovalRequest) -> Blocks:
+def _card(row: ApprovalRequest) -> dict[str, Any]:
+    """What a client shows of the request, for the `_meta` of its result."""
+    return cards.result_meta(
+        row,
+        url=statuses.url(row),
+        deciders=policies.describe_approvers(row) or NOBODY,
+        request=details.request_head(row),
+        project=details.project_name(row),
+    )
+
+
+def _pending(row: ApprovalRequest, meta: Mapping[str, Any]) -> Blocks:
     """The pending result (Airlock document, tools/call): one line of JSON with these keys."""
     url = statuses.url(row)
     body: dict[str, Any] = {
@@ -119,7 +137,7 @@ def _pending(row: ApprovalRequest) -> Blocks:
         "pollIntervalSeconds": POLL_SECONDS,
         "message": _get_message(row),
     }
-    return Blocks([{"type": "text", "text": json.dumps(body)}], body)
+    return Blocks([{"type": "text", "text": json.dumps(body)}], body, meta)
 
 
 def _get_message(row: ApprovalRequest) -> str:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
@@ -12,8 +12,10 @@ from gateway import policies, servers
 from gateway.calling import SERVER_NOT_CONFIRMED, Unavailability, UpstreamCall
 from gateway.models import ProjectTool
 from gateway.openapi.shapes import OpenApiOperation, from_json
+from gateway.policies import ProjectPolicy
 from oauth.scopes import ScopeSet
 from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Tool
+from tools_registry.api.apps import APPROVAL_CARD
 from tools_registry.pipeline.gate import Decision, Switches
 
 # Whatever changes a tool or a policy changes the project's time, too (`projects.touch`).
@@ -21,6 +23,7 @@ STAMP: Final = Statement("""
 SELECT version, CAST(updated_at AS text) FROM gateway_project WHERE id = %s AND organization_id = %s
 """)
 MAX_LOADED: Final = 1_024  # projects whose tools this process keeps
+MAX_WITH_CARD: Final = 8_192  # as the descriptors of tools
 LAYER: Final = "tool"
 NEEDS_REVIEW: Final = Unavailability(
     "tool_changed",
@@ -106,12 +109,27 @@ class ProjectSource:
         tools = {tool.name: tool for _key, tool in kept.made.values()}
         policy = policies.read(self.project_id)
         listed = [
-            tool
+            _listed(tool, policy)
             for tool in tools.values()
             if not refusal(tool)
             and not policy.is_always_denied(tool.name, is_read=not tool.mutates)
         ]
         return _LoadedTools(stamp, tools, tuple(listed))
+
+
+def _listed(tool: Tool, policy: ProjectPolicy) -> Tool:
+    """The tool as lists show it: with the card of requests if its calls may need an approval.
+
+    Calls find it without the card, so that one that waits does not notice a change of the policy.
+    """
+    may_wait = policy.may_require_approval(tool.name, is_read=not tool.mutates)
+    return _with_card(tool) if may_wait else tool
+
+
+@lru_cache(maxsize=MAX_WITH_CARD)
+def _with_card(tool: Tool) -> Tool:
+    """The same tool with the card; the same object each time."""
+    return replace(tool, app=APPROVAL_CARD)
 
 
 def _tool_entry(

@@ -27,6 +27,7 @@ from tools_registry.api import (
     VendorConnection,
     VendorResponse,
 )
+from tools_registry.api.apps import APPROVAL_CARD
 from tools_registry.api.readable import day, money, printable
 
 VERSION: Final = "2026-01-28.clover"
@@ -128,7 +129,12 @@ FILED: Final = _object({"request_id": TEXT, "status": TEXT, "summary": TEXT})
 DONE: Final = _object({"id": TEXT, "status": TEXT})
 DAYS: Final = _amount("Days to add to the current end.") | {"maximum": 730}
 WRITES: Final = {"mutates": True, "open_world": True}
-ASKS: Final = {**WRITES, "output_schema": FILED, "not_destructive": "It only files a request."}
+ASKS: Final = {
+    **WRITES,
+    "output_schema": FILED,
+    "not_destructive": "It only files a request.",
+    "app": APPROVAL_CARD,
+}
 PERFORMS: Final = {**WRITES, "output_schema": DONE, "destructive": True}
 
 
@@ -352,7 +358,8 @@ def _bound_customer_id(context: ToolContext) -> str:
 
 def _request(context: ToolContext, tool: str, asked: Arguments, summary: str, why: str) -> Facts:
     made = context.request_approval(tool=tool, arguments=asked, summary=summary, why=why)
-    return Facts({"request_id": made.id, "status": made.status, "summary": made.summary})
+    value = {"request_id": made.id, "status": made.status, "summary": made.summary}
+    return Facts(value, meta=made.meta)
 
 
 def _get(context: ToolContext, path: str, *needed: str, expand: str = "") -> dict[str, Any]:

@@ -6,6 +6,7 @@ Source: MCP schema of each revision, ClientCapabilities; client/elicitation, Cap
 from collections.abc import Mapping
 from typing import Final
 
+from mcp_protocol import mcp_apps
 from mcp_protocol.negotiation import accepts_forms
 from mcp_protocol.strict_json import JsonObject
 
@@ -31,6 +32,8 @@ def select_known(declared: Mapping[str, object]) -> JsonObject:
         kept["elicitation"]["form"] = {}
     if kept.get("elicitation") == {}:
         del kept["elicitation"]
+    if mcp_apps.are_shown(declared):
+        kept["extensions"] = mcp_apps.DECLARATION
     return kept
 
 

@@ -19,4 +19,7 @@ REPEATED: Final = "repeated"
 # page changes, null for one that it leaves out.
 RESPONSE_HEADERS: Final = "responseHeaders"
 NEXT_PAGE: Final = "nextPage"
+# Of the result of a call that waits for an approval, for clients that show MCP Apps alone: what the
+# card of the request shows.
+APPROVAL: Final = "approval"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcp_protocol import meta_keys
+from mcp_protocol import mcp_apps, meta_keys
 from mcp_protocol.envelope import JsonRpcNotification, JsonRpcRequest, RequestId, as_id
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError, header_mismatch, unsupported_version
 from mcp_protocol.headers import VERSION_HEADER
@@ -43,6 +43,11 @@ class Terms:
     log_level: str | None = None
     progress_token: RequestId | None = None
     session: str = ""
+
+    @property
+    def shows_apps(self) -> bool:
+        """Whether the client shows MCP Apps, at a revision in which tools can name them."""
+        return self.revision in mcp_apps.REVISIONS and mcp_apps.are_shown(self.client_capabilities)
 
 
 def batch_limit(header: str | None, undeclared: Revision = UNDECLARED) -> int:

@@ -50,10 +50,12 @@ def data_tool(
     arguments: Mapping[str, Schema],
     required: Sequence[str] = (),
     result: Schema = results.LISTING,
+    app: str = "",
 ) -> Callable[[Answer], Run]:
     """Declares the decorated function as a tool that reads and changes nothing.
 
-    `arguments` are the properties of its input schema, `result` is its output schema.
+    `arguments` are the properties of its input schema, `result` is its output schema and `app`
+    the app that shows results.
     """
     schema: dict[str, object] = {"type": "object", "properties": dict(arguments)}
     if required:
@@ -66,6 +68,7 @@ def data_tool(
         read_only=True,
         is_lenient=True,
         reads_text=True,
+        app=app,
     )
     defaults = {name: one["default"] for name, one in arguments.items() if "default" in one}
 

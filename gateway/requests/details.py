@@ -166,9 +166,7 @@ def is_open(row: ApprovalRequest) -> bool:
 
 def build(row: ApprovalRequest) -> Details:
     """Returns a request with everything that its approver has to read."""
-    project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
-    tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
-    operation = from_json(tool.operation) if tool else None
+    project, operation = _described(row)
     shown = masked_arguments.mask_request(row)
     return Details(
         row=row,
@@ -188,6 +186,27 @@ def build(row: ApprovalRequest) -> Details:
         is_outdated=project is not None and row.version != project.version,
         times_returned=_times_returned(row),
     )
+
+
+def request_head(row: ApprovalRequest) -> str:
+    """Returns what an approval of the request sends, without body and credentials."""
+    project, operation = _described(row)
+    if project is None or operation is None:
+        return ""
+    return _head(project, operation, masked_arguments.mask_request(row).values)
+
+
+def project_name(row: ApprovalRequest) -> str:
+    """Returns the name of the project of a request, empty if it is gone."""
+    project, _operation = _described(row)
+    return project.name if project else ""
+
+
+def _described(row: ApprovalRequest) -> tuple[Project | None, OpenApiOperation | None]:
+    """The project of a request, and the operation that it calls."""
+    project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
+    tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
+    return project, from_json(tool.operation) if tool else None
 
 
 def _times_returned(row: ApprovalRequest) -> int:

@@ -15,7 +15,7 @@ QUERY: Final = {
 
 
 def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
-    """Returns the tool of a function; `more` are properties, required, output and mutates.
+    """Returns the tool of a function; `more` are properties, required, output, mutates and app.
 
     `accepted` are properties as they are validated, if that is more than what is listed.
     """
@@ -38,6 +38,7 @@ def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Too
         scope=scope,
         mutates=mutates,
         read_only=not mutates,
+        app=more.pop("app", ""),
     )
 
 

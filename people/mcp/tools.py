@@ -14,6 +14,7 @@ from people.mcp.contract import EXPOSED
 from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
 from people.mcp.running import OperationCall
 from tools_registry.api import Arguments, Facts, Tool, ToolContext, ValidationFailure
+from tools_registry.api.apps import TIME_OFF_CALENDAR
 
 SEARCHED: Final = ("search", "limit", "cursor")
 LISTED: Final = ("person_id", "status", "from", "to", "limit", "cursor", "updated_since", "sort")
@@ -234,6 +235,7 @@ def _absence_tools() -> tuple[Tool, ...]:
             absences.scope,
             properties=contract.parameters(absences, LISTED),
             output=contract.answer(absences),
+            app=TIME_OFF_CALENDAR,
         ),
         tool(
             get_time_off,

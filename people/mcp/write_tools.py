@@ -6,6 +6,7 @@ from people.mcp import contract, prepared, writes
 from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
 from people.mcp.running import OperationCall
 from tools_registry.api import Arguments, Facts, Tool, ToolContext, ValidationFailure
+from tools_registry.api.apps import APPROVAL_CARD
 
 ARGUMENTS: Final = {
     "type": "object",
@@ -70,6 +71,7 @@ def tools() -> tuple[Tool, ...]:
             properties={"operation_id": KEY, "args": ARGUMENTS},
             required=("operation_id",),
             output=an_object(prepared_change),
+            app=APPROVAL_CARD,
         ),
         tool(
             commit_api_write,

@@ -4,7 +4,7 @@ Authors import these from `tools_registry.api`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tools_registry.api.results import Json, ToolFailure
@@ -12,11 +12,16 @@ from tools_registry.api.results import Json, ToolFailure
 
 @dataclass(frozen=True, slots=True)
 class RequestedApproval:
-    """A request for approval as its requester sees it; `status` is "pending" at first."""
+    """A request for approval as its requester sees it; `status` is "pending" at first.
+
+    `meta` is for the `_meta` of the result: what the card of the request shows. It is empty for
+    clients that show no card.
+    """
 
     id: str
     status: str
     summary: str
+    meta: Mapping[str, Json] = field(default_factory=dict)
 
 
 class RequestApproval(Protocol):

@@ -72,7 +72,8 @@ class Tool:
     another server without being an integration's runs as those do: on threads of their own, with
     a share for each organization. `outgoing` builds what a call sends before anything is decided:
     an approval is bound to it, and the tool finds it in its context.
-    `owner` is the organization that wrote the schemas, if one did.
+    `owner` is the organization that wrote the schemas, if one did. `app` is the URI of the MCP App
+    that shows the results of the tool, where the client shows apps (`tools_registry.api.apps`).
     """
 
     name: str
@@ -96,6 +97,7 @@ class Tool:
     argument_schema: Schema | None = None
     outgoing: BuildOutgoing | None = field(default=None, repr=False)
     owner: str = ""
+    app: str = ""
     icons: Sequence[Schema] = ()
     meta: Schema = field(default_factory=dict)
 

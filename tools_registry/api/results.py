@@ -14,11 +14,12 @@ Json: TypeAlias = Any
 class Facts:
     """A JSON value: one text block with 2-space indent, `structuredContent` where it may be.
 
-    `row_count` counts the workspace's rows in it, for budgets and the audit row.
+    `row_count` counts the workspace's rows in it, for budgets and the audit row. `meta` is `_meta`.
     """
 
     value: Json
     row_count: int | None = None
+    meta: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

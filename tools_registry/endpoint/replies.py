@@ -91,9 +91,9 @@ def unavailable() -> ProtocolError:
 
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
     result: Any = outcome.result
-    meta: dict[str, Any] = {}
+    meta: dict[str, Any] = {**result.meta}
     if isinstance(result, Blocks):
-        content, structured, meta = result.content, result.structured, {**result.meta}
+        content, structured = result.content, result.structured
     else:
         content = [shapes.text_block(outcome.text)]
         is_structured = subject.output_schema is not None

@@ -50,6 +50,10 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    def result_meta(self, requested: RequestedApproval) -> Mapping[str, Json]:
+        """What the card of a request shows, for clients that show one (`meta_keys.APPROVAL`)."""
+        ...
+
     def is_executing(self, approval: Approval, tool: Guarded) -> bool:
         """Whether this very call was approved and its execution has begun under this claim."""
         ...

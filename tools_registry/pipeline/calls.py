@@ -26,7 +26,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from audit import outcomes, record
 from audit.record import Execution
 from foundation.store_failures import is_store_failure
-from mcp_protocol import client_capabilities, input_requests
+from mcp_protocol import client_capabilities, input_requests, mcp_apps
 from mcp_protocol.json_writer import dumps
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
@@ -430,9 +430,13 @@ def _context(invocation: Invocation, channel: Channel) -> ToolContext:
 def _request_approval(invocation: Invocation, **requested: Any) -> RequestedApproval:
     """Request an approval in the name of a call (`tools_registry.api.RequestApproval`)."""
     requester, surface = invocation.principal, invocation.surface.name
-    return approval_port.store().request(
+    store = approval_port.store()
+    request = store.request(
         requester, surface, invocation.subject, invocation.customer, **requested
     )
+    if not mcp_apps.are_shown(invocation.client_capabilities):
+        return request
+    return replace(request, meta=store.result_meta(request))
 
 
 def _needs_input(invocation: Invocation, required: InputRequired) -> NeedsInput:

@@ -1,13 +1,17 @@
 """The resources/ methods: what can be read, and reading it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import structlog
 
 from foundation.db.storable import has_unstorable_text
 from mcp_protocol import failures, resource_shapes, shapes
+from mcp_protocol.mcp_apps import URI_SCHEME
+from mcp_protocol.resource_shapes import ResourceFacts
 from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Resource, ResourceTemplate, ToolContext
+from tools_registry.endpoint import mcp_apps
+from tools_registry.endpoint.mcp_apps import McpApp
 from tools_registry.endpoint.methods.request import MethodRequest, text_in
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
@@ -22,7 +26,8 @@ MAX_URI_LENGTH = 2_048
 
 def list_resources(request: MethodRequest) -> JsonObject:
     """What is declared, and what templates list; nothing that a read would refuse."""
-    page = request.page(_resources(request), _uri)
+    listed: list[ResourceFacts] = [*_resources(request), *_apps(request)]
+    page = request.page(listed, _uri)
     return resource_shapes.resources_list_result(page.things, request.revision, page.next_cursor)
 
 
@@ -32,7 +37,15 @@ def list_templates(request: MethodRequest) -> JsonObject:
 
 
 def read_resource(request: MethodRequest) -> Reply | Invocation:
-    """The first half of a read: refused and recorded, or ready to run."""
+    """The first half of a read: refused and recorded, or ready to run.
+
+    The document of an app is the same for everybody and answered as a list is, without a record:
+    the call whose result it shows has one.
+    """
+    uri = _uri_in(request)
+    app = next((one for one in _apps(request) if one.uri == uri), None) if _is_app(uri) else None
+    if app is not None:
+        return resource_shapes.read_result(app.contents, request.revision)
     return _prepare(request, call_kinds.READ)
 
 
@@ -50,12 +63,27 @@ def _acknowledge_request(request: MethodRequest, kind: CallKind) -> Reply:
     return shapes.empty_result(request.revision) if isinstance(prepared, Invocation) else prepared
 
 
+def _apps(request: MethodRequest) -> Iterable[McpApp]:
+    """The apps of the tools that the caller sees; none for a client that does not show apps."""
+    if not request.terms.shows_apps:
+        return ()
+    return mcp_apps.among(visibility.tools(request.principal, request.surface))
+
+
+def _is_app(uri: str) -> bool:
+    return uri.startswith(URI_SCHEME)
+
+
 def _prepare(request: MethodRequest, kind: CallKind) -> Reply | Invocation:
+    return request.prepare(kind, _uri_in(request), {})
+
+
+def _uri_in(request: MethodRequest) -> str:
     uri = text_in(request.params, "uri")
     if len(uri) > MAX_URI_LENGTH or has_unstorable_text(uri):
         reason = f"must be at most {MAX_URI_LENGTH} plain characters"
         raise failures.invalid_field("uri", "The URI is not valid.", reason)
-    return request.prepare(kind, uri, {})
+    return uri
 
 
 def _resources(request: MethodRequest) -> list[Resource]:
@@ -96,7 +124,7 @@ def _templates(request: MethodRequest) -> list[ResourceTemplate]:
     return visibility.filter_visible(offered, who, request.surface)
 
 
-def _uri(resource: Resource) -> Key:
+def _uri(resource: ResourceFacts) -> Key:
     return (resource.uri,)
 
 

@@ -7,7 +7,7 @@ from mcp_protocol.headers import check_param_headers
 from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Tool
-from tools_registry.endpoint import descriptors, request_state
+from tools_registry.endpoint import descriptors, mcp_apps, request_state
 from tools_registry.endpoint.methods.request import MethodRequest, object_in, text_in
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
@@ -22,7 +22,10 @@ def list_tools(request: MethodRequest) -> JsonObject:
     def size(tool: Tool) -> int:
         return len(descriptors.serialize_tool(tool, request.revision).json)
 
-    page = request.page(visibility.tools(request.principal, request.surface), _key, size)
+    visible = visibility.tools(request.principal, request.surface)
+    if request.terms.shows_apps:
+        visible = [mcp_apps.with_app(tool) for tool in visible]
+    page = request.page(visible, _key, size)
     tools = [descriptors.serialize_tool(tool, request.revision) for tool in page.things]
     return tool_shapes.tools_list_result(tools, request.revision, page.next_cursor)
 

@@ -1,0 +1,132 @@
+// Absences and requests by day, a month at a time. People have the names that the result gives them.
+const DAY = 86400000;
+const MAX_DAYS = 400;
+const TAKEN = ["approved", "pending"];
+const choice = { result: null, month: "", day: "" };
+
+const parseDay = (day) => (/^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00Z`) : NaN);
+const writeDay = (at) => new Date(at).toISOString().slice(0, 10);
+const formatDay = (day, options) =>
+  intl((locale) => new Intl.DateTimeFormat(locale, { timeZone: "UTC", ...options }).format(parseDay(day)));
+const formatDate = (day) => formatDay(day, { dateStyle: "medium" });
+const personLabel = (row) => String(row.person?.display_name ?? row.person_id ?? "Somebody");
+
+function groupByDay(rows) {
+  const days = new Map();
+  for (const row of rows.filter((one) => TAKEN.includes(one.status_code))) {
+    const end = Math.min(parseDay(row.end_date), parseDay(row.start_date) + MAX_DAYS * DAY);
+    for (let at = parseDay(row.start_date); at <= end; at += DAY) {
+      const day = writeDay(at);
+      days.set(day, [...(days.get(day) ?? []), row]);
+    }
+  }
+  return days;
+}
+
+function describeDay(away) {
+  return TAKEN.map((status) => [away.filter((one) => one.status_code === status).length, status])
+    .filter(([count]) => count).map(([count, status]) => `${formatNumber(count)} ${status}`).join(", ");
+}
+
+function makeDay(day, away, choose) {
+  const date = String(Number(day.slice(8)));
+  const kind = day === writeDay(Date.now()) ? "today" : "";
+  if (!away) return el("span", { class: "day" }, el("span", { class: kind }, date));
+  const count = (status) => away.filter((one) => one.status_code === status).length;
+  const attributes = { type: "button", class: "day", "data-day": day, "aria-pressed": String(choice.day === day) };
+  const button = el("button", { ...attributes, "aria-label": `${formatDate(day)}: ${describeDay(away)}` },
+    el("span", { class: kind }, date),
+    count("approved") ? el("b", {}, formatNumber(count("approved"))) : null,
+    count("pending") ? el("i", {}, formatNumber(count("pending"))) : null);
+  button.addEventListener("click", () => choose(choice.day === day ? "" : day));
+  return button;
+}
+
+function makeMonth(days, choose) {
+  const first = parseDay(`${choice.month}-01`);
+  const before = (new Date(first).getUTCDay() + 6) % 7;
+  const weeks = [];
+  for (let at = first - before * DAY; writeDay(at).slice(0, 7) <= choice.month; at += 7 * DAY) {
+    const week = [0, 1, 2, 3, 4, 5, 6].map((number) => writeDay(at + number * DAY));
+    weeks.push(el("tr", {}, week.map((day) =>
+      el("td", {}, day.startsWith(choice.month) ? makeDay(day, days.get(day), choose) : null))));
+  }
+  const monday = Date.UTC(2024, 0, 1);
+  const names = [0, 1, 2, 3, 4, 5, 6].map((number) =>
+    el("th", { scope: "col" }, formatDay(writeDay(monday + number * DAY), { weekday: "short" })));
+  return el("table", { class: "month", "aria-labelledby": "month" },
+    el("thead", {}, el("tr", {}, names)), el("tbody", {}, weeks));
+}
+
+function makeAbsence(row) {
+  const half = [row.is_from_half_day ? "first day half" : "", row.is_to_half_day ? "last day half" : ""];
+  const length = Number.isFinite(row.length) ? `${formatNumber(row.length)} working day${row.length === 1 ? "" : "s"}` : "";
+  const days = row.start_date === row.end_date ? formatDate(row.start_date) : `${formatDate(row.start_date)} to ${formatDate(row.end_date)}`;
+  const kind = TAKEN.includes(row.status_code) ? row.status_code : "";
+  return el("li", { class: kind },
+    el("div", {}, quote(personLabel(row))),
+    el("div", { class: "quiet" }, [days, length, ...half].filter(Boolean).join(", ")),
+    el("div", {}, quote(row.status ?? row.status_code)));
+}
+
+function findRange(rows) {
+  const given = [state.input.from, state.input.to].filter((day) => parseDay(day));
+  const all = [...rows.flatMap((one) => [one.start_date, one.end_date]), ...given].sort();
+  return [all[0].slice(0, 7), all[all.length - 1].slice(0, 7)];
+}
+
+function makeNavigation([first, last]) {
+  const [year, index] = choice.month.split("-").map(Number);
+  const step = (by, name, limit) => {
+    const attributes = { type: "button", class: "plain", "data-step": by, "aria-label": `${name} month` };
+    const button = el("button", attributes, name);
+    button.disabled = choice.month === limit;
+    button.addEventListener("click", () => {
+      Object.assign(choice, { month: writeDay(Date.UTC(year, index - 1 + by, 1)).slice(0, 7), day: "" });
+      redraw(`[data-step="${by}"]`);
+    });
+    return button;
+  };
+  const name = formatDay(`${choice.month}-01`, { month: "long", year: "numeric" });
+  return el("div", { class: "bar-row" }, el("h2", { id: "month" }, name),
+    step(-1, "Previous", first), step(1, "Next", last));
+}
+
+function redraw(focused) {
+  view.setAttribute("aria-live", "off");
+  show();
+  view.querySelector(focused)?.focus();
+}
+
+start("halo-time-off", (result, found) => {
+  const data = Array.isArray(found.data) ? found.data : [];
+  const rows = data.filter((one) => parseDay(one?.start_date) <= parseDay(one?.end_date))
+    .sort((one, other) => (one.start_date < other.start_date ? -1 : 1));
+  if (result.isError || !rows.length) {
+    return [el("h1", {}, "Time off"), el("pre", {}, result.isError ? resultText(result) : "No time off in this result.")];
+  }
+  const range = findRange(rows);
+  if (choice.result !== result) {
+    const today = writeDay(Date.now()).slice(0, 7);
+    const wanted = String(state.input.from ?? today).slice(0, 7);
+    const start = range[0] <= wanted && wanted <= range[1] ? wanted : range[0];
+    Object.assign(choice, { result, month: start, day: "" });
+  }
+  const days = groupByDay(rows);
+  const choose = (day) => {
+    const pressed = day || choice.day;
+    choice.day = day;
+    redraw(`[data-day="${pressed}"]`);
+  };
+  const inMonth = rows.filter((one) => one.start_date.slice(0, 7) <= choice.month && one.end_date.slice(0, 7) >= choice.month);
+  const listed = choice.day ? days.get(choice.day) : inMonth;
+  return [
+    el("h1", {}, "Time off"),
+    makeNavigation(range),
+    makeMonth(days, choose),
+    el("p", { class: "quiet" }, el("span", { class: "key" }), "approved ", el("span", { class: "key open" }), "pending"),
+    el("h2", {}, choice.day ? formatDate(choice.day) : "In this month"),
+    listed.length ? el("ul", {}, listed.map(makeAbsence)) : el("p", { class: "quiet" }, "No time off in this month."),
+    found.pagination?.has_more ? el("p", { class: "quiet" }, "There is more time off than this result has.") : null,
+  ];
+});
