@@ -109,7 +109,7 @@ class ProjectSource:
         tools = {tool.name: tool for _key, tool in kept.made.values()}
         policy = policies.read(self.project_id)
         listed = [
-            _listed(tool, policy)
+            _add_card(tool, policy)
             for tool in tools.values()
             if not refusal(tool)
             and not policy.is_always_denied(tool.name, is_read=not tool.mutates)
@@ -117,7 +117,7 @@ class ProjectSource:
         return _LoadedTools(stamp, tools, tuple(listed))
 
 
-def _listed(tool: Tool, policy: ProjectPolicy) -> Tool:
+def _add_card(tool: Tool, policy: ProjectPolicy) -> Tool:
     """The tool as lists show it: with the card of requests if its calls may need an approval.
 
     Calls find it without the card, so that one that waits does not notice a change of the policy.

@@ -166,7 +166,7 @@ def is_open(row: ApprovalRequest) -> bool:
 
 def build(row: ApprovalRequest) -> Details:
     """Returns a request with everything that its approver has to read."""
-    project, operation = _described(row)
+    project, operation = _find_operation(row)
     shown = masked_arguments.mask_request(row)
     return Details(
         row=row,
@@ -190,7 +190,7 @@ def build(row: ApprovalRequest) -> Details:
 
 def request_head(row: ApprovalRequest) -> str:
     """Returns what an approval of the request sends, without body and credentials."""
-    project, operation = _described(row)
+    project, operation = _find_operation(row)
     if project is None or operation is None:
         return ""
     return _head(project, operation, masked_arguments.mask_request(row).values)
@@ -198,11 +198,11 @@ def request_head(row: ApprovalRequest) -> str:
 
 def project_name(row: ApprovalRequest) -> str:
     """Returns the name of the project of a request, empty if it is gone."""
-    project, _operation = _described(row)
+    project, _operation = _find_operation(row)
     return project.name if project else ""
 
 
-def _described(row: ApprovalRequest) -> tuple[Project | None, OpenApiOperation | None]:
+def _find_operation(row: ApprovalRequest) -> tuple[Project | None, OpenApiOperation | None]:
     """The project of a request, and the operation that it calls."""
     project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
     tool = ProjectTool.objects.filter(project=project, name=row.tool).first()

@@ -101,7 +101,7 @@ APPS: Final[Mapping[str, McpApp]] = {
 }
 
 
-def among(tools: Iterable[Tool]) -> list[McpApp]:
+def apps_of_tools(tools: Iterable[Tool]) -> list[McpApp]:
     """Returns the apps that show the results of these tools, each once."""
     return [APPS[uri] for uri in dict.fromkeys(tool.app for tool in tools if tool.app)]
 

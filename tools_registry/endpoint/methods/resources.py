@@ -67,7 +67,7 @@ def _apps(request: MethodRequest) -> Iterable[McpApp]:
     """The apps of the tools that the caller sees; none for a client that does not show apps."""
     if not request.terms.shows_apps:
         return ()
-    return mcp_apps.among(visibility.tools(request.principal, request.surface))
+    return mcp_apps.apps_of_tools(visibility.tools(request.principal, request.surface))
 
 
 def _is_app(uri: str) -> bool:
