@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 
 from approvals.models import ApprovalRequest
 from foundation import masking
-from foundation.masking import MIN_SECRET
 from tools_registry.api import Tool, secret_members
 from tools_registry.api.declared_members import SchemaPlace
 from tools_registry.api.model_arguments import ANY, read_arguments
@@ -139,7 +138,7 @@ def masked_result(request: ApprovalRequest) -> Any:
     schema = _schema_of_request(request)
     arguments = request.arguments
     found = secret_members.find_secrets(schema, arguments) if schema else _texts(arguments)
-    secrets = [secret for secret in found if len(secret) >= MIN_SECRET]
+    secrets = list(found)
     return _mask_secrets(request.result, secrets) if secrets else request.result
 
 
@@ -156,11 +155,7 @@ def _mask_secrets(value: Any, secrets: Sequence[str]) -> Any:
         return {name: _mask_secrets(item, secrets) for name, item in value.items()}
     if isinstance(value, list):
         return [_mask_secrets(item, secrets) for item in value]
-    if isinstance(value, str):
-        for secret in secrets:
-            for form in (secret, json.dumps(secret)[1:-1]):
-                value = value.replace(form, masking.MASK)
-    return value
+    return masking.without(value, secrets) if isinstance(value, str) else value
 
 
 def _members(

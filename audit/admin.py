@@ -99,7 +99,7 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         filters = request.GET.urlencode()
-        links = {"export_query": f"?{filters}" if filters else "", "exports": tuple(EXPORTS)}
+        links = {"export_query": filters, "exports": tuple(EXPORTS)}
         return super().changelist_view(request, {**links, **(extra_context or {})})
 
     def render_change_form(

@@ -140,7 +140,7 @@ def _values(row: ActionExecution) -> list[Any]:
 
 def _cell(value: Any) -> str:
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
+        return escape_cell(json.dumps(value, ensure_ascii=False))
     text = "" if value is None else value.isoformat() if hasattr(value, "isoformat") else str(value)
     return escape_cell(text)
 

@@ -108,7 +108,7 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
     token = token_pages.create(form, "organization", partial(_issue, request, user))
     if token is None:
         return _list(request, user, form)
-    context = {"token": token, "url": addresses.resource()}
+    context = {"token": token, "url": addresses.resource(), "listed_at": LISTED_AT}
     return render(request, "console/personal_token_shown.html", context)
 
 
@@ -151,5 +151,5 @@ def _titles(granted: Iterable[Scope], names: dict[str, str]) -> str:
 def _list(request: HttpRequest, user: User, form: NewPersonalTokenForm) -> HttpResponse:
     tokens = _describe_tokens(mcp_tokens.list_with_status(mcp_tokens.personal(user)[:MAX_LISTED]))
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
-    context = {"form": form, "tokens": tokens}
+    context = {"form": form, "tokens": tokens, "listed_at": LISTED_AT}
     return render(request, "console/personal_tokens.html", context, status=status)

@@ -159,7 +159,7 @@ def index(request: HttpRequest, user: User, *, page: KeysPage) -> HttpResponse:
         name: addresses.url(path.format(workspace=row.organization.slug))
         for name, path in page.addresses.items()
     }
-    context = {"key": key, "page": page, "addresses": used_at}
+    context = {"key": key, "page": page, "addresses": used_at, "listed_at": page.listed_at}
     return render(request, "console/server_key_shown.html", context)
 
 

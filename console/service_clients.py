@@ -172,6 +172,7 @@ def _credentials(request: HttpRequest, shown: NewServiceClient) -> HttpResponse:
         "secret": shown.secret,
         "token_url": addresses.url("/api/mcp/oauth/token"),
         "url": addresses.resource(),
+        "listed_at": "service_clients",
     }
     return render(request, "console/service_client_shown.html", context)
 

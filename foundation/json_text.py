@@ -66,12 +66,23 @@ def parse_for_clients(text: str) -> tuple[Any, bool]:
 
     Raises ValueError for what is no JSON, and for text that is nested too deeply.
     """
+    # As `decoder_for_clients`; every call of a tool comes here.
     decoder = ClientDecoder() if may_be_rounded(text) else _PLAIN
     try:
         value = decoder.decode(text)
     except RecursionError:
         raise ValueError("The JSON is nested too deeply.") from None
     return value, isinstance(decoder, ClientDecoder) and decoder.has_digits
+
+
+def decoder_for_clients(text: str) -> json.JSONDecoder:
+    """Returns a decoder that decodes a JSON text as `ClientDecoder` does: a quick one if it can."""
+    return ClientDecoder() if may_be_rounded(text) else _PLAIN
+
+
+def has_digits(decoder: json.JSONDecoder) -> bool:
+    """Returns whether a decoder for clients has decoded a number that they would round."""
+    return isinstance(decoder, ClientDecoder) and decoder.has_digits
 
 
 def _is_kept(digits: str, number: float) -> bool:
@@ -99,4 +110,6 @@ def _finite(digits: str) -> float:
     return number
 
 
+# Finds where values end, and calculates with no number.
+SCANNER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse)
 _PLAIN: Final = json.JSONDecoder(parse_constant=_refuse)

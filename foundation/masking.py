@@ -1,5 +1,6 @@
 """Text of another server without secrets: those that are known, and what looks like one."""
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -30,11 +31,27 @@ PREFIXED: Final = re.compile(
 USER_INFO: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,200}@")
 
 
+def list_forms(secrets: Iterable[str], *, min_length: int = MIN_SECRET) -> list[str]:
+    """Returns how a text may have secrets: as they are, as in a URL, and as in a JSON string.
+
+    One that is shorter than `min_length` may be a word of the text, and is left out. The longest
+    form is first, since another one may be a part of it.
+    """
+    known = {secret for secret in secrets if len(secret) >= min_length}
+    forms = {form for one in known for form in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
+    return sorted(forms, key=len, reverse=True)
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """Returns text with the given secrets replaced, in all their forms."""
+    for form in list_forms(secrets):
+        text = text.replace(form, MASK)
+    return text
+
+
 def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Returns text with the given secrets, and what looks like a secret, replaced."""
-    for secret in secrets:
-        if len(secret) >= MIN_SECRET:
-            text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
+    text = without(text, secrets)
     text = PREFIXED.sub(MASK, USER_INFO.sub(f"{MASK}@", text))
     text = AUTHORIZED.sub(rf"\g<name>{MASK}", text)
     return NAMED.sub(rf"\g<name>{MASK}", text)

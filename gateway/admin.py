@@ -57,7 +57,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
         # Without an organization nothing is saved, and it is not known whose document it is.
         if is_new and "organization" in self.cleaned_data:
             try:
-                importing.read(text)
+                importing.read(text, self.cleaned_data["organization"].pk)
             except UnusableDocument as unusable:
                 raise forms.ValidationError(str(unusable)) from None
         return text

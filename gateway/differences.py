@@ -1,11 +1,12 @@
 """What changed between two versions of an operation: sentences for an admin, and texts by words."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final, TypeAlias
 
-from gateway.openapi.shapes import OpenApiOperation
+from gateway.openapi.shapes import BodyField, OpenApiOperation, Parameter
 
 # A sentence, or a text that changed: `what` it is, and its `words` as pairs of a mark and a text.
 Note: TypeAlias = str | Mapping[str, Any]
@@ -16,6 +17,8 @@ ADDED: Final = "+"
 TEXTS: Final = {"description": "description", "default": "default", "title": "title"}
 # Pairs of equal words in two texts; a long description has some hundreds.
 MAX_EQUAL_PAIRS: Final = 3_000
+# What is said of a value that a request does not have.
+NOT_SENT: Final = "not at all"
 NOT_NAMED: Final = (
     "Something else changed in how a request is written or in what clients are shown."
 )
@@ -24,7 +27,9 @@ NOT_NAMED: Final = (
 def notes(before: OpenApiOperation, after: OpenApiOperation) -> list[Note]:
     """Returns what an admin has to review of a change; at least one sentence."""
     found: list[Note] = [*_sentences(before, after), *_texts(before, after)]
-    return found or [NOT_NAMED]
+    if not found or _without_sentence(before) != _without_sentence(after):
+        found.append(NOT_NAMED)
+    return found
 
 
 def _sentences(before: OpenApiOperation, after: OpenApiOperation) -> list[str]:
@@ -35,12 +40,42 @@ def _sentences(before: OpenApiOperation, after: OpenApiOperation) -> list[str]:
     if before.server != after.server:
         old, new = (one.server or "the target URL" for one in (before, after))
         found.append(f"Calls go to {new}. They went to {old}.")
+    if before.fixed_query != after.fixed_query:
+        old, new = (_query(one) for one in (before, after))
+        found.append(f"The path is sent with {new}. It was sent with {old}.")
     found += _arguments(before.full_schema, after.full_schema)
+    found += _places(before, after)
     if _body(before) != _body(after):
         found.append(f"The body is sent as {_body(after)}. It was sent as {_body(before)}.")
+    old_body, new_body = before.body, after.body
+    if old_body and new_body and old_body.required != new_body.required:
+        found.append(f"The body became {'required' if new_body.required else 'optional'}.")
+    if before.idempotency_header != after.idempotency_header:
+        old, new = (one.idempotency_header or "no header" for one in (before, after))
+        found.append(f"The idempotency key of a call is sent in {new}. It was sent in {old}.")
     if before.security != after.security:
         found.append("Another credential is needed.")
-    return found
+    return [*found, *_shown_schemas(before, after)]
+
+
+def _shown_schemas(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[str]:
+    """What changed in the schemas that clients are shown, and is no text and no argument."""
+    is_same = not _arguments(before.full_schema, after.full_schema)
+    if is_same and _rest(before) != _rest(after):
+        yield "Clients are shown other limits or examples of the arguments."
+    if before.output_schema != after.output_schema and _members(before) == _members(after):
+        yield "The result is declared in another way."
+
+
+def _rest(operation: OpenApiOperation) -> dict[str, Any]:
+    """The listed schema without its texts, and in no order of what is required."""
+    listed = operation.listed_schema
+    properties = listed.get("properties", {})
+    return {
+        **listed,
+        "required": sorted(listed.get("required", ())),
+        "properties": {name: _without_texts(schema) for name, schema in properties.items()},
+    }
 
 
 def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -59,8 +94,61 @@ def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     return found
 
 
+def _query(operation: OpenApiOperation) -> str:
+    pairs = "&".join(f"{name}={value}" for name, value in operation.fixed_query)
+    return f"the query {pairs}" if pairs else "no query of its own"
+
+
 def _body(operation: OpenApiOperation) -> str:
     return operation.body.media_type if operation.body else "no body"
+
+
+def _places(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[str]:
+    """Where and how values are sent: arguments that both versions have, and what is fixed."""
+    old, new = _places_of(before), _places_of(after)
+    for what in dict.fromkeys([*old, *new]):
+        first, second = old.get(what, NOT_SENT), new.get(what, NOT_SENT)
+        # Of an argument or a member that only one version has, the schema says it.
+        is_in_schema = NOT_SENT in {first, second} and not what.startswith("In the ")
+        if first != second and not is_in_schema:
+            yield f"{what} is sent {second}. It was sent {first}."
+
+
+def _places_of(operation: OpenApiOperation) -> dict[str, str]:
+    """Where and how a request has each value, by what it is."""
+    places = {}
+    for one in operation.parameters:
+        if one.argument:
+            how = f"as {one.media_type}" if one.media_type else _style(one)
+            reserved = ", with reserved characters" if one.allow_reserved else ""
+            place = f"in the {one.place} as {one.name}, {how}{reserved}"
+            places[f"The argument {one.argument}"] = place
+        else:
+            places[f"In the {one.place}, {one.name}"] = f"as {json.dumps(one.fixed)}"
+    body = operation.body
+    for field in body.fields if body else ():
+        is_member = body is not None and body.argument
+        what = f"The member {field.name}" if is_member else f"The argument {field.argument}"
+        how = "" if body and body.kind == "json" else f", {_style_of_part(field)}"
+        places[what] = f"in the body as {field.name}{how}"
+    return places
+
+
+def _style(one: Parameter | BodyField) -> str:
+    return f"in the style {one.style}, {'exploded' if one.explode else 'not exploded'}"
+
+
+def _style_of_part(field: BodyField) -> str:
+    """How a form or a multipart body has a member."""
+    how = f"as {field.content_type}" if field.content_type else _style(field)
+    return f"{how}, as a file" if field.is_file else how
+
+
+def _without_sentence(operation: OpenApiOperation) -> list[Any]:
+    """What an admin has to review, and what no sentence and no text has."""
+    schema, body = operation.full_schema, operation.body
+    rest = {name: schema[name] for name in schema.keys() - {"properties", "required", "$defs"}}
+    return [rest, body and (body.kind, body.open_fields)]
 
 
 def _texts(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[Note]:
@@ -78,15 +166,19 @@ def _read_by_models(operation: OpenApiOperation) -> dict[str, str]:
     properties = operation.listed_schema.get("properties", {})
     for name, schema in properties.items():
         texts |= _schema_texts(schema, name)
-    members = (operation.output_schema or {}).get("properties", {})
-    return texts | {"The members of the result": " ".join(sorted(members))}
+    return texts | {"The members of the result": " ".join(_members(operation))}
+
+
+def _members(operation: OpenApiOperation) -> list[str]:
+    """The members of the result."""
+    return sorted((operation.output_schema or {}).get("properties", {}))
 
 
 def _schema_texts(schema: Any, place: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     if isinstance(schema, Mapping):
         for key, what in TEXTS.items():
-            if key in schema and not isinstance(schema[key], Mapping | list):
+            if key in schema and _is_text(key, schema[key]):
                 texts[f"The {what} of {place}"] = str(schema[key])
         for name, inner in schema.get("properties", {}).items():
             texts |= _schema_texts(inner, f"{place}.{name}")
@@ -95,6 +187,25 @@ def _schema_texts(schema: Any, place: str) -> dict[str, str]:
         for number, inner in enumerate(schema.get("anyOf", ()), 1):
             texts |= _schema_texts(inner, f"{place} (alternative {number})")
     return texts
+
+
+def _without_texts(schema: Any) -> Any:
+    """A schema without the texts that `_in_schema` finds in it."""
+    if not isinstance(schema, Mapping):
+        return schema
+    rest = {key: value for key, value in schema.items() if not _is_text(key, value)}
+    if "properties" in rest:
+        properties = rest["properties"].items()
+        rest["properties"] = {name: _without_texts(inner) for name, inner in properties}
+    for key in rest.keys() & {"items", "additionalProperties"}:
+        rest[key] = _without_texts(rest[key])
+    if "anyOf" in rest:
+        rest["anyOf"] = [_without_texts(inner) for inner in rest["anyOf"]]
+    return rest
+
+
+def _is_text(key: str, value: Any) -> bool:
+    return key in TEXTS and not isinstance(value, Mapping | list)
 
 
 def _words(before: Sequence[str], after: Sequence[str]) -> list[list[str]]:

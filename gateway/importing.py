@@ -21,16 +21,22 @@ from gateway.openapi.shapes import Import, OpenApiOperation
 from gateway.outbound_policy import InvalidTargetUrl
 from mcp_protocol.json_writer import dumps
 from tools_registry.endpoint import paging
+from workspace import reading_budget
+from workspace.reading_budget import ReadingBudgetSpent
 
 # Characters of JSON that models read as one token, on average; a rough figure for people.
 CHARACTERS_PER_TOKEN: Final = 4
-# Bytes of text around the schema of each tool in a list.
-FRAME_BYTES: Final = 40
+# As tools/list says it of a tool of a project; the other hint is about as long.
+ANNOTATIONS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _on_pages = ConcurrencyLimit(per_key=1)
 
 
 class UnusableDocument(Exception):
     """The document cannot be fetched or read; the message is for the person who imports it."""
+
+
+class ReadingTimeUsed(UnusableDocument):
+    """The organization has no time left today in which its documents are read."""
 
 
 class AnotherIsRead(Exception):
@@ -45,12 +51,20 @@ class Read:
     imported: Import
 
 
-def read(text: str) -> Read:
-    """Returns what a document comes to. Raises UnusableDocument."""
+def read(text: str, organization_id: UUID) -> Read:
+    """Returns what a document of an organization comes to.
+
+    Raises UnusableDocument, ReadingTimeUsed if it is not read today.
+    """
     if "\x00" in text:
         raise UnusableDocument("The document contains a NUL character.")
     try:
-        imported = process.read(text, limits=limits())
+        with reading_budget.spend(organization_id, process.SECONDS):
+            imported = process.read(text, limits=limits())
+    except ReadingBudgetSpent:
+        raise ReadingTimeUsed(
+            _("The organization has used up the time to read documents for today. Try tomorrow.")
+        ) from None
     except documents.InvalidDocument as invalid:
         raise UnusableDocument(str(invalid)) from None
     return Read(text, imported)
@@ -103,7 +117,8 @@ def fetch_document(url: str) -> str:
 
 def tokens(imported: Import) -> int:
     """Returns about how many tokens a model reads when it is sent the list of all tools."""
-    return sum(map(_listed_bytes, imported.operations)) // CHARACTERS_PER_TOKEN
+    texts = map(_for_models, imported.operations)
+    return sum(len(dumps(text)) for text in texts) // CHARACTERS_PER_TOKEN
 
 
 def tools_on_first_page(imported: Import) -> int:
@@ -113,8 +128,21 @@ def tools_on_first_page(imported: Import) -> int:
     """
     ordered = sorted(imported.operations, key=attrgetter("name"))
     sizes = accumulate(map(_listed_bytes, ordered[: paging.PAGE_SIZE]))
-    return sum(1 for size in sizes if size <= paging.PAGE_BYTES)
+    return max(1, sum(1 for size in sizes if size <= paging.PAGE_BYTES))
+
+
+def _for_models(operation: OpenApiOperation) -> dict[str, object]:
+    """What clients pass on to models; few pass on output schemas."""
+    return {
+        "name": operation.name,
+        "description": operation.description,
+        "inputSchema": operation.listed_schema,
+    }
 
 
 def _listed_bytes(operation: OpenApiOperation) -> int:
-    return len(dumps(operation.listed_schema)) + len(operation.description) + FRAME_BYTES
+    """About the bytes that a tool takes in tools/list."""
+    listed = _for_models(operation) | {"title": operation.title, "annotations": ANNOTATIONS}
+    if operation.output_schema is not None:
+        listed["outputSchema"] = operation.output_schema
+    return len(dumps(listed))

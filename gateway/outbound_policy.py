@@ -34,8 +34,9 @@ def for_calls(url: str) -> Policy:
 
 
 def for_reads(url: str) -> Policy:
-    """Returns the limits of a call that reads: it is redirected with its credential.
+    """Returns the limits of a call that reads: it is redirected with its headers.
 
+    So the credentials in headers and cookies are sent again, and the keys of the query are not.
     Within the origin only, which is what the credential was entered for (`fetch`).
     """
     return replace(for_calls(url), max_redirects=READ_REDIRECTS)

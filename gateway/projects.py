@@ -22,9 +22,16 @@ from foundation.db.storable import escape_unstorable
 from foundation.peer import UNKNOWN
 from gateway import differences, importing, outbound_policy, policies, servers
 from gateway.differences import Note
-from gateway.importing import UnusableDocument
-from gateway.models import Authentication, Effect, Project, ProjectDocument, ProjectTool
-from gateway.openapi import mapping
+from gateway.importing import ReadingTimeUsed, UnusableDocument
+from gateway.models import (
+    Authentication,
+    Effect,
+    ImportDraft,
+    Project,
+    ProjectDocument,
+    ProjectTool,
+)
+from gateway.openapi import mapping, process
 from gateway.openapi.shapes import Import, OpenApiOperation, as_json, from_json
 from oauth import mcp_tokens
 from workspace.models import Organization, User
@@ -109,7 +116,7 @@ def create(
     servers of operations that calls go to, as the document declares them. Raises UnusableDocument,
     InvalidTarget and InvalidProject.
     """
-    imported = importing.read(document_text).imported
+    imported = importing.read(document_text, organization.pk).imported
     project = Project(
         organization=organization,
         name=_clean_name(name),
@@ -131,10 +138,13 @@ def create(
     return CreatedProject(project, imported)
 
 
-def difference(project: Project, text: str) -> Difference:
-    """Returns what importing a document would change. Raises UnusableDocument."""
-    imported = importing.read(text).imported
-    plan = _plan_changes(project, imported.operations, _remap_operations(project))
+def difference(project: Project, text: str, draft: ImportDraft | None = None) -> Difference:
+    """Returns what importing a document would change. Raises UnusableDocument.
+
+    `draft` keeps what the document in use comes to, for the import that follows.
+    """
+    imported = importing.read(text, project.organization_id).imported
+    plan = _plan_changes(project, imported.operations, _remap_operations(project, draft))
     unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
     return Difference(imported, tuple(plan.changes), unchanged)
 
@@ -145,6 +155,7 @@ def reimport(
     by: User | None,
     *,
     address: str = UNKNOWN,
+    draft: ImportDraft | None = None,
     require: Callable[[Project], None] = lambda _project: None,
 ) -> Difference:
     """Imports another version of a project's document.
@@ -153,8 +164,8 @@ def reimport(
     `require` gets the project under its lock and may raise, so that nothing is imported.
     Raises UnusableDocument.
     """
-    imported = importing.read(text).imported
-    before = _remap_operations(project)
+    imported = importing.read(text, project.organization_id).imported
+    before = _remap_operations(project, draft)
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         require(locked)
@@ -297,17 +308,37 @@ def _row(
     )
 
 
-def _remap_operations(project: Project) -> Mapping[str, OpenApiOperation]:
-    """The operations of the document in use by their keys, if older mappings made some of them."""
+def _remap_operations(
+    project: Project, draft: ImportDraft | None
+) -> Mapping[str, OpenApiOperation]:
+    """The operations of the document in use by their keys, if older mappings made some of them.
+
+    Mapping takes seconds: what the preview of an import has mapped is in its draft.
+    """
     rows = project.tools.filter(is_present=True).values_list("operation", flat=True)
     document = project.documents.first()
     if document is None or not any(map(_is_older, rows.iterator())):
         return {}
-    try:
-        operations = importing.read(document.text).imported.operations
-    except UnusableDocument:  # by the rules of now
-        return {}
-    return {_key(operation): operation for operation in operations}
+    version = [str(document.pk), mapping.VERSION]
+    if draft is not None and draft.fields.get("mapped_version") == version:
+        imported = process.from_stored(draft.fields["mapped"])
+    else:
+        try:
+            imported = importing.read(document.text, project.organization_id).imported
+        except ReadingTimeUsed:
+            raise
+        except UnusableDocument:  # by the rules of now
+            return {}
+        if draft is not None:
+            _keep_mapped(draft, version, imported)
+    return {_key(operation): operation for operation in imported.operations}
+
+
+def _keep_mapped(draft: ImportDraft, version: list[Any], imported: Import) -> None:
+    mapped = escape_unstorable(process.as_stored(imported))
+    draft.fields |= {"mapped_version": version, "mapped": mapped}
+    # It may have been discarded meanwhile.
+    ImportDraft.objects.filter(pk=draft.pk).update(fields=draft.fields)
 
 
 def _is_older(stored: Mapping[str, Any]) -> bool:

@@ -40,7 +40,7 @@ def base_url(operation: OpenApiOperation, target_url: str, confirmed: Mapping[st
         return target_url
     if operation.server in confirmed:
         return confirmed[operation.server]
-    found = _same_origin_url(operation.server, target_url)
+    found = _same_origin_url(operation.server, _origin_of_target(target_url))
     if found is None:
         raise UnconfirmedServer
     return found
@@ -74,15 +74,16 @@ def list_of(
     confirmed: Mapping[str, str],
 ) -> list[DeclaredServer]:
     """Returns the servers of operations, by the names of their tools, that an admin confirms."""
-    found: dict[str, DeclaredServer] = {}
+    tools: dict[str, list[str]] = {}
     for name, operation in operations:
-        declared = operation.server
-        if declared in confirmed or not is_usable(operation, target_url, {}):
-            if declared not in found:
-                url = confirmed.get(declared, declared)
-                found[declared] = DeclaredServer(declared, url, declared in confirmed)
-            found[declared].tools.append(name)
-    return [found[declared] for declared in sorted(found)]
+        if operation.server:
+            tools.setdefault(operation.server, []).append(name)
+    target = _origin_of_target(target_url)
+    return [
+        DeclaredServer(declared, confirmed.get(declared, declared), declared in confirmed, names)
+        for declared, names in sorted(tools.items())
+        if declared in confirmed or _same_origin_url(declared, target) is None
+    ]
 
 
 def origins(project: Project) -> list[str]:
@@ -91,12 +92,19 @@ def origins(project: Project) -> list[str]:
     return list(dict.fromkeys(map(origin, urls)))
 
 
-def _same_origin_url(declared: str, target_url: str) -> str | None:
+def _origin_of_target(target_url: str) -> str | None:
+    """The origin of a target URL, None for one that is none, as that of a new project may be."""
+    try:
+        return origin(target_url)
+    except InvalidTargetUrl:
+        return None
+
+
+def _same_origin_url(declared: str, target: str | None) -> str | None:
     """The server as a URL if it is at the origin of the target URL; relative ones are."""
-    if "{" in declared:
+    if "{" in declared or target is None:
         return None
     try:
-        target = origin(target_url)
         joined = outbound_policy.base_url(urljoin(f"{target}/", declared))
         return joined if origin(joined) == target else None
     except (InvalidTargetUrl, ValueError):

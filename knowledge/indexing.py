@@ -1,22 +1,15 @@
 """Turns knowledge sources into passages with vectors."""
 
-import math
-import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
 import structlog
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from foundation import leases
 from foundation.leases import Lease, WorkStopped
-from foundation.limits import charging
-from foundation.limits.window import Bucket, Limit, LimitStoreDown
 from knowledge import fetching, site_reading, sources
 from knowledge.fetching import Fetched
 from knowledge.parts import DocumentPart
@@ -24,9 +17,10 @@ from retrieval import configured
 from retrieval.documents import cutting, process
 from retrieval.documents.sections import UnreadableDocument
 from retrieval.interfaces import Embedder, Passage, RetrievalUnavailable, encode_vector
-from workspace import document_claims
+from workspace import document_claims, reading_budget
 from workspace.models import KnowledgeChunk, KnowledgeSource, Organization
 from workspace.models.knowledge import SourceKind, SourceStatus
+from workspace.reading_budget import ReadingBudgetSpent
 
 log = structlog.get_logger(__name__)
 
@@ -35,9 +29,6 @@ MAX_PASSAGES_OF_SOURCE: Final = 10_000
 # Passages whose vectors are computed at once.
 EMBEDDED_AT_ONCE: Final = 256
 BATCH: Final = 500
-DAY: Final = 86_400
-# Of a second: what the time of a day is counted in, as a limit has a million units at most.
-TENTHS: Final = 10
 SPENT: Final = (
     "The organization has used up the time to read documents for today. Index it again tomorrow."
 )
@@ -143,19 +134,11 @@ def _require_room(source: KnowledgeSource, parts: Sequence[DocumentPart]) -> Non
 
 def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process.Read]:
     """Reads documents within the budget of a day. Raises Unreadable if it is spent."""
-    limit = Limit(settings.HALO_KNOWLEDGE_DAILY_SECONDS * TENTHS, DAY)
-    longest = math.ceil(process.SECONDS * TENTHS)
-    budget = Bucket(f"reading:{source.organization_id}", limit, longest)
-    if charging.charge_or_share([budget], on_outage=lambda: None) is not None:
-        raise UnreadableDocument(SPENT)
-    started = time.monotonic()
     try:
-        return process.read_all([(each.kind, each.content) for each in documents])
-    finally:
-        left = longest - math.ceil((time.monotonic() - started) * TENTHS)
-        with suppress(LimitStoreDown):
-            if left > 0:
-                charging.give_back([replace(budget, cost=left)])
+        with reading_budget.spend(source.organization_id, process.SECONDS):
+            return process.read_all([(each.kind, each.content) for each in documents])
+    except ReadingBudgetSpent:
+        raise UnreadableDocument(SPENT) from None
 
 
 def _document(source: KnowledgeSource) -> Fetched:

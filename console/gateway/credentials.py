@@ -12,8 +12,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from console.gateway.access import project_member_required
+from console.gateway.access import project_member_required, save_form
+from foundation import stale_forms
 from foundation.concurrency.job_threads import NoJobThread
+from foundation.stale_forms import FormValue
 from gateway import access, calling, credentials, policies, servers, source, surface
 from gateway.calling import UpstreamCall
 from gateway.credentials import InvalidSecret
@@ -47,11 +49,22 @@ class SchemeCredential:
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_member_required
 def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    """Lists the credentials that the person may enter; POST stores or removes one."""
-    owner = _owner(user, project)
+    """Lists the credentials that the person may enter; POST stores or removes one.
+
+    A secret is stored for the URLs and the owner that the page showed, so under the lock that
+    confirming a server takes.
+    """
+    _owner(user, project)
     if request.method != "POST":
         return _list(request, user, project)
+    page = reverse("project_credentials", args=[project.pk])
+    return save_form(request, project, page, lambda locked: _save(request, user, locked))
+
+
+def _save(request: HttpRequest, user: User, project: Project) -> HttpResponse:
+    owner = _owner(user, project)
     scheme = _scheme(project, request.POST.get("scheme", ""))
+    stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), _compared_with(project))
     address = replies.address_of(request)
     if request.POST.get("act") == "remove":
         if credentials.forget(project, owner, scheme.name):
@@ -121,7 +134,8 @@ def _list(
     }
     context = {
         "project": project,
-        "urls": [project.target_url, *servers.read(project.servers).values()],
+        "urls": _urls(project),
+        "shown_values": stale_forms.hidden_field(stale_forms.serialize(_compared_with(project))),
         "is_shared": is_shared,
         "is_needed": project.authentication != Authentication.NONE,
         "may_enter": may_enter,
@@ -135,6 +149,20 @@ def _list(
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, "console/gateway/credentials.html", context, status=status)
+
+
+def _urls(project: Project) -> list[str]:
+    """Where the credentials that are entered now are sent."""
+    return list(dict.fromkeys([project.target_url, *servers.read(project.servers).values()]))
+
+
+def _compared_with(project: Project) -> dict[str, FormValue]:
+    """What the page says of a secret: where it is sent, and whose calls it is for."""
+    whose = str(project.get_authentication_display())
+    return {
+        "urls": FormValue(_("Credentials are sent to"), _urls(project)),
+        "authentication": FormValue(_("Authentication"), whose),
+    }
 
 
 def _owner(user: User, project: Project) -> User | None:

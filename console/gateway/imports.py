@@ -175,7 +175,7 @@ def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
 
 
 def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> HttpResponse:
-    imported = importing.read(draft.text).imported
+    imported = importing.read(draft.text, draft.organization_id).imported
     if request.method != "POST":
         return _preview(request, draft, NewProjectForm(initial=_initial_values(imported)), imported)
     form = NewProjectForm(request.POST)
@@ -208,6 +208,7 @@ def _import(request: HttpRequest, user: User, draft: ImportDraft, project: Proje
         draft.text,
         user,
         address=address,
+        draft=draft,
         require=partial(_require_shown, shown),
     )
     if draft.fields["document_url"]:
@@ -236,7 +237,7 @@ def _preview_of_change(
     if request.method == "POST":
         page = reverse("project_import", args=[draft.pk])
         return refuse_stale(request, project, page, lambda: _import(request, user, draft, project))
-    difference = projects.difference(project, draft.text)
+    difference = projects.difference(project, draft.text, draft)
     shown = stale_forms.hidden_field(stale_forms.serialize(_compared_values(project)))
     context = {
         "draft": draft,
@@ -314,7 +315,7 @@ def _read(draft: ImportDraft, text: str | None) -> JobResult:
     """Saves a draft of a text, else of what is fetched. Raises JobFailed."""
     try:
         found = importing.fetch_document(draft.fields["document_url"]) if text is None else text
-        draft.text = importing.read(found).text
+        draft.text = importing.read(found, draft.organization_id).text
     except UnusableDocument as unusable:
         raise JobFailed(str(unusable)) from None
     draft.save(force_insert=True)

@@ -58,7 +58,8 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
     if token is None:
         return _list(request, user, form)
     project: Project = form.cleaned_data["project"]
-    context = {"token": token, "project": project, "url": addresses.url(f"/{project.pk}")}
+    url = addresses.url(f"/{project.pk}")
+    context = {"token": token, "project": project, "url": url, "listed_at": LISTED_AT}
     return render(request, "console/gateway/token_shown.html", context)
 
 
@@ -92,5 +93,5 @@ def _list(request: HttpRequest, user: User, form: NewProjectTokenForm) -> HttpRe
     names = dict(Project.objects.filter(pk__in=ids).values_list("pk", "name"))
     rows = [(token, names.get(token.project_id, token.project_id)) for token in tokens]
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
-    context = {"form": form, "tokens": rows}
+    context = {"form": form, "tokens": rows, "listed_at": LISTED_AT}
     return render(request, "console/gateway/tokens.html", context, status=status)

@@ -18,8 +18,9 @@ from customers.imports.inspection import Inspection
 from customers.imports.passes import ImportOutcome, Unclear
 from foundation import leases
 from foundation.leases import Lease, WorkStopped
-from workspace import document_claims
+from workspace import document_claims, reading_budget
 from workspace.models import DataImport, ImportMapping, ImportStatus, Organization, User
+from workspace.reading_budget import ReadingBudgetSpent
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,12 @@ GIVEN_UP: Final = (
 )
 # The file is kept, so that a wrong guess can be corrected without another upload.
 CHANGEABLE: Final = frozenset({ImportStatus.UNCLEAR, ImportStatus.READY, ImportStatus.REFUSED})
+SPENT: Final = (
+    "The organization has used up the time to read files for today. Nothing was stored. Upload the "
+    "file again tomorrow."
+)
+# What a step may take before more of the budget of a day is charged.
+STEP_SECONDS: Final = 60
 RUNNING: Final = frozenset(
     status for step in document_claims.STEPS[DataImport].items() for status in step
 )
@@ -147,8 +154,13 @@ def work(import_id: str) -> None:
     step = _check if claimed.status == ImportStatus.CHECKING else _store
     lease = document_claims.build_lease(claimed)
     try:
-        with leases.hold(lease):
+        with leases.hold(lease), reading_budget.spend(claimed.organization_id, STEP_SECONDS):
             step(claimed, lease)
+    except ReadingBudgetSpent:
+        problems = _as_rows([CellProblem(0, "", SPENT)])
+        document_claims.finish(
+            claimed, status=ImportStatus.REFUSED, problem_count=1, problems=problems
+        )
     except WorkStopped:
         log.info("import_given_back", data_import=claimed.pk)
     except _OthersImport:

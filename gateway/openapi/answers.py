@@ -2,7 +2,6 @@
 
 import base64
 import codecs
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -141,7 +140,7 @@ def result(
         headers={name.lower(): value for name, value in headers.items()},
         body=masking.mask_body(body, secrets) if status < HTTPStatus.MULTIPLE_CHOICES else body,
         operation=operation,
-        secrets=(*secrets, *(form for one in private for form in (one, json.dumps(one)[1:-1]))),
+        secrets=(*secrets, *private),
         max_bytes=max_bytes - ROOM_BYTES,
     )
     if status >= HTTPStatus.BAD_REQUEST:
@@ -180,37 +179,34 @@ def _body_blocks(response: UpstreamResponse) -> Blocks:
 
 
 def _json(response: UpstreamResponse, text: str) -> Blocks | None:
-    """The text as it came, and its value; None for text that is no JSON."""
+    """The text as it came, and its value; None for text that is no JSON.
+
+    What cannot fit is not decoded before it is cut: an answer may be many times as large.
+    """
     is_declared = response.media_type.endswith(("/json", "+json"))
     if not is_declared and text.lstrip()[:1] not in {"{", "["}:
         return None
     try:
-        blocks = _json_blocks(response, text)
-    except (ValueError, RecursionError):
+        if len(text) <= response.max_bytes:
+            value, has_digits = json_text.parse_for_clients(text)
+            blocks = _json_blocks(response, text, value, has_digits=has_digits)
+            if _size(blocks) <= response.max_bytes:
+                return blocks
+        cut = cutting.cut(text, response.max_bytes)
+        if cut is None:
+            return None
+        blocks = _json_blocks(response, cut.text, cut.value, has_digits=cut.has_digits)
+    except (ValueError, RecursionError):  # also nested deeper than it can be written again
         return None
-    try:
-        return _limit_size(response, text, blocks)
-    except RecursionError:  # nested deeper than it can be written again
-        return _plain(response, text)
-
-
-def _limit_size(response: UpstreamResponse, text: str, blocks: Blocks) -> Blocks:
-    if _size(blocks) <= response.max_bytes:
-        return blocks
-    cut = cutting.cut(text, response.max_bytes)
-    if cut is None:
-        return _plain(response, text)
-    blocks = _json_blocks(response, cut.text)
     return Blocks([*blocks.content, _text_block(_paging(response, cut))], blocks.structured)
 
 
-def _json_blocks(response: UpstreamResponse, text: str) -> Blocks:
-    """A JSON text as it came, and its value. Raises ValueError and RecursionError.
+def _json_blocks(response: UpstreamResponse, text: str, value: Json, *, has_digits: bool) -> Blocks:
+    """A JSON text as it came, and its value.
 
     Many clients pass on the structured content alone. A number that they would round is in it as
     text, where an output schema demands it; without one there is none, and they pass on the text.
     """
-    value, has_digits = json_text.parse_for_clients(text)
     value = escape_unstorable(value)
     content = [_text_block(text)]
     if has_digits and response.operation.output_schema is None:
@@ -295,7 +291,10 @@ def _file_facts(response: UpstreamResponse) -> dict[str, Json]:
 
 
 def _redirect(response: UpstreamResponse, *, is_read: bool) -> Blocks:
-    """Redirects are not followed: the credential of the call must not reach another place.
+    """The result of a redirect that was not followed.
+
+    Those of a call that changes something are not, and those to another origin, which the
+    credential of the call must not reach.
 
     The API may have carried out a request before it redirects, as with 303, but not with 307 and
     308, which have the same request sent again (RFC 9110 sections 15.4.4, 15.4.8 and 15.4.9).

@@ -6,7 +6,7 @@ from typing import Final
 
 from gateway.openapi.parameters import DeclaredParameter
 from gateway.openapi.references import OpenApiDocument, Unmappable
-from gateway.openapi.shapes import BodyKind, Json
+from gateway.openapi.shapes import TEXT_IN_RANGE, BodyKind, Json
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -18,9 +18,7 @@ _TEXT: Final = {"application/xml", "application/graphql", "application/yaml", "a
                 "application/javascript"}  # fmt: skip
 _STEPS_OF_A_PROPERTY: Final = 3
 OCTETS: Final = "application/octet-stream"
-# Ranges that JSON is in, and the type of text that is sent for them.
-_ANY_TYPE: Final = {"*/*": "text/plain", "application/*": OCTETS}
-_JSON_LIKE: Final = {JSON, "text/json", *_ANY_TYPE}
+_JSON_LIKE: Final = {JSON, "text/json", *TEXT_IN_RANGE}
 IN_BASE64: Final = "The content in base64."
 FILE: Final[Mapping[str, Json]] = {
     "type": "object",
@@ -122,7 +120,7 @@ def _body_encoding(
     if any(character in media_type for character in "\r\n\0"):
         raise Unmappable("The media type of its body has control characters.")
     media_type = media_type.strip()
-    if media_type.lower() not in _ANY_TYPE:
+    if media_type.lower() not in TEXT_IN_RANGE:
         return kind_of(media_type), media_type
     target = document.resolve(schema)
     declared = target.get("type", []) if isinstance(target, Mapping) else []
@@ -130,7 +128,7 @@ def _body_encoding(
     if is_file(target):
         return "binary", OCTETS
     if types and types <= {"string", "null"}:
-        return "text", _ANY_TYPE[media_type.lower()]
+        return "text", TEXT_IN_RANGE[media_type.lower()]
     return "json", JSON if types and "string" not in types else media_type
 
 

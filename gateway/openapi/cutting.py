@@ -1,104 +1,162 @@
 """A JSON text that is too large for a result, cut at whole items; what is kept stays as it came."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
-from foundation.json_text import ClientDecoder
+from foundation import json_text
 from mcp_protocol.json_writer import dumps
 
 SPACE: Final = re.compile(r"[ \t\n\r]*")
-DECODER: Final = ClientDecoder()
 # How deep in objects a list is looked for.
 MAX_DEPTH: Final = 4
+# The names of the members that lead to an array; empty for the text's own.
+Path: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A shorter JSON text, and how many items of its longest list are in it."""
+    """A shorter JSON text and its value, and how many items of its longest list are in it.
+
+    `has_digits` says whether the value has a number that clients would round, as its digits.
+    """
 
     text: str
+    value: Any = field(repr=False)
+    has_digits: bool
     kept: int
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    end: int
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Items:
-    """The items of one array of a text; `start` is the place of the first."""
+    """Where one array begins after its bracket, and where each of its items begins and ends."""
 
     start: int
-    items: list[_Item]
+    places: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def length(self) -> int:
-        return self.items[-1].end - self.start if self.items else 0
+        return self.places[-1][1] - self.start if self.places else 0
 
 
 def cut(text: str, max_bytes: int) -> Cut | None:
     """Returns valid JSON that takes at most `max_bytes` in a result, or None if no item fits.
 
     In a result are both the text as a JSON string and its value. The list is the text's own array,
-    or the longest array in its objects.
+    or the longest array in its objects. Only what fits is decoded. Raises ValueError for what is no
+    JSON, and RecursionError.
     """
-    found = max(_arrays(text), key=lambda one: one.length, default=None)
-    if found is None or not found.items:
+    arrays = _arrays(text)
+    path = max(arrays, key=lambda one: arrays[one].length, default=())
+    found = arrays.get(path)
+    if found is None or not found.places:
         return None
-    tail = text[found.items[-1].end :]
+    tail = text[found.places[-1][1] :]
     empty = text[: found.start] + tail
-    size = len(dumps(empty)) + len(dumps(DECODER.decode(empty)))
-    before, kept = found.start, 0
-    for item in found.items:
-        size += len(dumps(text[before : item.end])) - 2 + len(dumps(item.value)) + 1
+    size = len(dumps(empty))
+    if size > max_bytes:
+        return None
+    decoder = json_text.decoder_for_clients(text[: found.start + max_bytes] + tail)
+    value = decoder.decode(empty)
+    size += len(dumps(value))
+    before, items = found.start, list[Any]()
+    for start, end in found.places:
+        size += len(dumps(text[before:end])) - 2
         if size > max_bytes:
             break
-        before, kept = item.end, kept + 1
-    return Cut(text[:before] + tail, kept, len(found.items)) if kept else None
+        item, _ = decoder.raw_decode(text, start)
+        size += len(dumps(item)) + 1
+        if size > max_bytes:
+            break
+        before = end
+        items.append(item)
+    if not items:
+        return None
+    has_digits = json_text.has_digits(decoder)
+    return Cut(
+        text[:before] + tail, _filled(value, path, items), has_digits, len(items), len(found.places)
+    )
 
 
-def _arrays(text: str) -> Iterator[_Items]:
+def _filled(value: Any, path: Path, items: list[Any]) -> Any:
+    """The value with these items in its array."""
+    if not path:
+        return items
+    place = value
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = items
+    return value
+
+
+def _arrays(text: str) -> dict[Path, _Items]:
+    """The arrays of a text, by where they are in its objects."""
+    found: dict[Path, _Items] = {}
     start = _skip_space(text, 0)
-    if text[start] == "[":
-        yield _read_array(text, start)
-    elif text[start] == "{":
-        yield from _members(text, start, MAX_DEPTH)
+    end = _read(text, start, (), found)
+    if _skip_space(text, end) != len(text):
+        raise _no_json(end)
+    return found
 
 
-def _members(text: str, start: int, depth: int) -> Iterator[_Items]:
-    """The arrays in the object at `start`, and in the objects that are its members."""
+def _read(text: str, start: int, path: Path, found: dict[Path, _Items]) -> int:
+    """Returns where the value at `start` ends, and adds the arrays in it."""
+    if text[start : start + 1] == "[":
+        return _read_array(text, start, path, found)
+    if text[start : start + 1] == "{" and len(path) <= MAX_DEPTH:
+        return _read_members(text, start, path, found)
+    return _end(text, start)
+
+
+def _read_members(text: str, start: int, path: Path, found: dict[Path, _Items]) -> int:
     place = _skip_space(text, start + 1)
-    while text[place] == '"':
-        _, end = DECODER.raw_decode(text, place)
-        place = _skip_space(text, _skip_space(text, end) + 1)
-        if text[place] == "[":
-            yield _read_array(text, place)
-        elif text[place] == "{" and depth:
-            yield from _members(text, place, depth - 1)
-        _, end = DECODER.raw_decode(text, place)
-        end = _skip_space(text, end)
-        if text[end] == "}":
-            return
-        place = _skip_space(text, end + 1)
-
-
-def _read_array(text: str, start: int) -> _Items:
-    place = first = _skip_space(text, start + 1)
-    items: list[_Item] = []
-    while text[place] != "]":
-        value, end = DECODER.raw_decode(text, place)
-        items.append(_Item(end, value))
+    if text[place : place + 1] == "}":
+        return place + 1
+    names = set[str]()
+    while text[place : place + 1] == '"':
+        name, end = json_text.SCANNER.raw_decode(text, place)
+        if name in names:
+            # The last member of a name counts.
+            for known in [one for one in found if one[: len(path) + 1] == (*path, name)]:
+                del found[known]
+        names.add(name)
         place = _skip_space(text, end)
-        if text[place] == ",":
-            place = _skip_space(text, place + 1)
-    return _Items(first, items)
+        if text[place : place + 1] != ":":
+            break
+        end = _skip_space(text, _read(text, _skip_space(text, place + 1), (*path, name), found))
+        if text[end : end + 1] == "}":
+            return end + 1
+        if text[end : end + 1] != ",":
+            break
+        place = _skip_space(text, end + 1)
+    raise _no_json(place)
+
+
+def _read_array(text: str, start: int, path: Path, found: dict[Path, _Items]) -> int:
+    place = _skip_space(text, start + 1)
+    items = found[path] = _Items(place)
+    if text[place : place + 1] == "]":
+        return place + 1
+    while True:
+        end = _end(text, place)
+        items.places.append((place, end))
+        place = _skip_space(text, end)
+        if text[place : place + 1] == "]":
+            return place + 1
+        if text[place : place + 1] != ",":
+            raise _no_json(place)
+        place = _skip_space(text, place + 1)
+
+
+def _end(text: str, start: int) -> int:
+    return json_text.SCANNER.raw_decode(text, start)[1]
 
 
 def _skip_space(text: str, place: int) -> int:
     space = SPACE.match(text, place)
     return space.end() if space else place
+
+
+def _no_json(place: int) -> ValueError:
+    return ValueError(f"No JSON at character {place:,}.")

@@ -1,13 +1,12 @@
 """Text of another server without secrets: credentials of the call, and what looks like one."""
 
-import json
 import re
 from collections.abc import Iterable
 from html import unescape
 from typing import Final
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from foundation.masking import MASK, WORDS, mask_secrets
+from foundation.masking import MASK, WORDS, list_forms, mask_secrets
 
 MAX_EXCERPT: Final = 1_000
 # Of this much text the excerpt is made: secrets are masked before the text is cut.
@@ -30,10 +29,8 @@ def mask_body(body: bytes, secrets: Iterable[str]) -> bytes:
 
     A short secret may be a word of the answer, and stays.
     """
-    for secret in secrets:
-        if len(secret) >= MIN_ECHOED:
-            for form in {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}:
-                body = body.replace(form.encode(), MASK.encode())
+    for form in list_forms(secrets, min_length=MIN_ECHOED):
+        body = body.replace(form.encode(), MASK.encode())
     return body
 
 

@@ -30,7 +30,17 @@ def read(text: str, *, limits: DocumentLimits, seconds: float = SECONDS) -> Impo
         raise InvalidDocument(TOO_HARD) from None
     if isinstance(answer, str):
         raise InvalidDocument(answer)
-    definitions, found = answer
+    return from_stored(answer)
+
+
+def as_stored(found: Import) -> Json:
+    """Returns an import as JSON values, with each definition once."""
+    return orjson.loads(orjson.dumps(_share_definitions(found)))
+
+
+def from_stored(stored: Json) -> Import:
+    """Returns the import that `as_stored` gave."""
+    definitions, found = stored
     return _with_definitions(definitions, import_from_json(found))
 
 

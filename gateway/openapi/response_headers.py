@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
+from foundation import json_text
 from foundation.db.storable import leaves
 from gateway.openapi import masking
 from gateway.openapi.shapes import Json, OpenApiOperation, Parameter
@@ -222,7 +223,11 @@ def _scalar(schema: Mapping[str, Json], text: str) -> Json:
     if "boolean" in types and text in BOOLEANS:
         return BOOLEANS[text]
     if {"integer", "number"} & set(types) and WHOLE.fullmatch(text):
-        return int(text)
+        number = int(text)
+        # Clients would round it; tools of projects read it from text.
+        return number if abs(number) <= json_text.MAX_SAFE_INTEGER else str(number)
     if "number" in types and FRACTION.fullmatch(text):
-        return float(text)
+        value, is_rounded = json_text.parse_for_clients(text)
+        if not is_rounded:
+            return value
     raise _NoArgument

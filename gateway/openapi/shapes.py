@@ -9,7 +9,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 Json: TypeAlias = Any
 Place: TypeAlias = Literal["path", "query", "header", "cookie"]
@@ -18,6 +18,8 @@ Style: TypeAlias = Literal[
     "deepObject",
 ]  # fmt: skip
 BodyKind: TypeAlias = Literal["json", "form", "multipart", "text", "binary"]
+# Ranges of media types that JSON is in, and the type of text that is sent for them.
+TEXT_IN_RANGE: Final = {"*/*": "text/plain", "application/*": "application/octet-stream"}
 SchemeKind: TypeAlias = Literal["bearer", "basic", "api_key", "oauth2", "unsupported"]
 
 

@@ -22,6 +22,9 @@ SECRETS: Final = frozenset({AuthMethod.BASIC, AuthMethod.POST})
 OTHER_METHOD: Final = (
     "Client authentication failed: the token_endpoint_auth_method of this client is {}."
 )
+UNPROVEN: Final = (
+    "Client authentication failed: this is not the token_endpoint_auth_method of the client."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,11 +128,15 @@ def _credentials(form: FormParameters, authorization: str | None) -> tuple[AuthM
 
 def _check_proof(client: Client, method: AuthMethod, proof: str) -> None:
     """Raises InvalidClient unless a secret or an assertion is that of the client."""
-    if method in SECRETS and client.auth_method in SECRETS:
+    has_secret = method in SECRETS and client.auth_method in SECRETS
+    if has_secret:
         _check_secret(client, proof)
     if method != client.auth_method:
-        # Without the reason, clients drop their registration (RFC 6749 section 5.2).
-        raise InvalidClient(OTHER_METHOD.format(client.auth_method), debug="another method")
+        # Without the reason, clients drop their registration (RFC 6749 section 5.2). Only who has
+        # the secret reads the method, and everybody that of a public client, which has none.
+        is_named = has_secret or client.auth_method == AuthMethod.NONE
+        hint = OTHER_METHOD.format(client.auth_method) if is_named else UNPROVEN
+        raise InvalidClient(hint, debug="another method")
     if client.auth_method == AuthMethod.KEY:
         from oauth.clients import assertions  # noqa: PLC0415  few requests need PyJWT
 

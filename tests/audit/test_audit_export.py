@@ -47,12 +47,47 @@ def test_an_export_without_rows_is_a_header_and_an_empty_array(root: Client) -> 
     assert json.loads(body(root.get(f"{EXPORT}json"))) == []
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_no_cell_of_an_export_is_a_formula(root: Client, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        # Where tabs separate cells, and where a line break ends a line, another one begins there.
+        ("\t=1", "'\t'=1"),
+        ("\r=1", "'\r'=1"),
+        ("\tx", "'\tx"),
+    ],
+)
+def test_no_cell_of_an_export_is_a_formula(root: Client, name: str, written: str) -> None:
     calls.put(NOW, client_name=name)
 
     (row,) = csv.DictReader(io.StringIO(body(root.get(f"{EXPORT}csv")), newline=""))
-    assert row["client_name"] == f"'{name}"
+    assert row["client_name"] == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("see;=1+1;", "see;'=1+1;"),
+        ('see;"=1+1', "see;'\"=1+1"),
+        ("line\n@SUM(A1)\tx", "line\n'@SUM(A1)\tx"),
+        ("a\t\uff0b1; b - c = d", "a\t'\uff0b1; b - c = d"),
+    ],
+)
+def test_no_part_of_a_cell_is_a_formula_where_another_character_separates_cells(
+    root: Client, text: str, written: str
+) -> None:
+    calls.put(NOW, client_name=text)
+    row = next(csv.DictReader(io.StringIO(body(root.get(f"{EXPORT}csv")), newline="")))
+    assert row["client_name"] == written
+
+
+def test_no_part_of_a_cell_with_json_is_a_formula(root: Client) -> None:
+    calls.put(NOW, arguments={"note;-1": ["x;@SUM(A1)"]})
+    row = next(csv.DictReader(io.StringIO(body(root.get(f"{EXPORT}csv")), newline="")))
+    assert json.loads(row["arguments"]) == {"note;'-1": ["x;'@SUM(A1)"]}
 
 
 def test_an_export_ends_at_its_bound(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:

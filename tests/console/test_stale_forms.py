@@ -38,8 +38,6 @@ MAKES_NEW = {
     *("account_change_password", "mfa_activate_totp", "account_reauthenticate"),
     *("mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_add_webauthn"),
     *("mfa_generate_recovery_codes", "mfa_deactivate_totp"),
-    # A credential is entered and never shown.
-    "project_credentials",
 }
 # Forms of the console that show what others may change: how many each page has.
 FORMS = {

@@ -1,13 +1,16 @@
 """A text that models read changes: the tool waits for an admin, who sees the words that changed."""
 
+import json
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from approvals.models import ApprovalRequest
 from gateway import projects
 from gateway.models import Project, ProjectTool
+from gateway.openapi import process
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import save
@@ -106,6 +109,82 @@ def test_a_changed_text_is_shown_word_by_word_and_waits_for_an_admin(
         assert not mcp.call(tool, arguments).result.get("isError")
 
 
+IDS = {"name": "ids", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}}
+KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+VERSION = {"name": "X-Version", "in": "header", "required": True, "schema": {"const": "2"}}
+WORDS = {"type": "array", "items": {"type": "string"}}
+
+
+def with_list(
+    *, path: str = "/items", parameters: Any = (), encoding: Any = None, result: str = "object"
+) -> dict[str, Any]:
+    """The shop's document, whose tool `createItem` is at another path or written otherwise."""
+    document = shop.document()
+    item = document["paths"]["/items"].pop("post")
+    schema = {"type": "object", "properties": {"tags": WORDS, "title": {"type": "string"}}}
+    form = {"schema": schema, "encoding": encoding or {}}
+    answer = {"description": "Made.", "content": {"application/json": {"schema": {"type": result}}}}
+    document["paths"].setdefault(path, {})["post"] = {
+        **item,
+        "parameters": list({one["name"]: one for one in (IDS, *parameters)}.values()),
+        "requestBody": {"content": {"application/x-www-form-urlencoded": form}},
+        "responses": {"200": answer},
+    }
+    return document
+
+
+WRITTEN_OTHERWISE: dict[str, tuple[dict[str, Any], str]] = {
+    "query of the path": (
+        {"path": "/items?kind=gift&all=1"},
+        "The path is sent with the query kind=gift&amp;all=1. It was sent with no query of its",
+    ),
+    "style": (
+        {"parameters": [{**IDS, "style": "pipeDelimited", "explode": False}]},
+        (
+            "The argument ids is sent in the query as ids, in the style pipeDelimited, "
+            "not exploded. It was sent in the query as ids, in the style form, exploded."
+        ),
+    ),
+    "place": (
+        {"parameters": [{**IDS, "in": "header"}]},
+        "The argument ids is sent in the header as ids, in the style simple, not exploded.",
+    ),
+    "idempotency": (
+        {"parameters": [KEY]},
+        "The idempotency key of a call is sent in Idempotency-Key. It was sent in no header.",
+    ),
+    "fixed": (
+        {"parameters": [VERSION]},
+        "In the header, X-Version is sent as &quot;2&quot;. It was sent not at all.",
+    ),
+    "form": (
+        {"encoding": {"tags": {"contentType": "application/json"}}},
+        (
+            "The argument tags is sent in the body as tags, as application/json. "
+            "It was sent in the body as tags, in the style form, exploded."
+        ),
+    ),
+    "result": ({"result": "string"}, "The result is declared in another way."),
+}
+
+
+@pytest.mark.parametrize(("changes", "sentence"), WRITTEN_OTHERWISE.values(), ids=WRITTEN_OTHERWISE)
+@pytest.mark.parametrize("has_word", [False, True], ids=["alone", "next to a changed word"])
+def test_what_is_written_otherwise_in_a_request_has_a_sentence(
+    grant: Grant, site: Site, changes: dict[str, Any], sentence: str, *, has_word: bool
+) -> None:
+    project, admin = shop.created(grant, site, with_list()), browser_of(grant.user)
+    after = with_list(**changes)
+    if has_word:
+        paths = after["paths"]
+        item = next(one["post"] for one in paths.values() if "post" in one)
+        item["summary"] = "Adds one item."
+    page = shown(text_of(admin.get(started(admin, grant, after, project=project.pk))))
+    assert sentence in page
+    assert ("<ins>one</ins>" in page) is has_word
+    assert "Something else changed" not in page
+
+
 def test_the_text_of_a_new_tool_is_shown_before_it_is_imported(grant: Grant, site: Site) -> None:
     project, admin = shop.created(grant, site), browser_of(grant.user)
     more = shop.document()
@@ -149,3 +228,25 @@ def test_an_update_of_the_server_alone_changes_no_tool(grant: Grant, site: Site)
     again = projects.difference(project, shop.text(changed))
     assert [one.name for one in again.changes] == ["getItem"]
     assert not ApprovalRequest.objects.exists()
+
+
+def test_a_document_in_use_is_mapped_again_once_for_a_preview_and_its_import(
+    grant: Grant, site: Site
+) -> None:
+    definitions = {"Line": {"type": "object", "properties": {"sku": {"type": "string"}}}}
+    old = described() | {"components": {"schemas": definitions}}
+    content = old["paths"]["/items"]["post"]["requestBody"]["content"]["application/json"]
+    content["schema"]["properties"]["line"] = {"$ref": "#/components/schemas/Line"}
+    project, admin = shop.created(grant, site, old), browser_of(grant.user)
+    as_an_earlier_version_stored(project)
+    new = json.loads(json.dumps(old))
+    new["paths"]["/items/{id}"]["get"]["summary"] = "Returns the item."
+    with patch.object(process, "read", wraps=process.read) as read:
+        address = started(admin, grant, new, project=project.pk)
+        page = text_of(admin.get(address))
+        home = text_of(save(admin, address, {}, follow=True))
+    assert [call.args[0] for call in read.call_args_list].count(shop.text(old)) == 1
+    assert "Returns <del>an</del> <ins>the</ins> item." in shown(page)
+    assert "1 tool changed and cannot be called" in shown(home)
+    waiting = ProjectTool.objects.filter(needs_review=True)
+    assert [*waiting.values_list("name", flat=True)] == ["getItem"]

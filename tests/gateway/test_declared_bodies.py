@@ -88,6 +88,15 @@ AS_GIVEN: dict[str, tuple[str, Any, Any, bytes, str]] = {
         *("application/*", TEXT, "PING"),
         *(b"PING", "application/octet-stream; charset=utf-8"),
     ),
+    "anything-of-applications": (
+        *("application/*", {}, "<PING/>"),
+        *(b"<PING/>", "application/octet-stream; charset=utf-8"),
+    ),
+    "text-or-number-of-applications": (
+        *("Application/*", {"type": ["string", "integer"]}, "a: 1"),
+        *(b"a: 1", "application/octet-stream; charset=utf-8"),
+    ),
+    "any-json": ("application/*+json", TEXT, "hi", b'"hi"', "application/json"),
     "json": ("application/json", TEXT, "hi", b'"hi"', "application/json"),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foundation import json_text
 from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site
 from tests.gateway import shop
@@ -102,3 +103,28 @@ def test_a_long_list_of_such_numbers_is_cut_at_whole_items(declared_shop: Shop) 
     assert shown["text"].startswith(f"[{item},")
     assert "of 600 items are above" in note["text"]
     assert result["structuredContent"]["items"][0]["e"] == "1e400"
+
+
+def test_only_what_fits_in_a_result_is_read_digit_by_digit(
+    declared_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_numbers = []
+    is_kept = json_text._is_kept
+
+    def note(digits: str, number: float) -> bool:
+        read_numbers.append(digits)
+        return is_kept(digits, number)
+
+    monkeypatch.setattr(json_text, "_is_kept", note)
+    rows = ",".join(f"[{number}.25]" for number in range(200_000))
+    body = f'{{"v": 1, "rows": [{rows}], "checksum": 1234567890.12345678901}}'
+    declared_shop.site.script(sites.sending(body.encode()))
+    result = declared_shop.mcp.call("getItem", {"id": "1"}).result
+    shown, note_of_cut = result["content"]
+    kept = json.loads(shown["text"])["rows"]
+    assert body.startswith(shown["text"].partition("]]")[0])
+    assert f"The first {len(kept):,} of 200,000 items" in note_of_cut["text"]
+    assert result["structuredContent"]["rows"] == kept
+    assert result["structuredContent"]["checksum"] == "1234567890.12345678901"
+    assert len(kept) > 10_000
+    assert len(read_numbers) < len(kept) + 10

@@ -2,8 +2,11 @@
 
 import json
 import re
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
+from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -99,7 +102,7 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
     assert "has a project of this name" in text_of(twice)
 
 
-@pytest.mark.parametrize(("limit", "fits"), [("PAGE_SIZE", 2), ("PAGE_BYTES", 400)])
+@pytest.mark.parametrize(("limit", "fits"), [("PAGE_SIZE", 2), ("PAGE_BYTES", 600)])
 def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
     admin: Http, grant: Grant, monkeypatch: pytest.MonkeyPatch, limit: str, fits: int
 ) -> None:
@@ -107,6 +110,26 @@ def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
     assert "of these tools" not in text_of(admin.get(address))
     monkeypatch.setattr(paging, limit, fits)
     assert "show about 2 of these tools" in text_of(admin.get(address))
+
+
+@pytest.mark.parametrize("limit", [1, 4_000, 12_000])
+def test_an_import_says_how_many_tools_with_described_results_are_on_the_first_page(
+    admin: Http, grant: Grant, site: Site, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    members = {f"member_{number}": {"type": "string"} for number in range(20)}
+    content = {"application/json": {"schema": {"type": "object", "properties": members}}}
+    found = {"200": {"description": "Found.", "content": content}}
+    paths = {
+        f"/{number}": {"get": {"operationId": f"op{number:02}{'x' * 50}", "responses": found}}
+        for number in range(40)
+    }
+    described = shop.document(paths=paths)
+    address = started(admin, grant, described)
+    monkeypatch.setattr(paging, "PAGE_BYTES", limit)
+    with shop.endpoint(grant, shop.created(grant, site, described)) as mcp:
+        listed = len(mcp.tool_names())
+    assert listed < 40
+    assert f"show about {listed} of these tools" in text_of(admin.get(address))
 
 
 def with_operations(count: int, **more: Any) -> dict[str, Any]:
@@ -156,12 +179,12 @@ def test_an_organization_has_one_document_read_on_a_page_at_a_time(
     meanwhile: list[Any] = []
     read = importing.read
 
-    def read_slowly(text: str) -> importing.Read:
+    def read_slowly(text: str, organization_id: UUID) -> importing.Read:
         if not meanwhile:
             meanwhile.append(None)
             meanwhile[:] = [browser.get(page) for browser, page in (of_colleague, of_other)]
             meanwhile.append(of_colleague[0].post("/admin/gateway/project/add/", form, follow=True))
-        return read(text)
+        return read(text, organization_id)
 
     with patch.object(importing, "read", read_slowly):
         assert own[0].get(own[1]).status_code == 200
@@ -171,6 +194,20 @@ def test_an_organization_has_one_document_read_on_a_page_at_a_time(
         assert "Another document of your organization is being read." in text_of(refused)
     assert not Project.objects.exists()
     assert of_colleague[0].get(of_colleague[1]).status_code == 200
+
+
+def test_an_organization_reads_documents_within_its_time_of_a_day(
+    admin: Http, grant: Grant, settings: Any
+) -> None:
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 60
+    other, clock = grants.granted(), count(step=15)
+    with patch("workspace.reading_budget.time", SimpleNamespace(monotonic=lambda: next(clock))):
+        address = started(admin, grant, shop.document())
+        assert [admin.get(address).status_code for _ in range(2)] == [200, 400]
+        refused = text_of(admin.get(address))
+        assert "used up the time to read documents for today" in refused
+        of_other = browser_of(other.user)
+        assert of_other.get(started(of_other, other, shop.document())).status_code == 200
 
 
 def test_a_document_of_too_many_operations_is_refused_before_they_are_read(
@@ -278,9 +315,9 @@ def test_credentials_are_entered_tested_and_removed_and_never_shown(
     assert "Missing" in text_of(admin.get(page))
     missing = text_of(admin.post(f"{page}/test", follow=True))
     assert "needs a credential" in missing
-    wrong = admin.post(page, {"scheme": "key", "secret": "a\nb"})
+    wrong = save(admin, page, {"scheme": "key", "secret": "a\nb"})
     assert wrong.status_code == 400
-    shown = text_of(admin.post(page, {"scheme": "key", "secret": SECRET}, follow=True))
+    shown = text_of(save(admin, page, {"scheme": "key", "secret": SECRET}, follow=True))
     assert "Credential saved." in shown
     site.script(sites.saying({"you": SECRET}, 401), sites.saying([]))
     shown += text_of(admin.post(f"{page}/test", follow=True))
@@ -291,7 +328,7 @@ def test_credentials_are_entered_tested_and_removed_and_never_shown(
     assert SECRET not in shown + repr([*SecurityEvent.objects.values_list()])
     assert [seen.headers["authorization"] for seen in site.seen] == [f"Bearer {SECRET}"] * 2
     assert admin.post(page, {"scheme": "other", "secret": SECRET}).status_code == 404
-    admin.post(page, {"scheme": "key", "act": "remove"})
+    save(admin, page, {"scheme": "key", "act": "remove"})
     assert UpstreamCredential.objects.count() == 0
     events = SecurityEvent.objects.filter(kind="upstream_credential_changed")
     assert sorted(events.values_list("detail", flat=True)) == [

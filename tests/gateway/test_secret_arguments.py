@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client as Http
@@ -174,7 +175,8 @@ def test_the_page_of_a_request_has_no_secret_before_and_after_it_is_executed(
     browser = Http()
     browser.force_login(grant.user)
     before = browser.get(f"/requests/{row.pk}").content.decode()
-    site.script(sites.saying({"made": SECRET, "login": "ada"}))
+    in_url = quote(SECRET, safe="")
+    site.script(sites.saying({"made": SECRET, "login": "ada", "at": f"/vaults?word={in_url}"}))
     browser.post(f"/requests/{row.pk}/approve")
     row.refresh_from_db()
     assert row.status == "done", row.problem
@@ -189,3 +191,4 @@ def test_the_page_of_a_request_has_no_secret_before_and_after_it_is_executed(
     pages += browser.get(f"/requests/{row.pk}").content.decode()
     assert "***" in before
     assert not has_secret(pages + on_record())
+    assert in_url not in pages + on_record()

@@ -13,7 +13,7 @@ from django.test import Client as Http
 
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
-from gateway import credentials, projects
+from gateway import credentials, projects, servers
 from gateway.models import Project
 from oauth import mcp_tokens
 from tests.drivers import project_rows
@@ -166,6 +166,22 @@ def test_a_credential_goes_only_to_addresses_that_were_confirmed_when_it_was_ent
         assert "needs a credential" in missing["content"][0]["text"]
     sent = [seen.headers["authorization"] for seen in (*files.seen, *site.seen)]
     assert sent == ["Bearer entered-after", "Bearer entered-before", "Bearer entered-after"]
+
+
+def test_the_target_url_is_parsed_once_for_the_servers_of_all_operations(
+    grant: Grant, admin: Http, site: Site, files: Site
+) -> None:
+    described = with_server({"url": files.url})
+    for number in range(20):
+        get = {"operationId": f"part{number}", "responses": {}}
+        servers_of_path = [{"url": f"/area{number}"}]
+        described["paths"][f"/parts/{number}"] = {"servers": servers_of_path, "get": get}
+    project = shop.created(grant, site, described)
+    with patch.object(servers, "origin", wraps=servers.origin) as parse:
+        page = text_of(admin.get(f"/projects/{project.pk}/servers"))
+    assert f"<code>{files.url}</code>" in page
+    assert "part1" not in page
+    assert [call.args[0] for call in parse.call_args_list].count(project.target_url) == 1
 
 
 def test_private_hosts_and_limits_are_those_of_the_server(

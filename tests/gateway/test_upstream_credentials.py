@@ -15,6 +15,7 @@ from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Seen, Site, serving
 from tests.drivers.grants import Grant
+from tests.drivers.shown_forms import forms_of, save
 from tests.gateway import shop
 
 SECRET = "s3cret-k3y;with=every&thing"
@@ -170,7 +171,7 @@ def test_a_pasted_access_token_is_sent_to_an_api_with_oauth_2_alone(
     shown = browser.get(page).content.decode()
     assert "Access token" in shown
     assert "It is not refreshed" in shown
-    assert browser.post(page, {"scheme": "login", "secret": pasted}).status_code == 302
+    assert save(browser, page, {"scheme": "login", "secret": pasted}).status_code == 302
     with shop.endpoint(grant, project) as mcp:
         assert not mcp.call("listItems", {}).result.get("isError")
     assert [seen.headers["authorization"] for seen in site.seen] == [f"Bearer {SECRET}"]
@@ -187,3 +188,55 @@ def test_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
             site.script(moved, sites.saying({"error": "no key"}, 401))
             assert mcp.call("listItems", {}).result["isError"]
             assert UpstreamCredential.objects.get().state == state
+
+
+@pytest.mark.parametrize(
+    ("scheme", "is_sent"),
+    [(BASIC, True), (key_in("header"), True), (key_in("cookie"), True), (key_in("query"), False)],
+    ids=["basic", "header", "cookie", "query"],
+)
+def test_a_redirect_takes_along_what_headers_and_cookies_have(
+    grant: Grant, site: Site, scheme: dict[str, str], *, is_sent: bool
+) -> None:
+    project = shop.created(grant, site, shop.secured(scheme))
+    credentials.store(project, grant.user, scheme_of(project), "plain-k3y", username="me")
+    with shop.endpoint(grant, project) as mcp:
+        site.script(sites.sending(b"", 307, {"Location": "/v1/moved?q=x"}), sites.saying([]))
+        assert not mcp.call("listItems", {"q": "x"}).result["isError"]
+    first, second = site.seen
+    names = ("authorization", "x-key", "cookie")
+    sent = [{name: seen.headers.get(name) for name in names} for seen in (first, second)]
+    assert sent[0] == sent[1]
+    assert any(sent[1].values()) is is_sent
+    assert ("X-Key" in first.query, "X-Key" in second.query) == (not is_sent, False)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"servers": {"https://files.example": "https://files.example/v3"}},
+        {"target_url": "https://elsewhere.example/v1"},
+        {"authentication": Authentication.PROJECT},
+    ],
+    ids=["a server is confirmed", "the target is moved", "it becomes everybody's"],
+)
+@pytest.mark.parametrize("act", [{"secret": SECRET}, {"act": "remove"}], ids=["save", "remove"])
+def test_a_secret_is_stored_only_for_what_its_page_said(
+    grant: Grant, site: Site, changed: dict[str, Any], act: dict[str, str]
+) -> None:
+    project = shop.created(grant, site, shop.secured(key_in("header")))
+    for owner in (grant.user, None):
+        credentials.store(project, owner, scheme_of(project), "the-one-before")
+    browser = Http()
+    browser.force_login(grant.user)
+    page = f"/projects/{project.pk}/credentials"
+    opened = [form.fields for form in forms_of(browser, page) if "scheme" in form.fields]
+    before = [*UpstreamCredential.objects.order_by("pk").values()]
+    projects.change(project, grant.user, **changed)
+    for fields in opened:
+        refused = browser.post(page, {**fields, **act})
+        assert refused.status_code == 409
+        assert "Nothing was saved" in refused.content.decode()
+        assert SECRET not in refused.content.decode()
+    assert [*UpstreamCredential.objects.order_by("pk").values()] == before
+    assert save(browser, page, {"scheme": "key", **act}).status_code == 302

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from audit.models import SecurityEvent
 from foundation.limits import Limit
+from oauth.clients import assertions
 from oauth.models import Client
 from tests.drivers.oauth_client import TOKEN, Browser, OAuthClient, basic, encoded, read, refused
 
@@ -81,7 +84,6 @@ def test_two_ways_of_authentication_are_refused(
     [
         pytest.param("client_secret_basic", "client_secret_post", id="D16-post"),
         pytest.param("client_secret_post", "client_secret_basic", id="D16-basic"),
-        pytest.param("client_secret_post", "none", id="D16-none"),
         pytest.param("none", "client_secret_post", id="D16-public-post"),
         pytest.param("none", "client_secret_basic", id="D16-public-basic"),
     ],
@@ -99,6 +101,36 @@ def test_a_client_authenticates_as_it_registered(
     assert named in read(response)["error_description"]
     client.auth_method = registered
     assert client.exchange(code).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("registered", "sent"),
+    [
+        pytest.param("client_secret_post", "none", id="D16-none"),
+        pytest.param("client_secret_basic", "none", id="D16-basic-none"),
+        pytest.param("private_key_jwt", "none", id="D16-key-none"),
+        pytest.param("private_key_jwt", "client_secret_post", id="D16-key-post"),
+        pytest.param("client_secret_basic", "private_key_jwt", id="D16-basic-key"),
+    ],
+)
+def test_who_proves_nothing_does_not_read_the_method_of_the_client(
+    registered: str, sent: str, browser: Browser
+) -> None:
+    client = OAuthClient(auth_method="client_secret_basic")
+    client.register()
+    code = client.code(browser)
+    Client.objects.filter(client_id=client.client_id).update(auth_method=registered)
+    signed = jwt.encode({"sub": client.client_id}, ec.generate_private_key(ec.SECP256R1()), "ES256")
+    proof = {
+        "none": {},
+        "client_secret_post": {"client_secret": "guessed"},
+        "private_key_jwt": {"client_assertion_type": assertions.TYPE, "client_assertion": signed},
+    }[sent]
+    fields = {"grant_type": "authorization_code", "code": code, "client_id": client.client_id}
+    response = client.post_form(TOKEN, encoded(fields | proof))
+    assert refused(response) == INVALID_CLIENT
+    said = read(response)["error_description"]
+    assert said.endswith("this is not the token_endpoint_auth_method of the client.")
 
 
 def test_the_error_of_a_wrong_secret_does_not_name_the_method(browser: Browser) -> None:

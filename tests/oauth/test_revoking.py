@@ -150,6 +150,11 @@ def test_the_path_of_the_gateway_says_that_a_token_stays_valid(
 ) -> None:
     sent = {"token": getattr(tokens, which)} | changes
     assert refused(oauth_client.send(ALIAS, sent)) == answer
+    event = SecurityEvent.objects.get(kind="revoke_rejected")
+    assert (event.detail, event.count) == (answer[1], 1)
+    oauth_client.send(REVOKE, sent)
+    event.refresh_from_db()
+    assert event.count == 1
     assert is_alive(oauth_client, tokens)
 
 

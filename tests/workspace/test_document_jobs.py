@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -17,7 +18,7 @@ from halo_mcp import celery
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
-from workspace.models import DataImport, KnowledgeSource, Organization
+from workspace.models import DataImport, ImportStatus, KnowledgeSource, Organization
 from workspace.models.knowledge import SourceStatus
 
 pytestmark = pytest.mark.django_db
@@ -128,7 +129,7 @@ def test_an_import_and_a_source_of_an_organization_do_not_run_together(
 def taking(seconds: float) -> Any:
     """A clock on which each reading takes so long."""
     clock = count(step=seconds)
-    return patch("knowledge.indexing.time.monotonic", lambda: next(clock))
+    return patch("workspace.reading_budget.time.monotonic", lambda: next(clock))
 
 
 @pytest.mark.usefixtures("queued")
@@ -148,6 +149,32 @@ def test_an_organization_that_has_used_up_its_time_of_a_day_waits_and_others_do_
     ready, failed = SourceStatus.READY, SourceStatus.FAILED
     assert [status_of(one) for one in sources] == [*(ready,) * number, failed, ready]
     assert "used up the time to read" in sources[number].error
+
+
+@pytest.mark.usefixtures("queued")
+@pytest.mark.parametrize(("seconds", "number"), [(31, 1), (300, 1), (1, 3)])
+def test_imports_count_against_the_same_time_of_a_day(
+    settings: Any, seconds: int, number: int
+) -> None:
+    """Sixty seconds have to be left; what an import takes beyond them counts too."""
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 62
+    owner, other = organization(), organization()
+    files = [
+        uploads.upload(one, kind="customers", file_name="a.csv", content=CSV, by=None)
+        for one in (owner, owner, owner, owner, other)
+    ]
+    source, clock = source_of(owner), count(step=seconds)
+    with patch("workspace.reading_budget.time", SimpleNamespace(monotonic=lambda: next(clock))):
+        for file in files:
+            tasks.run_import(file.pk)
+        with reading(nothing):
+            tasks.index_knowledge(source.pk)
+    rows = [DataImport.objects.get(pk=file.pk) for file in files]
+    ready, refused = ImportStatus.READY, ImportStatus.REFUSED
+    wanted = [*(ready,) * number, *(refused,) * (4 - number), ready]
+    assert [row.status for row in rows] == wanted
+    assert "used up the time to read files" in rows[3].problems[0][2]
+    assert status_of(source) == SourceStatus.FAILED
 
 
 @pytest.mark.usefixtures("queued")

@@ -450,13 +450,14 @@ def test_the_file_of_refused_rows_is_read_once_it_is_corrected(admin: Client, gr
 def test_no_cell_of_the_refused_rows_is_a_formula_and_all_are_read_as_they_were(
     admin: Client, grant: Grant
 ) -> None:
-    cells = ["=1+1", "+44 20", "-2", "@SUM(A1)", "\uff1d1", "'quoted", "plain"]
+    cells = ["=1+1", "+44 20", "-2", "@SUM(A1)", "\uff1d1", "'quoted", "plain", "Ann;-1;'x; - y"]
     rows = "".join(f"{place},none,{cell}\n" for place, cell in enumerate(cells))
     check(admin, grant.organization, f"external_id,email,name\n{rows}9,i@example.com,x\n")
     confirm(admin, without_refused="on")
     text = admin.get(row_url(newest(), "refused_rows")).content.decode("utf-8-sig")
     assert [row[2] for row in csv.reader(StringIO(text))] == [
         "name", "'=1+1", "'+44 20", "'-2", "'@SUM(A1)", "'\uff1d1", "''quoted", "plain",
+        "Ann;'-1;''x; - y",
     ]  # fmt: skip
     corrected = "".join(
         line.replace(",none,", f",c{place}@example.com,")

@@ -68,7 +68,7 @@ class _Reader:
         return {
             name: self.read(place.member(name), value)
             for name, value in members.items()
-            if not _is_empty(value) or name in required or self._takes(place.member(name), value)
+            if not is_absent(value) or name in required or self._takes(place.member(name), value)
         }
 
     def read(self, place: SchemaPlace, value: Any) -> Any:
@@ -104,7 +104,8 @@ class _Reader:
         return not limits or bool(validator_of(limits, self.owner).is_valid(text))
 
 
-def _is_empty(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
+    """Returns whether a value may stand for an argument that is left out: null, or empty text."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 

@@ -35,7 +35,7 @@ from tools_registry.api import (
     ValidationFailure,
 )
 from tools_registry.api.declared_members import SchemaPlace
-from tools_registry.api.model_arguments import ANY, STRUCTURED, read_arguments
+from tools_registry.api.model_arguments import ANY, STRUCTURED, is_absent, read_arguments
 from tools_registry.api.schemas import (
     ValueTooLarge,
     explains_errors,
@@ -138,8 +138,7 @@ def _remove_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
     return {
         name: value
         for name, value in arguments.items()
-        if not (value is None or (isinstance(value, str) and not value.strip()))
-        or name not in known
+        if not is_absent(value) or name not in known
     }
 
 

@@ -94,10 +94,10 @@ def _create_project(
 ) -> CreatedProject:
     try:
         text = _text(options["document"])
-        title = options["name"] or importing.read(text).imported.title or organization.name
+        title = options["name"] or importing.read(text, organization.pk).imported.title
         return projects.create(
             organization,
-            name=title,
+            name=title or organization.name,
             target_url=options["target"],
             document_text=text,
             document_url=options["document"] if _is_url(options["document"]) else "",

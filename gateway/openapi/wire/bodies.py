@@ -12,7 +12,7 @@ from typing import Final
 import httpx2
 
 from foundation.outbound.request import VALUE
-from gateway.openapi.shapes import BodyField, OperationBody
+from gateway.openapi.shapes import TEXT_IN_RANGE, BodyField, OperationBody
 from gateway.openapi.wire.names import CREDENTIAL, NamesOnWire, owner_of, place_of
 from gateway.openapi.wire.values import (
     InvalidArgument,
@@ -109,19 +109,16 @@ def _json(
 ) -> EncodedBody:
     whole = arguments.get(body.argument) if body.argument else None
     if body.argument and not hidden and not isinstance(whole, Mapping):
-        if isinstance(whole, str) and "*" in body.media_type:
-            return _text_as_given(whole)
+        text_type = TEXT_IN_RANGE.get(body.media_type.partition(";")[0].strip().lower())
+        if isinstance(whole, str) and text_type:
+            # In quotes, it would be another text for what is no JSON.
+            return EncodedBody(whole.encode(), f"{text_type}; charset=utf-8")
         value = whole
     else:
         properties = _properties(body, arguments, hidden, names)
         value = {field.name: item for field, item in properties}
     text = json_text(body.argument or "body", value)
     return EncodedBody(text.encode(), _content_type(body))
-
-
-def _text_as_given(text: str) -> EncodedBody:
-    """Text in a body of any type: in quotes, it would be another text for what is no JSON."""
-    return EncodedBody(text.encode(), "text/plain; charset=utf-8")
 
 
 def _form(

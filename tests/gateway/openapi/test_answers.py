@@ -183,6 +183,30 @@ def test_pitfall_49_a_long_list_is_cut_at_whole_items(around: str, key: str) -> 
     assert body.startswith(shown[:500])
 
 
+def test_a_list_that_another_member_of_its_name_replaces_is_not_the_one_that_is_cut() -> None:
+    long, short = json.dumps(["x" * 90] * 400), json.dumps(["y" * 90] * 150)
+    body = f'{{"a": {{"rows": {json.dumps([0] * 1_500)}}}, "rows": {short}, "a": {{"b": {long}}}}}'
+    blocks = result(body, operation=PAGED, max_bytes=60_000)
+    shown, note = (block["text"] for block in blocks.content)
+    value: Any = json.loads(shown)
+    assert blocks.structured == value
+    assert len(value["rows"]) == 150
+    assert f"The first {len(value['a']['b'])} of 400 items" in note
+
+
+@pytest.mark.parametrize(
+    "end", ["", "]", "],", "] x", ",]", " 1]", ":1]", "}", "NaN]", ', {"a" 1}]', ', {"a": 1,}]']
+)
+def test_a_large_answer_that_is_no_json_is_text(end: str) -> None:
+    body = f"{json.dumps(['line'] * MAX)[:-1]}{end}"
+    blocks = result(body, operation=STRICT, max_bytes=MAX)
+    *_, note = (block["text"] for block in blocks.content)
+    assert ("items are above" if end == "]" else "characters are above") in note
+    nested = f'{{"rows": {body}, "n": 1}}'
+    *_, note = (block["text"] for block in result(nested, operation=STRICT, max_bytes=MAX).content)
+    assert ("items are above" if end == "]" else "characters are above") in note
+
+
 @pytest.mark.parametrize("body", [json.dumps("å\n" * MAX), json.dumps([["x" * MAX]]), "å\n" * MAX])
 def test_pitfall_49_what_cannot_be_cut_at_items_is_cut_at_lines(body: str) -> None:
     blocks = result(body, operation=STRICT, max_bytes=MAX)
@@ -273,6 +297,14 @@ def test_secrets_in_an_error_are_masked(body: str) -> None:
 
     assert "SECRET" not in shown
     assert "***" in shown
+
+
+def test_a_secret_is_masked_as_json_and_where_another_one_is_a_part_of_it() -> None:
+    secrets = ["mango", 'mango"7/é']
+    for echoed in ('mango"7/é', json.dumps('mango"7/é'), "mango%227%2F%C3%A9", "mango"):
+        shown = failure(400, f"Not known: {echoed}.", secrets=secrets).message
+        assert "mango" not in shown
+        assert "7" not in shown.partition("Not known")[2]
 
 
 def test_a_busy_api_says_when_to_try_again() -> None:
