@@ -204,4 +204,13 @@ def _static_files_found_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _documents_read_in_this_process() -> Iterator[None]:
+    """Most tests of the gateway import a document, and a process for it takes half a second."""
+    from tests.drivers import document_reader  # noqa: PLC0415  settings first
+
+    with document_reader.in_this_process():
+        yield
+
+
 pytest_plugins = ["tests.drivers.fixtures"]

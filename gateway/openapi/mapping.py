@@ -121,10 +121,12 @@ def _operations(
         )
     definitions = Definitions(document)
     portable = Portable(definitions)
+    # Read once: a document may name thousands.
+    shared = frozenset(map(_strip_slash, _servers(document.root)))
     found: list[OpenApiOperation] = []
     for place in places:
         try:
-            found.append(_operation(definitions, portable, place))
+            found.append(_operation(definitions, portable, place, shared))
             unmapped += _callbacks(place)
         except Unmappable as error:
             unmapped.append(UnmappedOperation(place.key, str(error)))
@@ -203,7 +205,10 @@ def _callbacks(place: _OperationPlace) -> Iterator[UnmappedOperation]:
 
 
 def _operation(
-    definitions: Definitions, portable: Portable, place: _OperationPlace
+    definitions: Definitions,
+    portable: Portable,
+    place: _OperationPlace,
+    shared_servers: frozenset[str],
 ) -> OpenApiOperation:
     document = definitions.document
     raw = document.resolve(place.raw)
@@ -242,7 +247,7 @@ def _operation(
         body=given.body,
         fixed_query=fixed_query,
         security=given.security,
-        server=_own_server(document, raw, place.item),
+        server="" if document.version == "2.0" else _own_server(raw, place.item, shared_servers),
         is_deprecated=raw.get("deprecated") is True,
         idempotency_header=given.idempotency_header,
         may_be_empty=tuple(given.may_be_empty),
@@ -413,16 +418,13 @@ def _servers(owner: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _own_server(
-    document: OpenApiDocument, raw: Mapping[str, Json], item: Mapping[str, Json]
-) -> str:
+def _own_server(raw: Mapping[str, Json], item: Mapping[str, Json], shared: frozenset[str]) -> str:
     """The server of an operation or of its path; empty if it has none.
 
     It is empty also for one of the servers of the document, which the target URL stands for.
     """
     own = [_strip_slash(url) for url in _servers(raw) or _servers(item)]
-    shared = set(map(_strip_slash, _servers(document.root)))
-    return own[0] if own and shared.isdisjoint(own) and document.version != "2.0" else ""
+    return own[0] if own and shared.isdisjoint(own) else ""
 
 
 def _strip_slash(url: str) -> str:

@@ -4,17 +4,18 @@
 
 `.ci/run` runs every quick test on SQLite, where `tests/drivers/dialect.py` records in which places
 each of them runs code whose result may depend on the database. On PostgreSQL and Redis, as many run
-again as are needed to reach each place in TESTS_OF_A_PLACE tests, from as many files as there are,
-and TESTS_OF_A_FILE of each file; tests of MANY_STATEMENTS only where no others are left. So do
+again as are needed to reach each place in TESTS_OF_A_PLACE tests, and TESTS_OF_A_FILE of each file
+that uses the database. Those that reach many such places with few statements come first. So do
 quick tests whose file looks for either, and those with a condition to be skipped. Left out are the
 others, and those marked `once`. Without a record, all run that use a database.
 """
 
 import os
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from tests.drivers.dialect import Recorded
 
 TESTS_OF_A_PLACE = 10
 TESTS_OF_A_FILE = 3
-MANY_STATEMENTS = 300
+# What a test costs besides its statements, as a number of them.
+STATEMENTS_OF_A_TEST = 50
 FIXTURES = {"db", "transactional_db", "server", "counters"}
 MARKS = ("django_db", "skipif")
 MENTION = re.compile(
@@ -50,25 +52,48 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def choose(recorded: Mapping[str, Recorded]) -> Iterator[str]:
     """The ids of the tests that run again, so that each place is reached often enough."""
-    reached: Counter[str] = Counter()
-    for test in _one_of_each_file_after_the_other(recorded):
-        file, places = test.partition("::")[0], recorded[test].places
-        few = reached[file] < TESTS_OF_A_FILE
-        if few or any(reached[place] < TESTS_OF_A_PLACE for place in places):
-            reached.update([file, *places])
+    chosen = dict.fromkeys(_reach_places(recorded))
+    yield from chosen
+    files = Counter(_get_file(test) for test in chosen)
+    # A test without statements says nothing about the database.
+    others = (test for test in recorded.keys() - chosen if recorded[test].statements)
+    for test in sorted(others, key=lambda test: (recorded[test].statements, test)):
+        if files[_get_file(test)] < TESTS_OF_A_FILE:
+            files[_get_file(test)] += 1
             yield test
 
 
-def _one_of_each_file_after_the_other(recorded: Mapping[str, Recorded]) -> list[str]:
-    """First those of few statements: what they reach, others need not reach again."""
-    files: defaultdict[tuple[bool, str], int] = defaultdict(int)
-    ordered = []
+def _reach_places(recorded: Mapping[str, Recorded]) -> Iterator[str]:
+    """In each step the test that reaches the most, for its statements, of what is not yet reached.
+
+    Of equals, one of each file after the other. The worth of a test only falls: one that is first
+    in the queue and worth as much as before is worth the most.
+    """
+    reached: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    queue = []
+
+    def worth(test: str) -> float:
+        places, statements = recorded[test]
+        missing = sum(reached[place] < TESTS_OF_A_PLACE for place in places)
+        return missing / (STATEMENTS_OF_A_TEST + statements)
+
     for test in sorted(recorded):
-        is_long = recorded[test].statements >= MANY_STATEMENTS
-        file = test.partition("::")[0]
-        ordered.append((is_long, files[is_long, file], test))
-        files[is_long, file] += 1
-    return [test for _is_long, _number, test in sorted(ordered)]
+        files[_get_file(test)] += 1
+        queue.append((-worth(test), files[_get_file(test)], test))
+    heapify(queue)
+    while queue:
+        expected, number, test = heappop(queue)
+        now = -worth(test)
+        if now > expected:
+            heappush(queue, (now, number, test))
+        elif now < 0:
+            reached.update(recorded[test].places)
+            yield test
+
+
+def _get_file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _is_about_one(item: pytest.Item, recorded: Mapping[str, object]) -> bool:

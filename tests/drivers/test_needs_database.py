@@ -66,7 +66,7 @@ def test_a_test_that_adds_nothing_to_those_that_run_again_is_left_out(
     record = tmp_path / "record"
     name = "test_a.py::test_of_the_database"
     others = [f"test_a.py::test_{number}" for number in range(needs_database.TESTS_OF_A_FILE)]
-    record.write_text("".join(json.dumps([test, []]) + "\n" for test in [*others, name]))
+    record.write_text("".join(json.dumps([test, [], 1]) + "\n" for test in [*others, name]))
     monkeypatch.setenv(dialect.FILE, str(record))
     arguments = ("-p", "tests.drivers.needs_database", "--rootdir", str(tmp_path))
     done = outcome(tmp_path, *arguments, source=KINDS)
@@ -81,18 +81,19 @@ def test_a_test_that_adds_nothing_to_those_that_run_again_is_left_out(
 def test_each_place_is_reached_by_enough_tests_from_many_files() -> None:
     files = needs_database.TESTS_OF_A_PLACE - 5
     tests = [f"tests/test_{file:02}.py::test_{n}" for file in range(files) for n in range(5)]
-    recorded = {test: Recorded(["SQL in audit/record.py:finish"]) for test in tests}
-    recorded["tests/test_00.py::test_z"] = Recorded(["locking in approvals/decisions.py:approve"])
+    recorded = {test: Recorded(["SQL in audit/record.py:finish"], 1) for test in tests}
+    locking = "locking in approvals/decisions.py:approve"
+    recorded["tests/test_00.py::test_z"] = Recorded([locking], 1)
 
     chosen = list(needs_database.choose(recorded))
 
     assert "tests/test_00.py::test_z" in chosen
     assert {test.partition("::")[0] for test in chosen} == {t.partition("::")[0] for t in tests}
-    assert len(chosen) == files * needs_database.TESTS_OF_A_FILE + 1
+    assert len(chosen) == files * needs_database.TESTS_OF_A_FILE
 
 
 def test_tests_of_many_statements_run_again_where_no_others_reach_a_place() -> None:
-    many = needs_database.MANY_STATEMENTS
+    many = 300
     recorded = {f"tests/test_a.py::test_{number}": Recorded(["SQL"], 1) for number in range(20)}
     recorded["tests/test_a.py::test_00"] = Recorded(["SQL"], many)
     recorded["tests/test_a.py::test_01"] = Recorded(["SQL", "locking"], many)
@@ -102,6 +103,25 @@ def test_tests_of_many_statements_run_again_where_no_others_reach_a_place() -> N
     assert "tests/test_a.py::test_00" not in chosen
     assert chosen[-1] == "tests/test_a.py::test_01"
     assert len(chosen) == needs_database.TESTS_OF_A_PLACE + 1
+
+
+def test_one_test_that_reaches_many_places_runs_again_instead_of_one_for_each() -> None:
+    places = [f"SQL in audit/place_{number}.py" for number in range(5)]
+    recorded = {f"tests/test_a.py::test_{place[-4]}": Recorded([place], 20) for place in places}
+    copies = [f"tests/test_z.py::test_{n}" for n in range(needs_database.TESTS_OF_A_PLACE)]
+    recorded |= dict.fromkeys(copies, Recorded(places, 40))
+
+    chosen = [*needs_database.choose(recorded)]
+
+    assert chosen[: len(copies)] == copies
+    assert len(chosen) == len(copies) + needs_database.TESTS_OF_A_FILE
+
+
+def test_a_test_without_statements_counts_for_no_file() -> None:
+    recorded = {f"tests/test_a.py::test_{number}": Recorded([], 0) for number in range(5)}
+    recorded["tests/test_a.py::test_z"] = Recorded([], 2)
+
+    assert [*needs_database.choose(recorded)] == ["tests/test_a.py::test_z"]
 
 
 @pytest.mark.slow

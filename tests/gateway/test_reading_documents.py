@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -11,10 +12,16 @@ from django.test import Client
 
 from foundation import limited_process
 from gateway.models import ImportDraft, Project
-from tests.drivers import grants
+from tests.drivers import document_reader, grants
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.gateway import shop
+
+
+@pytest.fixture(autouse=True)
+def _in_a_process() -> Iterator[None]:
+    with document_reader.in_a_process():
+        yield
 
 
 def signed_in(grant: Grant) -> Client:

@@ -5,8 +5,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.drivers import schema, server
+from tests.drivers import forked_commands, schema, server
 
 FIXTURES = server.ROOT / "tests" / "fixtures" / "released"
 MIGRATE = """
@@ -31,6 +29,7 @@ recorded = MigrationRecorder(connection).applied_migrations()
 print(json.dumps(sorted({*MigrationLoader(connection).disk_migrations} - {*recorded})))
 call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
 """
+MIGRATE_ONE = ("manage.py", "migrate", "--verbosity=0", "workspace", "0001")
 # The beginning of one row of each of several applications.
 # None are created next to a database that is in use.
 KEYS = {
@@ -118,23 +117,11 @@ def count_rows(env: Mapping[str, str]) -> dict[str, int]:
         }
 
 
-def python(env: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=server.ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=server.START_SECONDS,
-    )
-
-
 def test_a_released_database_migrates_and_keeps_its_rows(
     released: dict[str, str], tmp_path: Path
 ) -> None:
     assert {*count_rows(released).values()} == {1}
-    migrated = python(released, "-c", MIGRATE)
+    migrated = forked_commands.run(["-c", MIGRATE], released)
     assert migrated.returncode == 0, migrated.stderr
     assert json.loads(migrated.stdout) == []
     assert {*count_rows(released).values()} == {1}
@@ -160,7 +147,7 @@ def test_a_released_database_migrates_and_keeps_its_rows(
 def test_a_database_of_a_version_before_the_release_is_refused_in_one_sentence(
     command: tuple[str, ...], unreleased: dict[str, str]
 ) -> None:
-    refused = python(unreleased, *command)
+    refused = forked_commands.run(command, unreleased)
     assert refused.returncode == 1
     assert "start the version of commit 56b18ae on it once, then this one." in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -168,10 +155,10 @@ def test_a_database_of_a_version_before_the_release_is_refused_in_one_sentence(
 
 def test_a_first_start_that_was_interrupted_between_migrations_continues(tmp_path: Path) -> None:
     with environment(tmp_path) as env:
-        begun = python(env, "manage.py", "migrate", "--verbosity=0", "workspace", "0001")
+        begun = forked_commands.run(MIGRATE_ONE, env)
         assert begun.returncode == 0, begun.stderr
         with connected(env) as connection:
             # Recorded at the end of all migrations only.
             connection.execute("DELETE FROM django_migrations WHERE name LIKE '0001_squashed%'")
-        migrated = python(env, "-c", MIGRATE)
+        migrated = forked_commands.run(["-c", MIGRATE], env)
         assert migrated.returncode == 0, migrated.stderr
