@@ -142,7 +142,8 @@ def _review(name: str, note: str, invocation: Invocation) -> Settled:
     summary = f"{invocation.subject.name} ({invocation.principal.client_name})"
     row = requests.request_waiting_call(invocation, call=name, summary=summary)
     invocation.note = f"{note}; approval request {row.pk}"
-    return outcomes.find_outcome(row, invocation) or ApprovalPending(WAITING)
+    outcome = outcomes.find_outcome(row, invocation.kind, is_repeated=True)
+    return outcome or ApprovalPending(WAITING)
 
 
 def _text(outcome: Outcome) -> str | None:

@@ -5,7 +5,8 @@ from typing import Final
 from approvals import requests
 from approvals.models import ApprovalRequest, ApprovalStatus
 from tools_registry.api import ToolFailure
-from tools_registry.pipeline.invocation import Failed, Invocation, Settled, Succeeded
+from tools_registry.pipeline.call_kinds import CallKind
+from tools_registry.pipeline.invocation import Failed, Succeeded
 
 NO_REASON: Final = "No reason was given."
 EXPIRED: Final = "Nobody decided the request in time."
@@ -24,13 +25,18 @@ class RequestFailed(ToolFailure):
     kind = "approval_failed"
 
 
-def find_outcome(row: ApprovalRequest, invocation: Invocation, more: str = "") -> Settled | None:
-    """Returns how the requested call ends, or None while it waits; `more` goes into messages."""
+def find_outcome(
+    row: ApprovalRequest, kind: CallKind, more: str = "", *, is_repeated: bool = False
+) -> Succeeded | Failed | None:
+    """Returns how the requested call ends, or None while it waits; `more` goes into messages.
+
+    `is_repeated` says that it is the outcome of another call than the one that made the request.
+    """
     why = f"Reason: {reason(row)}{more}"
     match row.current_status:
         case ApprovalStatus.DONE:
             result = requests.stored_result(row)
-            return Succeeded(result, invocation.kind.text(result), is_repeated=True)
+            return Succeeded(result, kind.text(result), is_repeated=is_repeated)
         case ApprovalStatus.DECLINED | ApprovalStatus.EXPIRED:
             return Failed(RequestRejected(f"The request was rejected. {why}"))
         case ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:

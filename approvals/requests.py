@@ -181,12 +181,27 @@ def list_waiting_calls(organization_id: UUID) -> list[str]:
     return list(rows.exclude(call="").values_list("call", flat=True))
 
 
+def of_connection(requester: Principal, surface: str) -> QuerySet[ApprovalRequest]:
+    """Returns the requests that a grant or key has made through a surface."""
+    return ApprovalRequest.objects.filter(
+        organization=requester.organization_id,
+        authorization_id=str(requester.authorization_id),
+        surface=surface,
+    )
+
+
 def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
     """Ends those of the requests that wait for a decision; returns how many."""
     now = timezone.now()
     return rows.filter(status=ApprovalStatus.PENDING).update(
         status=ApprovalStatus.DECLINED, note=WITHDRAWN, decided_at=now, ended_at=now
     )
+
+
+def is_withdrawn(row: ApprovalRequest) -> bool:
+    """Returns whether the requester has ended the request, and not a person who decides it."""
+    is_declined = row.status == ApprovalStatus.DECLINED and row.decided_by_id is None
+    return is_declined and row.note == WITHDRAWN
 
 
 def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
@@ -316,7 +331,9 @@ def _answering(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
         ApprovalStatus.FAILED,
         ApprovalStatus.UNKNOWN,
     )
-    recent = Q(status__in=ended, ended_at__gt=now - REPEATED)
+    # Whoever makes a call again that they have withdrawn wants it after all.
+    withdrawn = Q(status=ApprovalStatus.DECLINED, decided_by=None, note=WITHDRAWN)
+    recent = Q(status__in=ended, ended_at__gt=now - REPEATED) & ~withdrawn
     rows = _requester_rows(requested).filter(digest=requested["digest"])
     return rows.filter(waiting | recent).order_by("-pk")
 

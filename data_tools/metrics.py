@@ -26,12 +26,20 @@ from data_tools.query import (
 )
 from tools_registry.api import Facts, Json, Toolset
 from tools_registry.api.apps import FIGURES_PLOT
+from tools_registry.sources import docs, guidance
 
 TOOLSET: Final = Toolset(scope="data:read", title="Metrics")
 
 MAX_POINTS: Final = 400
 # Decimal places of a value, by unit.
 PLACES: Final = {"ratio": 4, "minutes": 1, "points of 100": 1, "money": 2}
+READ_FIGURES: Final = """\
+# Read key figures
+
+{plan}
+
+`references/metrics.md` defines each figure, and `references/data-tools.md` has the arguments.
+"""
 NOT_OVER: Final = "The period is not over, so the one before is counted up to the same time of day."
 
 
@@ -208,3 +216,18 @@ def _nothing(call: DataToolCall, metric: str) -> str:
     if found is None:
         return f"No {noun} were ever recorded."
     return f"No {noun} in this period; the first was at {call.when(found)}."
+
+
+@TOOLSET.skill(
+    title="Read key figures",
+    description=(
+        "Answers questions about MRR, churn, tickets and response times from the key figures of "
+        "the workspace. Use it when somebody asks how the business does, or for a report."
+    ),
+)
+def read_key_figures() -> Mapping[str, str]:
+    tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in TOOLSET.tools)
+    return {
+        "SKILL.md": READ_FIGURES.format(plan=guidance.plan_form(tools)),
+        **docs.references("metrics", "data-tools"),
+    }

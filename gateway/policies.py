@@ -111,6 +111,17 @@ class ProjectPolicy:
                 return False
         return (self.reads if is_read else self.writes) == Effect.REQUIRE_APPROVAL
 
+    def never_runs_at_once(self, tool: str, *, is_read: bool) -> bool:
+        """Returns whether every call of the tool waits for an approval or is denied."""
+        for rule in self.rules:
+            if not rule.names(tool):
+                continue
+            if rule.effect == Effect.ALLOW:
+                return False
+            if not rule.conditions:
+                return True
+        return (self.reads if is_read else self.writes) != Effect.ALLOW
+
 
 DENIED: Final = ProjectPolicy(Effect.DENY, Effect.DENY)
 

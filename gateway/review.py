@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from approvals import cards, outcomes, requests
+from approvals import call_tasks, cards, outcomes, requests
 from approvals.models import ApprovalRequest, ApprovalStatus
 from foundation import queueing
 from gateway import policies, quota
@@ -33,7 +33,6 @@ from tools_registry.pipeline.invocation import (
 )
 
 MAIL_TASK: Final = "gateway.mail_approvers"
-POLL_SECONDS: Final = 15
 # A rule may be deleted after the policy was read, which is read again then.
 ATTEMPTS: Final = 3
 BEING_NOTIFIED: Final = "This operation requires approval. An approver is being notified."
@@ -107,10 +106,11 @@ def _request_approval(
     if found.is_new:
         transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.organization_id)))
     invocation.note = statuses.audit_detail(row)
+    invocation.approval_request = str(row.pk)
     url = f" See {statuses.url(row)}"
-    settled = outcomes.find_outcome(row, invocation, url)
-    if settled is not None:
-        return settled
+    outcome = outcomes.find_outcome(row, invocation.kind, url, is_repeated=True)
+    if outcome is not None:
+        return outcome
     shows_card = mcp_apps.are_shown(invocation.client_capabilities)
     return ApprovalPending(_pending(row, _card(row) if shows_card else {}))
 
@@ -134,20 +134,31 @@ def _pending(row: ApprovalRequest, meta: Mapping[str, Any]) -> Blocks:
         "requestId": str(row.pk),
         "statusUrl": url,
         "approvalUrl": url,
-        "pollIntervalSeconds": POLL_SECONDS,
+        "pollIntervalSeconds": call_tasks.WAITING_SECONDS,
         "message": _get_message(row),
     }
     return Blocks([{"type": "text", "text": json.dumps(body)}], body, meta)
 
 
+def describe_task(row: ApprovalRequest) -> str:
+    """Returns what the task of a call says of its request, empty once the call was executed."""
+    if row.current_status in {ApprovalStatus.PENDING, ApprovalStatus.RUNNING}:
+        return f"{_describe_open(row)} See {statuses.url(row)}"
+    return "" if row.status == ApprovalStatus.DONE else outcomes.reason(row)
+
+
 def _get_message(row: ApprovalRequest) -> str:
+    return f"{_describe_open(row)} {REPEAT}"
+
+
+def _describe_open(row: ApprovalRequest) -> str:
     if row.status == ApprovalStatus.RUNNING:
-        return f"{APPROVED} {REPEAT}"
+        return APPROVED
     approvers = policies.describe_approvers(row)
     if not approvers:
         project_id = policies.project_of(row.surface)
         url = f"{settings.HALO_PUBLIC_URL}/projects/{project_id}/policy"
-        return f"{NO_APPROVER.format(url=url)} {REPEAT}"
+        return NO_APPROVER.format(url=url)
     is_notified = row.announced_at is not None and approver_mail.was_sent(row)
     notice = NOTIFIED if is_notified else BEING_NOTIFIED
-    return f"{notice} {APPROVERS.format(approvers=approvers)} {REPEAT}"
+    return f"{notice} {APPROVERS.format(approvers=approvers)}"

@@ -14,7 +14,7 @@ from gateway.models import ProjectTool
 from gateway.openapi.shapes import OpenApiOperation, from_json
 from gateway.policies import ProjectPolicy
 from oauth.scopes import ScopeSet
-from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Tool
+from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Skill, Tool
 from tools_registry.api.apps import APPROVAL_CARD
 from tools_registry.pipeline.gate import Decision, Switches
 
@@ -34,11 +34,12 @@ NEEDS_REVIEW: Final = Unavailability(
 
 @dataclass(slots=True)
 class _LoadedTools:
-    """The tools of a project at one moment; `rows` has the time of each tool's row."""
+    """The tools of a project at one moment; calls of those in `waiting` never run at once."""
 
     stamp: object
     by_name: Mapping[str, Tool] = field(default_factory=dict)
     listed: Sequence[Tool] = ()
+    waiting: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -75,6 +76,11 @@ class ProjectSource:
         loaded = self._current(organization_id)
         return () if loaded is None else loaded.listed
 
+    def list_waiting_tools(self, organization_id: UUID) -> frozenset[str]:
+        """Returns the names of the listed tools whose calls all wait for an approval."""
+        loaded = self._current(organization_id)
+        return frozenset() if loaded is None else loaded.waiting
+
     def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
         return None
 
@@ -85,6 +91,9 @@ class ProjectSource:
         return ()
 
     def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
+        return ()
+
+    def skills(self, organization_id: UUID) -> Sequence[Skill]:  # noqa: ARG002  the port's
         return ()
 
     def _current(self, organization_id: UUID) -> _LoadedTools | None:
@@ -114,7 +123,12 @@ class ProjectSource:
             if not refusal(tool)
             and not policy.is_always_denied(tool.name, is_read=not tool.mutates)
         ]
-        return _LoadedTools(stamp, tools, tuple(listed))
+        waiting = frozenset(
+            tool.name
+            for tool in listed
+            if policy.never_runs_at_once(tool.name, is_read=not tool.mutates)
+        )
+        return _LoadedTools(stamp, tools, tuple(listed), waiting)
 
 
 def _add_card(tool: Tool, policy: ProjectPolicy) -> Tool:

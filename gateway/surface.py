@@ -10,12 +10,13 @@ from functools import lru_cache
 from typing import Final
 
 from approvals import masked_arguments
+from approvals.call_tasks import ApprovalTasks
 from gateway import source
 from gateway.policies import SURFACE_PREFIX
-from gateway.review import review
+from gateway.review import describe_task, review
 from gateway.source import ProjectSource
 from mcp_protocol import errors
-from mcp_protocol.capabilities import ONLY_TOOLS, ServerInfo, capabilities
+from mcp_protocol.capabilities import TOOLS_AND_TASKS, ServerInfo, capabilities
 from mcp_protocol.revisions import Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth import addresses, credentials, mcp_tokens, principal, scopes
@@ -34,7 +35,7 @@ SERVER: Final = ServerInfo(
     name="airlock",
     title="Airlock",
     description="The operations of one API as tools, within the policy of its organization.",
-    offers=ONLY_TOOLS,
+    offers=TOOLS_AND_TASKS,
 )
 
 
@@ -62,7 +63,8 @@ def find_by_path(path: str) -> McpSurface | None:
 def get_for_project(project_id: str) -> McpSurface:
     """Returns the surface of a project; the same object each time."""
     path = f"/{project_id}"
-    sources = (ProjectSource(project_id),)
+    project = ProjectSource(project_id)
+    sources = (project,)
     return McpSurface(
         name=name_of(project_id),
         credentials={
@@ -90,6 +92,7 @@ def get_for_project(project_id: str) -> McpSurface:
         bare_initialize=_bare_initialize,
         review=review,
         recorded=masked_arguments.mask_for_audit,
+        tasks=ApprovalTasks(name_of(project_id), describe_task, project.list_waiting_tools),
     )
 
 

@@ -21,6 +21,18 @@ _TOOLS_CHANGE: Final[Mapping[Revision, bool]] = dict.fromkeys(HANDSHAKE, False) 
 )
 
 
+# The extension Skills (SEP-2640); `mcp_protocol.skill_shapes` has its messages.
+SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
+# The extensions of the workspace server, and their settings.
+_EXTENSIONS: Final[Mapping[str, JsonObject]] = {
+    SKILLS_EXTENSION: {"directoryRead": True},
+}
+
+
+def _extensions(_revision: Revision) -> JsonObject:
+    return dict(_EXTENSIONS)
+
+
 def _unchanging(_revision: Revision) -> JsonObject:
     return {"listChanged": False}
 
@@ -42,13 +54,34 @@ _CAPABILITIES: Final = RevisionSerializer(
     ("prompts", revisions_since(Revision.V2026_07_28), _there),
     ("completions", revisions_since(Revision.V2025_03_26), _there),
     ("logging", REVISIONS, _there),
+    ("extensions", MODERN, _extensions),
 )
+
+
+# The extension Tasks (SEP-2663); `mcp_protocol.task_shapes` has its messages.
+_TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+
+def _task_calls(_revision: Revision) -> JsonObject:
+    return {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+
+
+def _tasks_extension(_revision: Revision) -> JsonObject:
+    return {_TASKS_EXTENSION: {}}
 
 
 # A server of nothing but tools.
 ONLY_TOOLS: Final = RevisionSerializer(
     ("tools", (Revision.V2024_11_05,), _there),
     ("tools", revisions_since(Revision.V2025_03_26), _tools),
+)
+
+# A server of tools whose calls may become tasks.
+TOOLS_AND_TASKS: Final = RevisionSerializer(
+    ("tools", (Revision.V2024_11_05,), _there),
+    ("tools", revisions_since(Revision.V2025_03_26), _tools),
+    ("tasks", (Revision.V2025_11_25,), _task_calls),
+    ("extensions", MODERN, _tasks_extension),
 )
 
 

@@ -43,6 +43,12 @@ def covers(declared: Mapping[str, object], required: Mapping[str, Mapping[str, o
     return all(name in has and set(inner) <= set(has[name]) for name, inner in required.items())
 
 
+def has_extension(declared: Mapping[str, object], identifier: str) -> bool:
+    """Returns whether a client declared an extension (MCP 2026-07-28, ClientCapabilities)."""
+    extensions = declared.get("extensions")
+    return isinstance(extensions, dict) and isinstance(extensions.get(identifier), dict)
+
+
 def merge(several: list[JsonObject]) -> JsonObject:
     """Returns the combination of several requirements."""
     whole: JsonObject = {}

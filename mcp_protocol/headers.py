@@ -30,6 +30,12 @@ _NAME_SOURCE: Final[Mapping[str, str]] = {
     "resources/read": "uri",
 }
 
+# The same of the extension Tasks. Clients have to send it, and many do not yet: an absent one is
+# accepted, since the name routes and decides nothing (SEP-2663, Streamable HTTP: Routing Headers).
+_OPTIONAL_NAME_SOURCE: Final[Mapping[str, str]] = dict.fromkeys(
+    ("tasks/get", "tasks/update", "tasks/cancel"), "taskId"
+)
+
 # The types that a header can represent (Value Encoding, type conversion); null counts as absent.
 _MIRRORED_TYPES: Final = (str, int, float)
 # Above it, a client that uses doubles writes another number (server/tools, x-mcp-header).
@@ -85,7 +91,10 @@ def check_mirror(headers: HeaderLookup, request: JsonRpcRequest) -> None:
     """
     if _require_header(headers, METHOD_HEADER) != request.method:
         raise _differs(METHOD_HEADER)
-    name = request.params.get(_NAME_SOURCE.get(request.method, ""))
+    optional = _OPTIONAL_NAME_SOURCE.get(request.method)
+    if optional is not None and headers(NAME_HEADER) is None:
+        return
+    name = request.params.get(optional or _NAME_SOURCE.get(request.method, ""))
     # The method refuses a name that is no string: there is nothing to compare.
     if isinstance(name, str) and decode_header_value(_require_header(headers, NAME_HEADER)) != name:
         raise _differs(NAME_HEADER)

@@ -1,13 +1,14 @@
 """The methods of each revision: a pair that is absent from the table is unknown.
 
-Source: MCP schema of each revision, ClientRequest and ClientNotification.
+Source: MCP schema of each revision, ClientRequest and ClientNotification; SEP-2663 for tasks at
+2026-07-28, SEP-2640 for skills.
 """
 
 from collections.abc import Mapping
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision
+from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, revisions_since
 
 RateBucket: TypeAlias = Literal["tools_list", "tools_call", "other"]
 
@@ -35,6 +36,14 @@ _REQUESTS: Final[Mapping[str, tuple[Revision, ...]]] = {
     "completion/complete": REVISIONS,
     "logging/setLevel": HANDSHAKE,
     "subscriptions/listen": MODERN,
+    "tasks/get": revisions_since(Revision.V2025_11_25),
+    "tasks/cancel": revisions_since(Revision.V2025_11_25),
+    "tasks/result": (Revision.V2025_11_25,),
+    "tasks/list": (Revision.V2025_11_25,),
+    "tasks/update": MODERN,
+    "skills/list": MODERN,
+    "skills/get": MODERN,
+    "resources/directory/read": MODERN,
 }
 
 _NOTIFICATIONS: Final[Mapping[str, tuple[Revision, ...]]] = {

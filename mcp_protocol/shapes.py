@@ -86,7 +86,12 @@ def page_result(
 ) -> JsonObject:
     """Returns one page of a list; a cursor means that more follow."""
     more = {} if next_cursor is None else {"nextCursor": next_cursor}
-    return complete({member: things} | more | _LIST_CACHE.get(revision, {}), revision)
+    return listed({member: things} | more, revision)
+
+
+def listed(result: JsonObject, revision: Revision) -> JsonObject:
+    """Returns a complete result that may be cached as long as a list."""
+    return complete(result | _LIST_CACHE.get(revision, {}), revision)
 
 
 def empty_result(revision: Revision) -> JsonObject:

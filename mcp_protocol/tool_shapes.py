@@ -63,13 +63,15 @@ _TOOL: Final = RevisionSerializer(
 )
 
 
-def tool_descriptor(tool: ToolFacts, revision: Revision) -> JsonObject:
+def tool_descriptor(tool: ToolFacts, revision: Revision, *, as_task: bool = False) -> JsonObject:
     """Returns a tool as tools/list describes it; attributes that are None are left out.
 
     `destructiveHint` marks tools that change state (transport document, tools/list), which is not
-    the registry's `destructive`: those tools are never listed.
+    the registry's `destructive`: those tools are never listed. `as_task` says that a call may ask
+    for a task (MCP 2025-11-25, basic/utilities/tasks, Tool-Level Negotiation).
     """
-    return _TOOL.serialize(tool, revision)
+    execution = {"execution": {"taskSupport": "optional"}} if as_task else {}
+    return {**_TOOL.serialize(tool, revision), **execution}
 
 
 def tools_list_result(

@@ -24,6 +24,7 @@ from tools_registry.api import (
     Prompt,
     Resource,
     ResourceTemplate,
+    Skill,
     Tool,
     Toolset,
     VendorConnection,
@@ -52,6 +53,8 @@ class ToolSource(Protocol):
 
     def prompts(self, organization_id: UUID) -> Sequence[Prompt]: ...
 
+    def skills(self, organization_id: UUID) -> Sequence[Skill]: ...
+
 
 class ToolsetSource:
     """What toolsets offer that are part of the code, the same for every organization."""
@@ -72,6 +75,7 @@ class ToolsetSource:
         }
         self._templates = [one for toolset in self.toolsets for one in toolset.templates]
         self._prompts = [one for toolset in self.toolsets for one in toolset.prompts]
+        self._skills = [one for toolset in self.toolsets for one in toolset.skills]
 
     def find(self, name: str, organization_id: UUID) -> Tool | None:  # noqa: ARG002  the port's
         return self._by_name.get(name)
@@ -82,7 +86,8 @@ class ToolsetSource:
     def find_resource(self, uri: str, organization_id: UUID) -> Resource | None:  # noqa: ARG002  the port's
         if uri in self._resources:
             return self._resources[uri]
-        found = (template.find_resource(uri) for template in self._templates)
+        families: Sequence[ResourceTemplate | Skill] = [*self._templates, *self._skills]
+        found = (family.find_resource(uri) for family in families)
         return next((resource for resource in found if resource is not None), None)
 
     def resources(self, organization_id: UUID) -> Sequence[Resource]:  # noqa: ARG002  the port's
@@ -93,6 +98,9 @@ class ToolsetSource:
 
     def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
         return self._prompts
+
+    def skills(self, organization_id: UUID) -> Sequence[Skill]:  # noqa: ARG002  the port's
+        return self._skills
 
 
 def alias(name: str) -> str:
@@ -146,6 +154,10 @@ class Catalogue:
     def prompts(self, organization_id: UUID) -> list[Prompt]:
         """Every prompt, before the gate."""
         return [one for source in self._sources() for one in source.prompts(organization_id)]
+
+    def skills(self, organization_id: UUID) -> list[Skill]:
+        """Every skill, before the gate. Their files are in no list of resources."""
+        return [one for source in self._sources() for one in source.skills(organization_id)]
 
     def find_prompt(self, name: str, organization_id: UUID) -> Prompt | None:
         """The prompt of this name as one organization sees it."""
@@ -207,6 +219,7 @@ def _offers(toolset: Toolset) -> Iterator[Guarded]:
     yield from toolset.resources
     yield from toolset.templates
     yield from toolset.prompts
+    yield from toolset.skills
 
 
 def _index_by_alias(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from tools_registry.api import Prompt, Resource, ResourceTemplate, Tool
+from tools_registry.api import Prompt, Resource, ResourceTemplate, Skill, Tool
 
 
 def _tools() -> Sequence[Tool]:
@@ -31,4 +31,7 @@ class HrTools:
         return ()
 
     def prompts(self, organization_id: UUID) -> Sequence[Prompt]:  # noqa: ARG002  the port's
+        return ()
+
+    def skills(self, organization_id: UUID) -> Sequence[Skill]:  # noqa: ARG002  the port's
         return ()

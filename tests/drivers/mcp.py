@@ -19,7 +19,12 @@ from tests.drivers import in_process_server, schema_validation
 PATH = "/api/mcp"
 HOST = "127.0.0.1:8000"
 CLIENT = {"name": "driver", "version": "1.0"}
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 
 Headers: TypeAlias = Mapping[str, str | None]
 Json: TypeAlias = Any

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_protocol.revisions import MODERN, UNDECLARED, Revision, find, revisions_since
-from tests.drivers import schemas
+from tests.drivers import extension_schemas, schemas
 
 RESULTS: Final = {
     "initialize": "InitializeResult",
@@ -26,6 +26,11 @@ RESULTS: Final = {
     "completion/complete": "CompleteResult",
     "logging/setLevel": "EmptyResult",
     "subscriptions/listen": "SubscriptionsListenResult",
+    "tasks/get": "GetTaskResult",
+    "tasks/cancel": "CancelTaskResult",
+    "tasks/list": "ListTasksResult",
+    "tasks/result": "CallToolResult",
+    "resources/directory/read": "ListResourcesResult",
 }
 # Errors that the newest revision gives a shape of their own.
 TYPED_ERRORS: Final = {
@@ -92,6 +97,10 @@ def _judge_result(message: Any, methods: list[str], revision: Revision) -> None:
     schemas.conforms(message, at, "JSONRPCResultResponse" if at in RENAMED else "JSONRPCResponse")
     if result.get("resultType") == "input_required":
         schemas.conforms(result, at, "InputRequiredResult")
+    elif at in MODERN and extension_schemas.has_schema(result, methods):
+        extension_schemas.validate(result, methods)
+    elif methods == ["tools/call"] and "task" in result:
+        schemas.conforms(result, at, "CreateTaskResult")
     else:
         definitions = {RESULTS[method] for method in methods if method in RESULTS}
         schemas.conforms_to_one(result, at, definitions)

@@ -90,7 +90,9 @@ def test_later_revisions_are_negotiated_and_offer_tools_only(
     reply = client.at(revision).request("initialize", {**INITIALIZE, "protocolVersion": revision})
 
     assert reply.result["protocolVersion"] == revision
-    assert reply.result["capabilities"] == {"tools": {"listChanged": False}}
+    tasks: Any = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    announced = {"tasks": tasks} if revision is Revision.V2025_11_25 else {}
+    assert reply.result["capabilities"] == {"tools": {"listChanged": False}, **announced}
     info = reply.result["serverInfo"]
     assert info["name"] == "airlock"
     kinds = [icon["mimeType"] for icon in info.get("icons", ())]

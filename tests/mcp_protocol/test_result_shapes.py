@@ -123,6 +123,7 @@ def test_discovery_lists_what_is_spoken_and_may_be_kept_by_anybody(conforms: Con
             "prompts": {},
             "completions": {},
             "logging": {},
+            "extensions": {"io.modelcontextprotocol/skills": {"directoryRead": True}},
         },
         "instructions": "Search before you write.",
         "ttlMs": 3_600_000,

@@ -90,7 +90,12 @@ def operator_of(request: HttpRequest) -> Operator:
 def actions(toolset: Toolset) -> list[Action]:
     """The actions of an integration; an offer may share the action of a tool."""
     found: dict[str, Action] = {}
-    offers: list[Offer] = [*toolset.resources, *toolset.templates, *toolset.prompts]
+    offers: list[Offer] = [
+        *toolset.resources,
+        *toolset.templates,
+        *toolset.prompts,
+        *toolset.skills,
+    ]
     offered: list[Tool | Offer] = [*toolset.tools, *offers]
     for one in offered:
         found.setdefault(one.action, _action(one))

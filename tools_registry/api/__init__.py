@@ -12,8 +12,8 @@ An integration's toolset carries its id; its tools are called `<integration>.<fu
 `actions:<integration>:<function>`. Its `connection` says how an organization connects it, and
 `context.vendor` sends requests as that organization.
 
-Resources, resource templates and prompts are declared on the same toolset and stand behind the
-same scope and switches.
+Resources, resource templates, prompts and skills are declared on the same toolset and stand behind
+the same scope and switches.
 """
 
 import re
@@ -49,7 +49,9 @@ from tools_registry.api.offers import (
     Run,
     Say,
     Schema,
+    Skill,
     Tool,
+    WriteSkill,
 )
 from tools_registry.api.results import (
     Blocks,
@@ -112,6 +114,7 @@ __all__ = [
     "Schema",
     "Setting",
     "Silence",
+    "Skill",
     "Tool",
     "ToolContext",
     "ToolFailure",
@@ -145,6 +148,7 @@ class Toolset:
     resources: list[Resource] = field(default_factory=list)
     templates: list[ResourceTemplate] = field(default_factory=list)
     prompts: list[Prompt] = field(default_factory=list)
+    skills: list[Skill] = field(default_factory=list)
 
     def tool(self, **facts: Any) -> Callable[[Run], Run]:
         """Declare the decorated function as a tool; its name is the function's.
@@ -194,6 +198,20 @@ class Toolset:
 
         def declare(run: Say) -> Say:
             self.prompts.append(Prompt(run=run, **self._offer(run.__name__, action, facts)))
+            return run
+
+        return declare
+
+    def skill(self, *, title: str, description: str) -> Callable[[WriteSkill], WriteSkill]:
+        """Declare the decorated function as a skill, whose files it returns (`Skill`).
+
+        The name is that of the function, with hyphens.
+        """
+
+        def declare(run: WriteSkill) -> WriteSkill:
+            facts = {"title": title, "description": description}
+            named = {"name": run.__name__.replace("_", "-")}
+            self.skills.append(Skill(run=run, **self._offer(run.__name__, "", facts) | named))
             return run
 
         return declare

@@ -1,16 +1,20 @@
-"""What a toolset offers: tools, resources, families of resources, prompts; no Django.
+"""What a toolset offers: tools, resources, families of resources, prompts, skills; no Django.
 
 Authors import these from `tools_registry.api`.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 from uuid import UUID
 
 from tools_registry.api.context import ToolContext
-from tools_registry.api.results import Json, PromptMessage, ResourceBody, Result
+from tools_registry.api.results import Json, NotFound, PromptMessage, ResourceBody, Result
 from tools_registry.api.uri_templates import compile_template, expand_template
+
+# The file that every skill has, with its frontmatter (agentskills.io/specification).
+MAIN_FILE: Final = "SKILL.md"
 
 Arguments: TypeAlias = Mapping[str, Json]
 Schema: TypeAlias = Mapping[str, Json]
@@ -54,6 +58,8 @@ BuildOutgoing: TypeAlias = Callable[[UUID, Arguments], Outgoing]
 Run: TypeAlias = Callable[[ToolContext, Arguments], Result]
 Read: TypeAlias = Callable[[ToolContext, Mapping[str, str]], ResourceBody]
 Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[PromptMessage]]
+# The texts of a skill's files by their paths; SKILL.md without its frontmatter.
+WriteSkill: TypeAlias = Callable[[], Mapping[str, str]]
 # Given what is typed so far and what the other arguments are: every value that fits, best first.
 Complete: TypeAlias = Callable[[ToolContext, str, Mapping[str, str]], Sequence[str]]
 
@@ -229,3 +235,63 @@ class Prompt(Offer):
 
     run: Say = field(repr=False)
     arguments: Sequence[Argument] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill(Offer):
+    """Instructions for an agent: a directory of Markdown files, each of which is a resource.
+
+    `name` is in lower case with hyphens. The files are the same for everybody who may read them.
+    """
+
+    run: WriteSkill = field(repr=False)
+
+    @property
+    def uri(self) -> str:
+        """The URI of SKILL.md, by which clients know the skill."""
+        return f"{self.root}/{MAIN_FILE}"
+
+    @property
+    def frontmatter(self) -> Mapping[str, str]:
+        return {"name": self.name, "description": self.description}
+
+    def read(self) -> Mapping[str, str]:
+        """The texts of all files by their URIs."""
+        files = dict(self.run())
+        # A string of JSON is one of YAML.
+        fields = [f"{name}: {json.dumps(value)}" for name, value in self.frontmatter.items()]
+        files[MAIN_FILE] = "\n".join(["---", *fields, "---", "", files[MAIN_FILE]])
+        return {f"{self.root}/{path}": text for path, text in files.items()}
+
+    def find_resource(self, uri: str) -> Resource | None:
+        """The file at a URI, or None where the URI is not in this skill."""
+        if not uri.startswith(f"{self.root}/"):
+            return None
+        is_main = uri == self.uri
+        return self.to_resource(uri, self.name if is_main else uri.rpartition("/")[2])
+
+    def to_resource(self, uri: str, name: str, mime_type: str = "text/markdown") -> Resource:
+        """A file or a directory of the skill as a resource."""
+        is_main = uri == self.uri
+        return Resource(
+            uri=uri,
+            run=lambda _context, _none: self._body(uri),
+            name=self.name if is_main else name,
+            title=self.title if is_main else "",
+            description=self.description if is_main else "",
+            mime_type=mime_type,
+            scope=self.scope,
+            integration=self.integration,
+            action=self.action,
+        )
+
+    @property
+    def root(self) -> str:
+        """The URI of the directory."""
+        return f"skill://{self.name}"
+
+    def _body(self, uri: str) -> ResourceBody:
+        text = self.read().get(uri)
+        if text is None:
+            raise NotFound("The skill has no such file.")
+        return ResourceBody(text)

@@ -67,7 +67,7 @@ def find_problems(toolsets: Sequence[Toolset]) -> Iterator[CheckMessage]:
 
 
 def _offers(toolset: Toolset) -> list[Offer]:
-    return [*toolset.resources, *toolset.templates, *toolset.prompts]
+    return [*toolset.resources, *toolset.templates, *toolset.prompts, *toolset.skills]
 
 
 def _messages(rules: Iterable[ToolsetRule], judged: Any, called: str) -> Iterator[CheckMessage]:

@@ -10,12 +10,16 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_protocol.headers import ANNOTATION, HeaderAnnotation, find_annotations
-from tools_registry.api import Json, Offer, Prompt, Resource, ResourceTemplate, Tool, Toolset
+from tools_registry.api import Json, Offer, Prompt, Resource, ResourceTemplate, Skill, Tool, Toolset
 from tools_registry.api.uri_templates import compile_template
 
 Problems: TypeAlias = Iterator[str]
 
 OFFER_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+# agentskills.io/specification, name and description.
+SKILL_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+MAX_SKILL_NAME: Final = 64
+MAX_SKILL_DESCRIPTION: Final = 1_024
 # What a header can carry so that every client spells it alike (MCP 2026-07-28, server/tools).
 MIRRORED_TYPES: Final = ("string", "integer", "boolean")
 
@@ -60,6 +64,7 @@ def check_unique(toolsets: Sequence[Toolset]) -> Problems:
         ("resource", [one.uri for each in toolsets for one in each.resources]),
         ("template", [one.uri_template for each in toolsets for one in each.templates]),
         ("prompt", [one.name for each in toolsets for one in each.prompts]),
+        ("skill", [one.uri for each in toolsets for one in each.skills]),
     ):
         yield from (f"the {kind} {name!r} is declared twice." for name in _twice(names))
 
@@ -72,6 +77,11 @@ def check_address(offer: Offer) -> Problems:
         yield f"{offer.uri!r} is no absolute URI."
     if isinstance(offer, ResourceTemplate):
         yield from _check_template(offer.uri_template)
+    if isinstance(offer, Skill):
+        if len(offer.name) > MAX_SKILL_NAME or not SKILL_NAME.fullmatch(offer.name):
+            yield "the name is none of a skill: words in lower case with hyphens between."
+        if not 0 < len(offer.description) <= MAX_SKILL_DESCRIPTION:
+            yield f"the description of a skill has 1 to {MAX_SKILL_DESCRIPTION} characters."
 
 
 def _check_template(template: str) -> Problems:

@@ -23,9 +23,9 @@ MAX_CACHED: Final = 8_192
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def serialize_tool(tool: Tool, revision: Revision) -> SerializedJson:
+def serialize_tool(tool: Tool, revision: Revision, *, as_task: bool = False) -> SerializedJson:
     """A tool as tools/list describes it at a revision."""
-    return SerializedJson(tool_shapes.tool_descriptor(tool, revision))
+    return SerializedJson(tool_shapes.tool_descriptor(tool, revision, as_task=as_task))
 
 
 @lru_cache(maxsize=MAX_CACHED)

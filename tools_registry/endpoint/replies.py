@@ -6,10 +6,18 @@ server/prompts.
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 from foundation import json_text, store_failures
 from foundation.store_failures import is_store_failure
-from mcp_protocol import failures, meta_keys, prompt_shapes, resource_shapes, shapes
+from mcp_protocol import (
+    failures,
+    meta_keys,
+    prompt_shapes,
+    resource_shapes,
+    shapes,
+    task_shapes,
+)
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ErrorCodes, ProtocolError
 from mcp_protocol.meta_keys import META
 from mcp_protocol.resource_shapes import Contents
@@ -19,6 +27,7 @@ from tools_registry.api import Blocks, ToolFailure
 from tools_registry.endpoint import elicitation, rates
 from tools_registry.endpoint.elicitation import StreamQuestion
 from tools_registry.endpoint.surface import McpSurface
+from tools_registry.pipeline.call_tasks import CallTask
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
     BindingRejected,
@@ -28,6 +37,7 @@ from tools_registry.pipeline.invocation import (
     CallInterrupted,
     ChangeInterrupted,
     ConnectionLost,
+    Failed,
     Invocation,
     NeedsInput,
     RefusedCall,
@@ -39,6 +49,8 @@ from tools_registry.pipeline.invocation import (
 from tools_registry.vendors.slots import UpstreamBusy
 
 Reply: TypeAlias = JsonObject | ProtocolError
+# The last revision at which a failure of a tool is an error, and no result.
+ERRORS_UNTIL: Final = Revision.V2025_06_18
 
 
 def question(
@@ -63,6 +75,10 @@ def from_outcome(
 
     `host` is the one that the request was sent to, for the challenge of a missing scope.
     """
+    if invocation.takes_task:
+        reply = _reply_with_task(invocation, outcome, revision, surface)
+        if reply is not None:
+            return reply
     if isinstance(outcome, ApprovalPending):
         outcome = Succeeded(outcome.result)
     if isinstance(outcome, Succeeded):
@@ -72,6 +88,21 @@ def from_outcome(
     if isinstance(outcome.failure, TokenEnded):
         return _token_ended(outcome.failure, surface, host)
     return _failure(invocation, outcome.failure, revision, surface)
+
+
+def task_result(
+    task: CallTask, organization_id: UUID, revision: Revision, surface: McpSurface
+) -> Reply | None:
+    """The result of the call of a task, None unless it is completed."""
+    match task.outcome:
+        case None:
+            return None
+        case Failed(failure=failure):
+            return _failed_call(failure, revision, surface)
+        case Succeeded():
+            tool = surface.catalogue.find(task.tool, organization_id)
+            result = _call_result(tool, task.outcome, revision)
+    return shapes.name_server(result, surface.server_name)
 
 
 def from_exception(request_id: str, error: Exception) -> ProtocolError:
@@ -89,6 +120,25 @@ def unavailable() -> ProtocolError:
     )
 
 
+def _reply_with_task(
+    invocation: Invocation, outcome: Settled, revision: Revision, surface: McpSurface
+) -> Reply | None:
+    """The task that a call becomes, for a caller that takes one; None for the usual reply.
+
+    At 2025-11-25 the caller has asked for it: it gets one for an outcome of its request, too, and
+    can read no result in its place.
+    """
+    has_asked = revision in task_shapes.REQUESTED
+    is_wanted = has_asked or isinstance(outcome, ApprovalPending)
+    if surface.tasks is not None and invocation.approval_request and is_wanted:
+        task = surface.tasks.find(invocation.principal, invocation.approval_request)
+        if task is not None:
+            return task_shapes.created(task, revision)
+    # Such as the outcome that an idempotency key has.
+    is_result = isinstance(outcome, Succeeded | ApprovalPending)
+    return task_shapes.needs_no_task() if has_asked and is_result else None
+
+
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
     result: Any = outcome.result
     meta: dict[str, Any] = {**result.meta}
@@ -96,7 +146,8 @@ def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonOb
         content, structured = result.content, result.structured
     else:
         content = [shapes.text_block(outcome.text)]
-        is_structured = subject.output_schema is not None
+        # The tool of a task may be gone.
+        is_structured = subject is not None and subject.output_schema is not None
         structured = _structured_content(result.value, outcome.text) if is_structured else None
     reply = shapes.call_result(content, revision, structured=structured)
     if outcome.is_repeated:
@@ -172,14 +223,22 @@ def _failure(
         return UNKNOWN[method](name, revision, codes)
     if type(failure) in STOPPED:
         return STOPPED[type(failure)](failure)
-    field, reason = failure.field or None, failure.reason or None
     if method == "tools/call":
-        return failures.failed_call(
-            failure.kind, failure.message, field, reason, revision=revision, codes=codes
-        )
+        if invocation.takes_task and revision in task_shapes.REQUESTED:
+            revision = ERRORS_UNTIL
+        return _failed_call(failure, revision, surface)
+    field, reason = failure.field or None, failure.reason or None
     if method != "prompts/get" and failure.kind == "not_found":
         return failures.unknown_resource(name, revision, codes)
     return failures.failed_request(
+        failure.kind, failure.message, field, reason, revision=revision, codes=codes
+    )
+
+
+def _failed_call(failure: ToolFailure, revision: Revision, surface: McpSurface) -> Reply:
+    field, reason = failure.field or None, failure.reason or None
+    codes = surface.codes
+    return failures.failed_call(
         failure.kind, failure.message, field, reason, revision=revision, codes=codes
     )
 

@@ -16,6 +16,7 @@ from oauth.addresses import MCP_PATH
 from oauth.endpoints import challenges
 from tools_registry import registry
 from tools_registry.icons import with_icons
+from tools_registry.pipeline.call_tasks import CallTasks
 from tools_registry.pipeline.surface import WORKSPACE_NAME, Surface
 
 INSTRUCTIONS: Final = (
@@ -46,6 +47,7 @@ class McpSurface(Surface):
     `limits` names the setting with the rate limit of each group of methods. `descriptor` is the
     body of a GET, which is refused without one, and `bare_initialize` the answer to `initialize`
     without params. `credential_hint` returns the message of a 401, for the host of the request.
+    `tasks` are the calls that go on without their request, on a surface that has such calls.
     """
 
     limits: Mapping[RateBucket, str]
@@ -58,6 +60,7 @@ class McpSurface(Surface):
     bare_initialize: Callable[[], JsonObject]
     refused_as_results: frozenset[str] = frozenset()
     credential_hint: Callable[[str], str] = _sign_in_first
+    tasks: CallTasks | None = None
 
 
 def _server() -> ServerInfo:

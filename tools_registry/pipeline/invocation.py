@@ -36,6 +36,10 @@ class Invocation:
     `idempotency_key` is the caller's, empty if there is none: the outcome of the first call with it
     is the outcome of all.
 
+    `takes_task` says that the caller accepts a task for a call that waits for an approval, and
+    `approval_request` is the id of the request that the call waits for or has its outcome from, set
+    by the review of its surface.
+
     `subject` and `customer` are what `name` and `binding` name, once `calls.prepare` has found
     them; a call without a subject cannot be executed. `validated` are the arguments that the
     subject runs with; `arguments` are recorded as they were sent. `outgoing` is what the subject
@@ -64,6 +68,7 @@ class Invocation:
     note: str = ""
     is_charged: bool = False
     idempotency_key: str = ""
+    takes_task: bool = False
     id: str = field(default_factory=ids.uuid7_hex)
     started_at: datetime = field(default_factory=partial(datetime.now, UTC))
     clock: float = field(default_factory=time.perf_counter)
@@ -72,6 +77,7 @@ class Invocation:
     validated: Arguments = field(init=False, repr=False)
     outgoing: Outgoing | None = field(init=False, repr=False, default=None)
     waited: float = field(init=False, default=0.0)
+    approval_request: str = field(init=False, default="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,20 @@ def documentation_page(_context: ToolContext, variables: Mapping[str, str]) -> R
     return ResourceBody(page.text)
 
 
+def page_text(name: str) -> str:
+    """The text of a page for a skill. Raises NotFound."""
+    page = search.read(name)
+    if page is None:
+        raise NotFound("The page does not exist.")
+    return page.text
+
+
+def references(*names: str) -> Mapping[str, str]:
+    """Pages as files of a skill, by their paths; a deployment may have other pages."""
+    pages = {name: search.read(name) for name in names}
+    return {f"references/{name}.md": page.text for name, page in pages.items() if page}
+
+
 def _page_size(asked: float) -> int:
     if asked != int(asked) or not 1 <= asked <= MAX_HITS:
         why = f"must be a whole number from 1 to {MAX_HITS}"

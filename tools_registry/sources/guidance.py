@@ -110,6 +110,22 @@ def review_write(context: ToolContext, arguments: Mapping[str, str]) -> Sequence
     return [text_message(review)]
 
 
+def plan_form(tools: str) -> str:
+    """The text of `plan_lookups` with these tools, for a skill."""
+    return PLAN.format(question="[What the person wants to know]", tools=tools)
+
+
+def review_form() -> str:
+    """The text of `review_write` to be filled in, for a skill."""
+    return REVIEW.format(
+        name="[name]",
+        title="[title]",
+        description="[What the tool does]",
+        write="[The arguments of the call]",
+        arguments="[the names of its arguments]",
+    )
+
+
 def _visible(context: ToolContext, name: str) -> VisibleTool:
     found = next((tool for tool in context.visible_tools() if tool.name == name), None)
     if found is None:

@@ -9,7 +9,9 @@ from tools_registry.endpoint.methods import (
     logging,
     prompts,
     resources,
+    skills,
     subscriptions,
+    tasks,
     tools,
 )
 from tools_registry.endpoint.methods.request import Handler, MethodRequest
@@ -32,4 +34,12 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "completion/complete": completion.complete,
     "logging/setLevel": logging.set_level,
     "subscriptions/listen": subscriptions.listen,
+    "tasks/get": tasks.get,
+    "tasks/update": tasks.update,
+    "tasks/cancel": tasks.cancel,
+    "tasks/result": tasks.read_result,
+    "tasks/list": tasks.list_tasks,
+    "skills/list": skills.list_skills,
+    "skills/get": skills.get_skill,
+    "resources/directory/read": skills.read_directory,
 }

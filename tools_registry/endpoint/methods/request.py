@@ -105,6 +105,8 @@ class MethodRequest:
         name: str,
         arguments: Mapping[str, Any],
         check: Callable[[CallSubject], None] | None = None,
+        *,
+        takes_task: bool = False,
     ) -> Reply | Invocation:
         """Prepare the call of this request: refused and recorded, or ready to run.
 
@@ -131,6 +133,7 @@ class MethodRequest:
             answers=answers,
             is_repeated=is_repeated,
             idempotency_key=_idempotency_key(meta),
+            takes_task=takes_task,
             request_id=http.request_id,
             protocol=revision.value,
             address=http.address,

@@ -1,13 +1,15 @@
 """tools/list and tools/call."""
 
+from collections.abc import Collection
 from typing import cast
 
-from mcp_protocol import tool_shapes
+from mcp_protocol import task_shapes, tool_shapes
 from mcp_protocol.headers import check_param_headers
 from mcp_protocol.revisions import MODERN
 from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Tool
 from tools_registry.endpoint import descriptors, mcp_apps, request_state
+from tools_registry.endpoint.methods import tasks
 from tools_registry.endpoint.methods.request import MethodRequest, object_in, text_in
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
@@ -26,8 +28,17 @@ def list_tools(request: MethodRequest) -> JsonObject:
     if request.terms.shows_apps:
         visible = [mcp_apps.with_app(tool) for tool in visible]
     page = request.page(visible, _key, size)
-    tools = [descriptors.serialize_tool(tool, request.revision) for tool in page.things]
-    return tool_shapes.tools_list_result(tools, request.revision, page.next_cursor)
+    source, revision = request.surface.tasks, request.revision
+    as_tasks: Collection[str] = ()
+    if source is not None and revision in task_shapes.REQUESTED:
+        as_tasks = source.list_tools(request.principal.organization_id)
+    tools = [
+        descriptors.serialize_tool(tool, revision, as_task=True)
+        if tool.name in as_tasks
+        else descriptors.serialize_tool(tool, revision)
+        for tool in page.things
+    ]
+    return tool_shapes.tools_list_result(tools, revision, page.next_cursor)
 
 
 def call_tool(request: MethodRequest) -> Reply | Invocation:
@@ -43,7 +54,10 @@ def call_tool(request: MethodRequest) -> Reply | Invocation:
 
     has_headers = request.revision in MODERN and not request.http.is_frame
     check = check_headers if has_headers else None
-    prepared = request.prepare(call_kinds.CALL, name, arguments, check)
+    takes_task = request.http.surface.tasks is not None and tasks.takes_task(request)
+    prepared = request.prepare(call_kinds.CALL, name, arguments, check, takes_task=takes_task)
+    if takes_task and isinstance(prepared, Invocation) and request.revision not in MODERN:
+        raise task_shapes.needs_no_task()
     if isinstance(prepared, Invocation) and prepared.subject.mutates:
         request_state.spend(prepared.answers)
     return prepared

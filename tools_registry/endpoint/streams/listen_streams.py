@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError
 from mcp_protocol import subscriptions
 from mcp_protocol.envelope import RequestId
 from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
-from mcp_protocol.revisions import MODERN
+from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
@@ -51,7 +51,7 @@ def stream(
         message = f"This method responds with a stream. Include {EVENTS} in Accept."
         raise ProtocolError(INVALID_REQUEST, message, http_status=406)
     if not OPEN.acquire(who):
-        raise _too_many(surface)
+        raise too_many(surface)
     listen = Listen(who, surface, request_id, notifications)
     return Stream(
         STREAM_HEADERS, listen.look, listen.close, on_shutdown=listen.finish, pool="quiet"
@@ -143,12 +143,13 @@ def _topics(organization_id: UUID) -> frozenset[str]:
     return frozenset({changes.topic(organization_id)})
 
 
-def _too_many(surface: McpSurface) -> ProtocolError:
+def too_many(surface: McpSurface, revision: Revision = MODERN[-1]) -> ProtocolError:
+    """The error for a caller with as many open streams as it may have."""
     most = settings.HALO_LISTENS_PER_CONNECTION
     return rates.slot_limit_error(
         "This connection, person or organization listens on too many streams. Close one first.",
         most=most,
         wait=math.ceil(CHECK_SECONDS),
-        revision=MODERN[-1],
+        revision=revision,
         codes=surface.codes,
     )

@@ -1,0 +1,477 @@
+"""Calls of a project that wait for a decision, as tasks of MCP, at the project's real address."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from approvals import requests
+from approvals.models import ApprovalRequest
+from approvals.tasks import settle
+from audit.models import ActionExecution
+from gateway.models import PolicyRule, Project
+from mcp_protocol.revisions import HANDSHAKE, MODERN, Revision
+from oauth import mcp_tokens
+from tests.drivers import grants, project_rows
+from tests.drivers.billing import browser_of
+from tests.drivers.fake_vendors.site import Site, saying, serving
+from tests.drivers.grants import Grant
+from tests.drivers.mcp import McpClient, Reply
+from tests.drivers.shared_connection import wait_for_jobs
+from tests.gateway.approvals.test_approval_races import at_once
+from workspace.models import Membership, Role, User
+
+EXTENSION = "io.modelcontextprotocol/tasks"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+DECLARED: dict[str, Any] = {"_meta": {CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
+NEW, OLD = Revision.V2026_07_28, Revision.V2025_11_25
+WAITS, RUNS = "delete_user", "list_users"
+UNKNOWN = -32602
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A project, a member's client at it, and the browser of its owner."""
+
+    grant: Grant
+    row: Project
+    owner: User
+    site: Site
+    path: str
+
+    def client(self, user: User | None = None, revision: Revision = NEW) -> McpClient:
+        token = mcp_tokens.issue(
+            user or self.grant.user, self.row.organization, self.path,
+            name="Laptop", days=0, address="",
+        ).secret  # fmt: skip
+        return project_rows.client(self.path, token).at(revision)
+
+    def decide(self, task_id: str, word: str = "approve", **form: str) -> int:
+        status = browser_of(self.owner).post(f"/requests/{task_id}/{word}", form).status_code
+        wait_for_jobs()
+        return status
+
+    def rule(self, effect: str, pattern: str = WAITS, conditions: Any = ()) -> None:
+        PolicyRule.objects.create(
+            project=self.row, position=PolicyRule.objects.count(), pattern=pattern,
+            effect=effect, conditions=list(conditions),
+        )  # fmt: skip
+        self.row.save()  # as the policy page does, so that lists change
+
+
+@pytest.fixture
+def directory(grant: Grant) -> Any:
+    owner = User.objects.create_user("owner@example.com")
+    Membership.objects.create(user=owner, organization=grant.organization, role=Role.ADMIN)
+    with serving(Site(usual=saying({"deleted": True}))) as site:
+        row = project_rows.project(grant.organization, owner, target_url=site.url)
+        yield Directory(grant, row, owner, site, f"/{row.pk}")
+
+
+def call(mcp: McpClient, name: str = WAITS, **params: Any) -> Reply:
+    arguments = {"id": "ada"} if name == WAITS else {}
+    extra = DECLARED if mcp.revision in MODERN else {"task": {}}
+    return mcp.request("tools/call", {"name": name, "arguments": arguments, **extra, **params})
+
+
+def ask(mcp: McpClient, method: str, task_id: Any, **params: Any) -> Reply:
+    extra = DECLARED if mcp.revision in MODERN else {}
+    return mcp.request(f"tasks/{method}", {"taskId": task_id, **extra, **params})
+
+
+def task_of(mcp: McpClient) -> str:
+    result = call(mcp).result
+    return str((result if mcp.revision in MODERN else result["task"])["taskId"])
+
+
+def state(mcp: McpClient, task_id: str) -> str:
+    return str(ask(mcp, "get", task_id).result["status"])
+
+
+def test_a_call_that_waits_becomes_a_task_and_its_result_is_read_once_it_was_approved(
+    directory: Directory, settings: Any
+) -> None:
+    mcp = directory.client()
+    task = call(mcp).result
+    row = ApprovalRequest.objects.get()
+    lifetime = row.expires_at - row.created_at
+    assert (task["resultType"], task["status"], task["taskId"]) == ("task", "working", str(row.pk))
+    assert task["ttlMs"] == round(lifetime.total_seconds() * 1_000)
+    assert task["pollIntervalMs"] == 15_000
+    assert f"{settings.HALO_PUBLIC_URL}/requests/{row.pk}" in task["statusMessage"]
+    assert "owner@example.com" in task["statusMessage"]
+    assert "Repeat this call" not in task["statusMessage"]
+
+    waiting = ask(mcp, "get", task["taskId"]).result
+    members = ("taskId", "status", "createdAt", "ttlMs", "pollIntervalMs", "statusMessage")
+    assert {name: waiting[name] for name in members} == {name: task[name] for name in members}
+    assert directory.site.seen == []
+
+    assert directory.decide(task["taskId"]) == 302
+    ended = ask(mcp, "get", task["taskId"]).result
+    assert ended["status"] == "completed"
+    assert ended["result"]["isError"] is False
+    assert "deleted" in ended["result"]["content"][0]["text"]
+    assert "repeated" not in ended["result"]["_meta"]
+    names = {one["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] for one in
+             (ended, ended["result"])}  # fmt: skip
+    assert names == {"airlock"}
+    assert len(directory.site.seen) == 1
+    read = ActionExecution.objects.filter(method="tasks/get").get()
+    assert (read.tool, read.outcome) == (WAITS, "success")
+    assert read.detail == f"task of approval request {row.pk}"
+
+
+def test_a_client_that_declares_nothing_gets_what_it_got_before(directory: Directory) -> None:
+    plain = directory.client()
+    pending = plain.call(WAITS, {"id": "ada"})
+    assert pending.facts["status"] == "PENDING_APPROVAL"
+    assert pending.result["resultType"] == "complete"
+    assert pending.facts["message"].endswith("to get the decision and the result.")
+    others: list[Any] = [{}, {"extensions": {}}, {"extensions": {EXTENSION: True}}, {"tasks": {}}]
+    for declared in others:
+        meta = {CAPABILITIES: declared}
+        params = {"name": WAITS, "arguments": {"id": "ada"}, "_meta": meta, "task": {"ttl": 60_000}}
+        again = plain.request("tools/call", params)
+        assert again.body == pending.body
+    for revision in HANDSHAKE:
+        assert plain.at(revision).call(WAITS, {"id": "ada"}).facts == pending.facts
+
+
+def test_a_call_that_needs_no_approval_is_answered_at_once(directory: Directory) -> None:
+    result = call(directory.client(), RUNS).result
+    assert result["resultType"] == "complete"
+    assert ApprovalRequest.objects.count() == 0
+    # An outcome of a quarter of an hour before is one, too.
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    directory.decide(task_id)
+    assert call(mcp).result["_meta"]["repeated"] is True
+
+
+def test_the_methods_need_the_declaration_of_each_request(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    for method in ("get", "update", "cancel"):
+        params = {"taskId": task_id, "inputResponses": {}}
+        refused = mcp.request(f"tasks/{method}", params)
+        assert (refused.status, refused.code) == (400, -32021)
+        assert refused.error["data"]["requiredCapabilities"] == {"extensions": {EXTENSION: {}}}
+    listening = mcp.asking_for_events()
+    filtered = {"notifications": {"taskIds": [task_id]}}
+    assert listening.request("subscriptions/listen", filtered).code == -32021
+    assert state(mcp, task_id) == "working"
+    for method in ("result", "list"):
+        gone = ask(mcp, method, task_id)
+        assert (gone.status, gone.code) == (404, -32601)
+
+
+def test_the_name_header_of_a_task_may_be_absent_and_may_not_differ(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    params = {"taskId": task_id, **DECLARED}
+    assert mcp.request("tasks/get", params, headers={"Mcp-Name": None}).status == 200
+    refused = mcp.request("tasks/get", params, headers={"Mcp-Name": str(uuid4())})
+    assert (refused.status, refused.code) == (400, -32020)
+
+
+@pytest.mark.parametrize("revision", [OLD, NEW])
+def test_nobody_else_has_the_task(directory: Directory, revision: Revision) -> None:
+    task_id = task_of(directory.client(revision=revision))
+    elsewhere = grants.granted()
+    other = project_rows.project(elsewhere.organization, elsewhere.user)
+    foreign = Directory(elsewhere, other, elsewhere.user, directory.site, f"/{other.pk}")
+    sibling = project_rows.project(directory.grant.organization, directory.owner, name="Sibling")
+    neighbour = Directory(
+        directory.grant, sibling, directory.owner, directory.site, f"/{sibling.pk}"
+    )
+    strangers = {
+        "another member": directory.client(directory.owner, revision),
+        "another token of the same person": directory.client(revision=revision),
+        "another organization": foreign.client(revision=revision),
+        "another project": neighbour.client(revision=revision),
+    }
+    for who, mcp in strangers.items():
+        for method in ("get", "cancel", "update" if revision is NEW else "result"):
+            answer = ask(mcp, method, task_id, inputResponses={})
+            unknown = ask(mcp, method, str(uuid4()), inputResponses={})
+            assert answer.code == UNKNOWN, who
+            assert answer.error == unknown.error, who
+        if revision is OLD:
+            assert mcp.request("tasks/list").result["tasks"] == []
+    assert ApprovalRequest.objects.get().status == "pending"
+
+
+@pytest.mark.parametrize("task_id", ["", "x", "%00", 7, None, {}, "0" * 5_000, "\u202e"])
+def test_an_id_that_is_none_is_refused(directory: Directory, task_id: Any) -> None:
+    mcp = directory.client()
+    for method in ("get", "cancel", "update"):
+        params = {"taskId": task_id, "inputResponses": {}, **DECLARED}
+        refused = mcp.request(f"tasks/{method}", params, headers={"Mcp-Name": None})
+        assert (refused.status, refused.code) == (200, UNKNOWN)
+        assert refused.error["data"]["field"] == "taskId"
+
+
+def test_a_rejected_and_an_expired_call_end_with_the_reason(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    directory.decide(task_id, "reject", note="Not on a Friday.")
+    ended = ask(mcp, "get", task_id).result
+    assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
+    assert "Not on a Friday." in ended["result"]["content"][0]["text"]
+    assert ended["statusMessage"] == "Not on a Friday."
+
+    late = ApprovalRequest.objects.filter(pk=task_id)
+    past = timezone.now() - timedelta(seconds=1)
+    late.update(status="pending", ended_at=None, expires_at=past, note="")
+    for _ in range(2):  # before and after the schedule has marked it
+        ended = ask(mcp, "get", task_id).result
+        assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
+        assert "in time" in ended["result"]["content"][0]["text"]
+        assert ask(mcp, "cancel", task_id).status == 200
+        settle()
+    assert late.get().status == "expired"
+    assert directory.site.seen == []
+
+
+def test_a_task_is_forgotten_a_day_after_its_call_has_ended(directory: Directory) -> None:
+    mcp = directory.client(revision=OLD)
+    task_id = task_of(mcp)
+    directory.decide(task_id)
+    row = ApprovalRequest.objects.get()
+    assert row.ended_at is not None
+    kept = row.ended_at + timedelta(days=1) - row.created_at
+    (listed,) = mcp.request("tasks/list").result["tasks"]
+    assert listed["ttl"] == round(kept.total_seconds() * 1_000)
+    ApprovalRequest.objects.update(ended_at=timezone.now() - timedelta(days=1, seconds=1))
+    for method in ("get", "result", "cancel"):
+        assert ask(mcp, method, task_id).code == UNKNOWN
+    assert mcp.request("tasks/list").result["tasks"] == []
+
+
+def test_cancelling_withdraws_the_request_and_a_second_time_changes_nothing(
+    directory: Directory,
+) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    for _ in range(2):
+        assert ask(mcp, "cancel", task_id).result["resultType"] == "complete"
+    row = ApprovalRequest.objects.get()
+    assert (row.status, row.note, row.decided_by) == ("declined", requests.WITHDRAWN, None)
+    ended = ask(mcp, "get", task_id).result
+    assert (ended["status"], "result" in ended) == ("cancelled", False)
+    (cancelled,) = ActionExecution.objects.filter(method="tasks/cancel")
+    assert (cancelled.tool, cancelled.outcome) == (WAITS, "success")
+    assert directory.decide(task_id) == 302  # back to the page, which says that it is over
+    assert state(mcp, task_id) == "cancelled"
+    # The same call again is meant.
+    assert task_of(mcp) != task_id
+    assert directory.site.seen == []
+
+
+def test_an_executed_call_stays_executed_when_it_is_cancelled(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    directory.decide(task_id)
+    assert ask(mcp, "cancel", task_id).status == 200
+    assert state(mcp, task_id) == "completed"
+    assert not ActionExecution.objects.filter(method="tasks/cancel").exists()
+
+
+def test_answers_to_nothing_are_ignored_and_wrong_ones_refused(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    accepted = {"action": "accept", "content": {"approve": True}}
+    ignored: list[Any] = [{}, {"approve": accepted}, {"": 7}]
+    wrong: list[Any] = [[], "yes", 7, True]
+    for answers in ignored:
+        assert ask(mcp, "update", task_id, inputResponses=answers).status == 200
+    for answers in wrong:
+        refused = ask(mcp, "update", task_id, inputResponses=answers)
+        assert (refused.code, refused.error["data"]["field"]) == (UNKNOWN, "inputResponses")
+    absent = ask(mcp, "update", task_id)
+    assert (absent.code, absent.error["data"]["field"]) == (UNKNOWN, "inputResponses")
+    assert state(mcp, task_id) == "working"
+    assert ApprovalRequest.objects.get().status == "pending"
+
+
+def test_an_ended_token_reads_no_task(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    mcp_tokens.revoke(
+        mcp_tokens.list_project_tokens(directory.grant.user).get(),
+        user=directory.grant.user,
+        address="",
+    )
+    assert ask(mcp, "get", task_id).status == 401
+
+
+def test_only_projects_announce_tasks_and_have_their_methods(directory: Directory) -> None:
+    mcp = directory.client()
+    extensions = mcp.request("server/discover").result["capabilities"]["extensions"]
+    assert extensions == {EXTENSION: {}}
+    params = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    for revision in HANDSHAKE:
+        shaken = mcp.at(revision).request(
+            "initialize", {"protocolVersion": revision.value, **params}
+        )
+        announced = shaken.result["capabilities"]
+        assert "extensions" not in announced
+        wanted: Any = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+        assert announced.get("tasks") == (wanted if revision is OLD else None)
+        if revision is not OLD:
+            assert ask(mcp.at(revision), "get", "x").code == -32601
+
+    workspace = McpClient(directory.grant.token())
+    for revision in Revision:
+        for method in ("get", "update", "cancel", "list", "result"):
+            named = {"taskId": str(uuid4()), "inputResponses": {}}
+            extra = DECLARED if revision in MODERN else {}
+            gone = workspace.at(revision).request(f"tasks/{method}", {**named, **extra})
+            assert gone.code == -32601
+    discovered = workspace.at(NEW).request("server/discover").result["capabilities"]
+    assert EXTENSION not in discovered.get("extensions", {})
+
+
+def test_the_alias_of_a_project_has_its_tasks(directory: Directory) -> None:
+    mcp = directory.client()
+    task_id = task_of(mcp)
+    alias = mcp.through(project_rows.to(f"/api/mcp{directory.path}"))
+    assert state(alias, task_id) == "working"
+
+
+# 2025-11-25
+
+
+def test_lists_say_which_tools_take_tasks(directory: Directory) -> None:
+    def listed(revision: Revision = OLD) -> Mapping[str, Any]:
+        tools = directory.client(revision=revision).request("tools/list").result["tools"]
+        return {tool["name"]: tool.get("execution") for tool in tools}
+
+    assert listed() == {WAITS: {"taskSupport": "optional"}, RUNS: None}
+    assert listed(NEW) == listed(Revision.V2025_06_18) == {WAITS: None, RUNS: None}
+    condition = {"pointer": "/id", "operator": "==", "value": "ada"}
+    directory.rule("deny", conditions=[condition])
+    assert listed()[WAITS] == {"taskSupport": "optional"}
+    directory.rule("allow", conditions=[{**condition, "value": "bob"}])
+    assert listed()[WAITS] is None
+    directory.rule("require_approval", RUNS)
+    assert listed() == {WAITS: None, RUNS: {"taskSupport": "optional"}}
+
+
+def test_at_2025_11_25_a_client_asks_for_the_task_and_reads_its_result_apart(
+    directory: Directory,
+) -> None:
+    mcp = directory.client(revision=OLD)
+    created = call(mcp, task={"ttl": 1}).result
+    task = created["task"]
+    row = ApprovalRequest.objects.get()
+    assert (task["taskId"], task["status"], "content" in created) == (
+        str(row.pk), "working", False,
+    )  # fmt: skip
+    assert task["ttl"] == round((row.expires_at - row.created_at).total_seconds() * 1_000)
+    immediate = created["_meta"]["io.modelcontextprotocol/model-immediate-response"]
+    assert immediate == task["statusMessage"]
+    assert call(mcp).result == created
+    assert [one["taskId"] for one in mcp.request("tasks/list").result["tasks"]] == [str(row.pk)]
+    blocked = ask(mcp, "result", task["taskId"])  # without a stream to wait on
+    assert (blocked.status, blocked.code) == (406, -32600)
+
+    directory.decide(task["taskId"])
+    assert "result" not in ask(mcp, "get", task["taskId"]).result
+    result = ask(mcp, "result", task["taskId"]).result
+    assert "deleted" in result["content"][0]["text"]
+    related = result["_meta"]["io.modelcontextprotocol/related-task"]
+    assert related == {"taskId": task["taskId"]}
+    assert ActionExecution.objects.filter(method="tasks/result", outcome="success").count() == 1
+    # The same call is the same task, which has ended.
+    assert call(mcp).result["task"]["status"] == "completed"
+    assert len(directory.site.seen) == 1
+
+
+def test_at_2025_11_25_a_call_without_approval_is_no_task_and_is_not_run(
+    directory: Directory,
+) -> None:
+    mcp = directory.client(revision=OLD)
+    refused = call(mcp, RUNS)
+    assert (refused.code, "without `task`" in refused.error["message"]) == (-32601, True)
+    assert directory.site.seen == []
+    given: list[Any] = [[], "yes", 5]
+    for wrong in given:
+        assert call(mcp, task=wrong).error["data"]["field"] == "task"
+    assert ApprovalRequest.objects.count() == 0
+    assert mcp.call(WAITS, {"id": "ada"}).facts["status"] == "PENDING_APPROVAL"
+
+
+def test_at_2025_11_25_a_call_that_asks_for_a_task_never_gets_a_result(
+    directory: Directory,
+) -> None:
+    mcp = directory.client(revision=OLD)
+    wrong = call(mcp, arguments={"id": 5, "more": 1})
+    assert wrong.code == UNKNOWN
+    assert mcp.call(WAITS, {}).result["isError"] is True
+
+    def keyed(**extra: Any) -> Reply:
+        meta = {"_meta": {"idempotency_key": "one"}}
+        params = {"name": WAITS, "arguments": {"id": "ada"}, **meta, **extra}
+        return mcp.request("tools/call", params)
+
+    task_id = keyed(task={}).result["task"]["taskId"]
+    directory.decide(task_id)
+    assert keyed().result["_meta"]["repeated"] is True  # kept for the key from here on
+    assert keyed(task={}).code == -32601
+    assert len(directory.site.seen) == 1
+
+
+def test_at_2025_11_25_cancelling_again_or_too_late_is_an_error(directory: Directory) -> None:
+    mcp = directory.client(revision=OLD)
+    first = task_of(mcp)
+    assert ask(mcp, "cancel", first).result["status"] == "cancelled"
+    again = ask(mcp, "cancel", first)
+    assert (again.code, again.error["data"]["reason"]) == (UNKNOWN, "has ended")
+    assert ask(mcp, "result", first).code == -32603
+    second = task_of(mcp)
+    ApprovalRequest.objects.filter(pk=second).update(status="running", claimed_at=timezone.now())
+    running = ask(mcp, "cancel", second)
+    assert (running.code, running.error["data"]["reason"]) == (UNKNOWN, "is being executed")
+    polled = ask(mcp, "get", second).result
+    assert (polled["status"], polled["pollInterval"]) == ("working", 2_000)
+
+
+def test_at_2025_11_25_a_result_that_is_not_there_is_waited_for(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools_registry.endpoint.streams.task_results.LOOK_SECONDS", 0.05)
+    mcp = directory.client(revision=OLD).asking_for_events()
+    task_id = task_of(mcp)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, mcp, "result", task_id)
+        directory.decide(task_id)
+        (answer,) = waiting.result(30).events
+    assert "deleted" in answer["result"]["content"][0]["text"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_an_approval_and_a_cancellation_at_once_one_takes_effect(directory: Directory) -> None:
+    for _ in range(6):
+        directory.site.seen.clear()
+        mcp = directory.client()
+        task_id = task_of(mcp)
+        cancel = partial(ask, mcp, "cancel", task_id)
+        approve = partial(browser_of(directory.owner).post, f"/requests/{task_id}/approve")
+        statuses = [
+            answer.status if isinstance(answer, Reply) else answer.status_code
+            for answer in at_once(approve, cancel, cancel)
+        ]
+        assert statuses == [302, 200, 200]
+        ended = (state(mcp, task_id), ApprovalRequest.objects.get(pk=task_id).status)
+        assert ended in {("completed", "done"), ("cancelled", "declined")}
+        assert len(directory.site.seen) == (ended[0] == "completed")
+    connection.close()
