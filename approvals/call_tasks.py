@@ -59,7 +59,7 @@ class ApprovalTasks:
     def _rows(self, caller: Principal) -> QuerySet[ApprovalRequest]:
         """Returns what this connection has requested here, of which the outcome is still kept."""
         is_kept = Q(ended_at=None) | Q(ended_at__gt=timezone.now() - KEPT)
-        return requests.of_connection(caller, self.surface).filter(is_kept)
+        return requests.connection_requests(caller, self.surface).filter(is_kept)
 
     def _rows_named(self, caller: Principal, task_id: str) -> QuerySet[ApprovalRequest]:
         rows = self._rows(caller)
@@ -78,8 +78,8 @@ def _to_task(row: ApprovalRequest, message: str, *, with_outcome: bool = False) 
         status=status,
         message=message,
         created_at=row.created_at,
-        updated_at=_changed_at(row),
-        ends_at=row.expires_at if _is_waiting(row) else _changed_at(row) + KEPT,
+        updated_at=_change_time(row),
+        ends_at=row.expires_at if _is_waiting(row) else _change_time(row) + KEPT,
         poll_seconds=_poll_seconds(row),
         outcome=outcomes.find_outcome(row, CALL) if is_ended else None,
         note=f"task of approval request {row.pk}",
@@ -97,7 +97,7 @@ def _is_waiting(row: ApprovalRequest) -> bool:
     return row.current_status == ApprovalStatus.PENDING
 
 
-def _changed_at(row: ApprovalRequest) -> datetime:
+def _change_time(row: ApprovalRequest) -> datetime:
     if row.current_status == ApprovalStatus.EXPIRED:
         return row.ended_at or row.expires_at
     return row.ended_at or row.claimed_at or row.created_at

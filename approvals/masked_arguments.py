@@ -155,7 +155,7 @@ def _mask_secrets(value: Any, secrets: Sequence[str]) -> Any:
         return {name: _mask_secrets(item, secrets) for name, item in value.items()}
     if isinstance(value, list):
         return [_mask_secrets(item, secrets) for item in value]
-    return masking.without(value, secrets) if isinstance(value, str) else value
+    return masking.mask_known(value, secrets) if isinstance(value, str) else value
 
 
 def _members(

@@ -181,7 +181,7 @@ def list_waiting_calls(organization_id: UUID) -> list[str]:
     return list(rows.exclude(call="").values_list("call", flat=True))
 
 
-def of_connection(requester: Principal, surface: str) -> QuerySet[ApprovalRequest]:
+def connection_requests(requester: Principal, surface: str) -> QuerySet[ApprovalRequest]:
     """Returns the requests that a grant or key has made through a surface."""
     return ApprovalRequest.objects.filter(
         organization=requester.organization_id,

@@ -42,7 +42,7 @@ def list_forms(secrets: Iterable[str], *, min_length: int = MIN_SECRET) -> list[
     return sorted(forms, key=len, reverse=True)
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
+def mask_known(text: str, secrets: Iterable[str]) -> str:
     """Returns text with the given secrets replaced, in all their forms."""
     for form in list_forms(secrets):
         text = text.replace(form, MASK)
@@ -51,7 +51,7 @@ def without(text: str, secrets: Iterable[str]) -> str:
 
 def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Returns text with the given secrets, and what looks like a secret, replaced."""
-    text = without(text, secrets)
+    text = mask_known(text, secrets)
     text = PREFIXED.sub(MASK, USER_INFO.sub(f"{MASK}@", text))
     text = AUTHORIZED.sub(rf"\g<name>{MASK}", text)
     return NAMED.sub(rf"\g<name>{MASK}", text)

@@ -27,7 +27,7 @@ NOT_NAMED: Final = (
 def notes(before: OpenApiOperation, after: OpenApiOperation) -> list[Note]:
     """Returns what an admin has to review of a change; at least one sentence."""
     found: list[Note] = [*_sentences(before, after), *_texts(before, after)]
-    if not found or _without_sentence(before) != _without_sentence(after):
+    if not found or _unnamed_parts(before) != _unnamed_parts(after):
         found.append(NOT_NAMED)
     return found
 
@@ -74,7 +74,7 @@ def _rest(operation: OpenApiOperation) -> dict[str, Any]:
     return {
         **listed,
         "required": sorted(listed.get("required", ())),
-        "properties": {name: _without_texts(schema) for name, schema in properties.items()},
+        "properties": {name: _remove_texts(schema) for name, schema in properties.items()},
     }
 
 
@@ -144,7 +144,7 @@ def _style_of_part(field: BodyField) -> str:
     return f"{how}, as a file" if field.is_file else how
 
 
-def _without_sentence(operation: OpenApiOperation) -> list[Any]:
+def _unnamed_parts(operation: OpenApiOperation) -> list[Any]:
     """What an admin has to review, and what no sentence and no text has."""
     schema, body = operation.full_schema, operation.body
     rest = {name: schema[name] for name in schema.keys() - {"properties", "required", "$defs"}}
@@ -189,18 +189,18 @@ def _schema_texts(schema: Any, place: str) -> dict[str, str]:
     return texts
 
 
-def _without_texts(schema: Any) -> Any:
+def _remove_texts(schema: Any) -> Any:
     """A schema without the texts that `_in_schema` finds in it."""
     if not isinstance(schema, Mapping):
         return schema
     rest = {key: value for key, value in schema.items() if not _is_text(key, value)}
     if "properties" in rest:
         properties = rest["properties"].items()
-        rest["properties"] = {name: _without_texts(inner) for name, inner in properties}
+        rest["properties"] = {name: _remove_texts(inner) for name, inner in properties}
     for key in rest.keys() & {"items", "additionalProperties"}:
-        rest[key] = _without_texts(rest[key])
+        rest[key] = _remove_texts(rest[key])
     if "anyOf" in rest:
-        rest["anyOf"] = [_without_texts(inner) for inner in rest["anyOf"]]
+        rest["anyOf"] = [_remove_texts(inner) for inner in rest["anyOf"]]
     return rest
 
 

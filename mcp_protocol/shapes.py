@@ -86,10 +86,10 @@ def page_result(
 ) -> JsonObject:
     """Returns one page of a list; a cursor means that more follow."""
     more = {} if next_cursor is None else {"nextCursor": next_cursor}
-    return listed({member: things} | more, revision)
+    return list_result({member: things} | more, revision)
 
 
-def listed(result: JsonObject, revision: Revision) -> JsonObject:
+def list_result(result: JsonObject, revision: Revision) -> JsonObject:
     """Returns a complete result that may be cached as long as a list."""
     return complete(result | _LIST_CACHE.get(revision, {}), revision)
 

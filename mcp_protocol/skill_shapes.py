@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_protocol.errors import INVALID_PARAMS, ProtocolError, quote_text
 from mcp_protocol.revisions import Revision
-from mcp_protocol.shapes import listed, page_result
+from mcp_protocol.shapes import list_result, page_result
 from mcp_protocol.strict_json import JsonObject
 
 DIRECTORY_TYPE: Final = "inode/directory"
@@ -34,7 +34,7 @@ def skills_list_result(
 
 def skill_result(entry: JsonObject, revision: Revision) -> JsonObject:
     """Returns the entry of one skill."""
-    return listed({"skill": entry}, revision)
+    return list_result({"skill": entry}, revision)
 
 
 def unknown_skill(uri: str) -> ProtocolError:

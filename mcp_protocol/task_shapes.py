@@ -44,7 +44,7 @@ class TaskFacts(Protocol):
     def poll_seconds(self) -> float: ...
 
 
-def created(task: TaskFacts, revision: Revision) -> JsonObject:
+def new_task_result(task: TaskFacts, revision: Revision) -> JsonObject:
     """Returns the result of a call that became a task (CreateTaskResult)."""
     if revision in MODERN:
         return complete(_members(task, revision), revision) | {"resultType": "task"}
@@ -62,7 +62,7 @@ def state(task: TaskFacts, revision: Revision, result: JsonObject | None = None)
     return complete(_members(task, revision) | inlined, revision)
 
 
-def related(result: JsonObject, task_id: str) -> JsonObject:
+def add_related_task(result: JsonObject, task_id: str) -> JsonObject:
     """Returns the result of a call as tasks/result returns it: with the id of its task."""
     return {**result, META: {**result.get(META, {}), RELATED_TASK: {"taskId": task_id}}}
 

@@ -64,7 +64,7 @@ def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 def _save(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     owner = _owner(user, project)
     scheme = _scheme(project, request.POST.get("scheme", ""))
-    stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), _compared_with(project))
+    stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), _credential_facts(project))
     address = replies.address_of(request)
     if request.POST.get("act") == "remove":
         if credentials.forget(project, owner, scheme.name):
@@ -135,7 +135,7 @@ def _list(
     context = {
         "project": project,
         "urls": _urls(project),
-        "shown_values": stale_forms.hidden_field(stale_forms.serialize(_compared_with(project))),
+        "shown_values": stale_forms.hidden_field(stale_forms.serialize(_credential_facts(project))),
         "is_shared": is_shared,
         "is_needed": project.authentication != Authentication.NONE,
         "may_enter": may_enter,
@@ -156,7 +156,7 @@ def _urls(project: Project) -> list[str]:
     return list(dict.fromkeys([project.target_url, *servers.read(project.servers).values()]))
 
 
-def _compared_with(project: Project) -> dict[str, FormValue]:
+def _credential_facts(project: Project) -> dict[str, FormValue]:
     """What the page says of a secret: where it is sent, and whose calls it is for."""
     whose = str(project.get_authentication_display())
     return {

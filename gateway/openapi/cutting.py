@@ -74,12 +74,11 @@ def cut(text: str, max_bytes: int) -> Cut | None:
     if not items:
         return None
     has_digits = json_text.has_digits(decoder)
-    return Cut(
-        text[:before] + tail, _filled(value, path, items), has_digits, len(items), len(found.places)
-    )
+    filled = _fill_array(value, path, items)
+    return Cut(text[:before] + tail, filled, has_digits, len(items), len(found.places))
 
 
-def _filled(value: Any, path: Path, items: list[Any]) -> Any:
+def _fill_array(value: Any, path: Path, items: list[Any]) -> Any:
     """The value with these items in its array."""
     if not path:
         return items

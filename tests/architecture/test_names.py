@@ -40,7 +40,6 @@ NOT_PARTICIPLES: Final = frozenset({"embed", "exceed", "feed", "hundred", "need"
 EXCEPTIONS: Final = frozenset(
     {
         "mcp_protocol/prompt_shapes.py required",  # a member of the protocol
-        "oauth/expiry.py revoked_at",  # a column
         "tools_registry/endpoint/replies.py _in_progress_error",
         "tools_registry/endpoint/websocket/frames.py _in_flight_error",
     }
@@ -65,6 +64,8 @@ def is_unclear(name: str) -> bool:
         return True
     if first in PREFIXES:
         return not others
+    if others == ["at"]:
+        return False  # a time, as `created_at`
     particles = PREPOSITIONS | PREFIXES | PARTICLES
     return is_participle(first) and all(is_participle(one) or one in particles for one in others)
 
@@ -104,7 +105,16 @@ def test_names_of_participles_and_prepositions_are_found(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["find_rule", "granted_scopes", "_from_row", "is_shown", "on_message", "feed", "embed", "text"],
+    [
+        "find_rule",
+        "granted_scopes",
+        "_from_row",
+        "is_shown",
+        "on_message",
+        "feed",
+        "embed",
+        "ended_at",
+    ],
 )
 def test_names_of_acts_and_things_are_not(name: str) -> None:
     assert not is_unclear(name)

@@ -29,14 +29,14 @@ class ServedSkill:
 
 
 def list_skills(request: MethodRequest) -> JsonObject:
-    page = request.page(list(_served(request)), _uri_of_skill)
+    page = request.page(list(_readable_skills(request)), _uri_of_skill)
     entries = [served.entry for served in page.things]
     return skill_shapes.skills_list_result(entries, request.revision, page.next_cursor)
 
 
 def get_skill(request: MethodRequest) -> JsonObject:
     uri = text_in(request.params, "uri")
-    for served in _served(request):
+    for served in _readable_skills(request):
         if served.skill.uri == uri:
             return skill_shapes.skill_result(served.entry, request.revision)
     raise skill_shapes.unknown_skill(uri)
@@ -45,14 +45,16 @@ def get_skill(request: MethodRequest) -> JsonObject:
 def read_directory(request: MethodRequest) -> JsonObject:
     """The files and directories directly in a directory of a skill."""
     uri = text_in(request.params, "uri")
-    children = {child.uri: child for served in _served(request) for child in _children(served, uri)}
+    children = {
+        child.uri: child for served in _readable_skills(request) for child in _children(served, uri)
+    }
     if not children:  # a skill has no empty directory
         raise skill_shapes.unknown_directory(uri)
     page = request.page([*children.values()], _uri)
     return resource_shapes.resources_list_result(page.things, request.revision, page.next_cursor)
 
 
-def _served(request: MethodRequest) -> Iterator[ServedSkill]:
+def _readable_skills(request: MethodRequest) -> Iterator[ServedSkill]:
     """The skills that a read would not refuse. Raises ProtocolError where there are none."""
     surface, who = request.surface, request.principal
     announced = capabilities.capabilities(surface.server(), request.revision)

@@ -111,7 +111,7 @@ def _end(request: MethodRequest, task: CallTask) -> Reply:
     result = _result(request, task)
     if result is None or isinstance(result, ProtocolError):
         raise TypeError(f"the call of task {task.id} has no result")
-    return task_shapes.related(result, task.id)
+    return task_shapes.add_related_task(result, task.id)
 
 
 def _result(request: MethodRequest, task: CallTask) -> Reply | None:
