@@ -73,6 +73,9 @@ urlpatterns = [
     path("api/mcp/oauth/consent", consent.consent, name="oauth_consent"),
     path("api/mcp/oauth/token", token_endpoint.token, name="oauth_token"),
     path("api/mcp/oauth/revoke", token_endpoint.revoke, name="oauth_revoke"),
+    # The default of 2025-03-26: a client that is started again and has not read the metadata yet
+    # refreshes there.
+    path("token", token_endpoint.token),
     path(metadata.SCOPES_PATH[1:], metadata.all_scopes, name="oauth_scopes"),
     path(f"{WELL_KNOWN}/oauth-authorization-server", metadata.authorization_server),
     path(f"{WELL_KNOWN}/oauth-authorization-server/api/mcp", metadata.authorization_server),

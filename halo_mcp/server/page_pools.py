@@ -14,7 +14,7 @@ from halo_mcp.server.wsgi_bridge import OwnThreads
 
 SIGN_IN: Final = re.compile(
     r"/signin(?:/.*)?|/signout"
-    r"|(?:/api/mcp)?/oauth/(?:token|revoke)/?|(?:/api/mcp/oauth)?/register/?"
+    r"|(?:/api/mcp)?/oauth/(?:token|revoke)/?|/token/?|(?:/api/mcp/oauth)?/register/?"
     r"|(?:/w/[^/]+)?(?:/api/mcp)?(?:/prj_[^/]+)?/(?:\.well-known/.*|server-card/?)"
 )
 # The metadata document of a client may have to be fetched: `oauth/clients/cimd/resolving.py` lets

@@ -9,7 +9,9 @@ from packaging.requirements import Requirement
 
 from tests.architecture import sources
 
-LOCKS = ("requirements/runtime", "requirements/dev", "bench/requirements")
+DAILY = sorted((sources.ROOT / "tests/clients/daily/python/locks").glob("*.in"))
+DAILY_LOCKS = [str(path.relative_to(sources.ROOT).with_suffix("")) for path in DAILY]
+LOCKS = ("requirements/runtime", "requirements/dev", "bench/requirements", *DAILY_LOCKS)
 # A file of an index is named by its digest alone.
 DIGEST = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?==(\S+)")
@@ -48,8 +50,8 @@ def is_compiled(name: str) -> bool:
     return "Root-Is-Purelib: false" in wheel
 
 
-def asked_of_peers() -> list[str]:
-    lines = (sources.ROOT / "bench" / "requirements.in").read_text().splitlines()
+def wanted_by(lock: str) -> list[str]:
+    lines = (sources.ROOT / f"{lock}.in").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
@@ -92,7 +94,8 @@ def test_everything_that_the_project_asks_for_is_locked() -> None:
     asked = {
         "requirements/runtime": project["project"]["dependencies"],
         "requirements/dev": project["dependency-groups"]["dev"],
-        "bench/requirements": asked_of_peers(),
+        "bench/requirements": wanted_by("bench/requirements"),
+        **{lock: wanted_by(lock) for lock in DAILY_LOCKS},
     }
 
     for lock, requirements in asked.items():

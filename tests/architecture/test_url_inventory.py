@@ -33,6 +33,7 @@ PATHS = {
     ".well-known/oauth-protected-resource",
     ".well-known/oauth-protected-resource/api/mcp",
     ".well-known/security.txt",
+    "token",
     "^.well-known/(.*)$",
     # Projects of the gateway
     "<project:project_id>",

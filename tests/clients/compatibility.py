@@ -65,14 +65,14 @@ def line(client: RealClient, revision: str, result: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def written(page: str, rows: Sequence[str]) -> str:
-    """The page with these rows in its table."""
-    before, rule, after = page.partition(RULE)
-    assert rule, "the page has no table"
-    rest = after.removeprefix("\n").splitlines()
+def written(page: str, rows: Sequence[str], rule: str = RULE) -> str:
+    """The page with these rows in the table with this rule."""
+    before, found, after = page.partition(f"\n{rule}\n")
+    assert found, "the page has no table"
+    rest = after.splitlines()
     while rest and rest[0].startswith("|"):
         rest.pop(0)
-    return "\n".join([before + rule, *rows, *rest]) + "\n"
+    return "\n".join([before + found.rstrip("\n"), *rows, *rest]) + "\n"
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ import httpx2
 
 from tests.drivers import node
 from tests.drivers.person import Person
-from tests.drivers.server import free_port
+from tests.drivers.server import EMAIL, free_port
 
 QUESTION: Final = "how do scopes work"
 SECONDS: Final = 120
@@ -26,11 +26,14 @@ SECONDS: Final = 120
 
 @dataclass(frozen=True)
 class Tour:
-    """Where to go; `folder` is a home for what the program wants to keep."""
+    """Where to go, and who signs in; `folder` is a home for what the program wants to keep."""
 
     mcp_url: str
     folder: Path
     callback: int = field(default_factory=free_port)
+    email: str = EMAIL
+    # After which a program is ended.
+    seconds: int = SECONDS
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,13 @@ class Attendant:
 
     process: "subprocess.Popen[str]"
     authorize: re.Pattern[str]
+    email: str = EMAIL
     said: list[str] = field(default_factory=list)
     approved: int = 0
+    # Some programs print an address and open a browser with it as well.
+    visited: set[str] = field(default_factory=set)
+    # What the person types once a line with these words was printed.
+    replies: dict[str, str] = field(default_factory=dict)
 
     def attend(self) -> None:
         stream = self.process.stderr or self.process.stdout
@@ -59,11 +67,16 @@ class Attendant:
         for line in stream:
             self.said.append(line)
             if found := self.authorize.search(line):
-                self._approve(found[0])
+                self.approve(found[0])
+            for words in [words for words in self.replies if words in line]:
+                print(self.replies.pop(words), file=self.process.stdin, flush=True)
 
-    def _approve(self, address: str) -> None:
+    def approve(self, address: str) -> None:
+        if address in self.visited:
+            return
+        self.visited.add(address)
         try:
-            Person().visit(address)
+            Person(email=self.email).visit(address)
             self.approved += 1
         except (AssertionError, httpx2.HTTPError) as problem:
             # The program would wait for its person in vain.
@@ -93,9 +106,10 @@ def started(
         cwd=tour.folder,
         env={**own_environment(tour.folder), **more},
     )
-    attendant = Attendant(process, re.compile(re.escape(tour.mcp_url) + r"/oauth/authorize\?\S+"))
+    authorize = re.compile(re.escape(tour.mcp_url) + r"/oauth/authorize\?[!-~]+")
+    attendant = Attendant(process, authorize, tour.email)
     attending = threading.Thread(target=attendant.attend)
-    alarm = threading.Timer(SECONDS, process.kill)
+    alarm = threading.Timer(tour.seconds, process.kill)
     attending.start()
     alarm.start()
     try:
@@ -136,7 +150,7 @@ def said_once_signed_in(words: Sequence[str], tour: Tour, **more: str) -> str:
 def sign_in(words: Sequence[str], tour: Tour, **more: str) -> None:
     """Run a program that only signs in, and prints the address on its standard output."""
     with started(words, tour, stderr=subprocess.STDOUT, **more) as (process, attendant):
-        process.wait(SECONDS)
+        process.wait(tour.seconds)
     assert process.returncode == 0, attendant.words
     assert attendant.approved, attendant.words
 

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = ("clients", "conformance")
+FOLDERS = (
+    "clients",
+    "conformance",
+    *(f"clients/daily/node/{kind}" for kind in ("commands", "libraries")),
+)
 # Exact, so that nothing but a change of this file brings another version.
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[a-z0-9]+(?:[.-][a-z0-9]+)*)?")
 

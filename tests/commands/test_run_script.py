@@ -290,6 +290,15 @@ def test_the_page_of_clients_is_written_on_demand(with_npm: Checkout) -> None:
     assert with_npm.calls[-2:] == [f"{NPM_CI} clients", "-m tests.clients.compatibility"]
 
 
+def test_the_clients_of_the_day_install_what_they_need_themselves(with_npm: Checkout) -> None:
+    assert with_npm.run("verify", "clients", "gemini").returncode == 0
+
+    *before, node_packages, reached = with_npm.calls
+    assert any(installs(call, "dev") for call in before)
+    assert node_packages == f"{NPM_CI} clients"
+    assert reached == "-m tests.clients.daily gemini"
+
+
 @pytest.mark.parametrize("number", [1820, 2218])
 def test_where_node_is_old_the_clients_are_brought_a_newer_one(
     with_npm: Checkout, number: int

@@ -46,7 +46,13 @@ def test_every_view_that_may_wait_has_threads_of_its_own_behind_asgi() -> None:
     "path",
     [
         *("/signin", "/signin/code", "/signin/passkey", "/signout"),
-        *("/oauth/token", "/api/mcp/oauth/token", "/api/mcp/oauth/token/", "/oauth/revoke"),
+        *(
+            "/oauth/token",
+            "/api/mcp/oauth/token",
+            "/api/mcp/oauth/token/",
+            "/oauth/revoke",
+            "/token",
+        ),
         *("/register", "/api/mcp/oauth/register"),
         "/.well-known/oauth-authorization-server",
         "/api/mcp/.well-known/oauth-protected-resource",

@@ -43,6 +43,16 @@ def test_a_refresh_gives_a_new_pair_of_the_same_scope(
     assert fresh.used_at is None
 
 
+def test_a_client_that_was_started_again_refreshes_at_the_default_path(
+    tokens: Tokens, oauth_client: OAuthClient
+) -> None:
+    """FastMCP keeps its tokens and not the metadata; 2025-03-26 names /token as the default."""
+    grant = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
+    pair = tokens_of(oauth_client.send("/token", grant))
+    assert oauth_client.ping(pair.access) == 200
+    assert refused(oauth_client.send("/token", grant | {"client_id": "other"}))[0] == 401
+
+
 def test_a_call_in_flight_keeps_its_access_token(tokens: Tokens, oauth_client: OAuthClient) -> None:
     oauth_client.refresh(tokens.refresh)
     assert oauth_client.ping(tokens.access) == 200

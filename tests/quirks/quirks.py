@@ -66,6 +66,8 @@ HELD_BY: Final[Mapping[str, str]] = {
     "test_a_pruned_client_is_on_record_and_looks_unknown",
     "racing-refreshes": "tests/oauth/test_racing_refreshes.py::"
     "test_a_client_that_refreshes_twice_at_a_time_stays_signed_in",
+    "refreshes-at-the-default-path": "tests/oauth/test_refreshing.py::"
+    "test_a_client_that_was_started_again_refreshes_at_the_default_path",
     # Transport
     "options-needs-no-token": HTTP
     + "test_options_asks_for_no_token_and_tells_an_allowed_page_what_it_may_send",

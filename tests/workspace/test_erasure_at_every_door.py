@@ -74,7 +74,7 @@ NOT_TRIED = {
     "what a client program says of itself": {
         *("api/mcp/oauth/authorize", "api/mcp/oauth/consent", "api/mcp/oauth/register"),
         *("api/mcp/oauth/revoke", "api/mcp/oauth/token", "oauth/authorize", "oauth/revoke"),
-        *("oauth/token", "register"),
+        *("oauth/token", "register", "token"),
     },
     "the name of a program of the organization": {
         *("service-clients", "service-clients/<uuid:client_id>/credentials"),
