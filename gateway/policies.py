@@ -246,6 +246,20 @@ def list_deciders(request: ApprovalRequest) -> list[User]:
     return [row.user for row in rows.select_related("user").order_by("user__email")]
 
 
+def is_only_decider(owner: User, organization_id: UUID) -> bool:
+    """Returns whether the owner of a project that has no rules is the only one who decides.
+
+    Nobody could approve their requests then, unless requesters approve their own.
+    """
+    others = Membership.objects.filter(
+        organization=organization_id,
+        role__in=ADMINS,
+        user__is_active=True,
+        user__is_program=False,
+    )
+    return not others.exclude(user=owner).exists()
+
+
 def approvers(request: ApprovalRequest) -> list[User]:
     """Returns everybody who may approve the request now, without its requester."""
     requester = deciders.find_requester(request)

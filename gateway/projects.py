@@ -104,6 +104,7 @@ def create(
     document_url: str = "",
     owner: User | None,
     policy: Policy = "default",
+    self_approval: bool = False,
     reads: Sequence[str] = (),
     authentication: str = "",
     confirmed_servers: Sequence[str] = (),
@@ -111,10 +112,11 @@ def create(
 ) -> CreatedProject:
     """Makes a project of a document, with all its tools.
 
-    `reads` are patterns of tools that only read whatever their method is. Without `authentication`
-    people enter credentials of their own if the document declares any. `confirmed_servers` are the
-    servers of operations that calls go to, as the document declares them. Raises UnusableDocument,
-    InvalidTarget and InvalidProject.
+    With `self_approval`, requesters may approve their own requests. `reads` are patterns of tools
+    that only read whatever their method is. Without `authentication` people enter credentials of
+    their own if the document declares any. `confirmed_servers` are the servers of operations that
+    calls go to, as the document declares them. Raises UnusableDocument, InvalidTarget and
+    InvalidProject.
     """
     imported = importing.read(document_text, organization.pk).imported
     project = Project(
@@ -126,6 +128,7 @@ def create(
         document_url=document_url,
         authentication=authentication or suggested_authentication(imported),
         writes=Effect.ALLOW if policy == "allow" else Effect.REQUIRE_APPROVAL,
+        self_approval=self_approval,
     )
     try:
         with transaction.atomic():
@@ -134,7 +137,8 @@ def create(
             ProjectTool.objects.bulk_create(_new_rows(project, imported.operations, reads))
     except IntegrityError:
         raise InvalidProject(_("The organization has a project of this name.")) from None
-    record_change("project_created", project, owner, address, project.name)
+    detail = f"{project.name}, self_approval: True" if self_approval else project.name
+    record_change("project_created", project, owner, address, detail)
     return CreatedProject(project, imported)
 
 

@@ -28,6 +28,8 @@ from tools_registry.api import (
     Vendor,
     VendorConnection,
     VendorResponse,
+    add_sentence,
+    error_sentence,
     judge_status,
 )
 from tools_registry.api.readable import one_line
@@ -50,6 +52,8 @@ ASSOCIATION_TYPES: Final = {
 DIGITS: Final = re.compile(r"[0-9]{1,20}")
 PROPERTY: Final = r"[a-z][a-z0-9_]{0,99}"
 MAX_TEXT: Final = 300
+NO_RECORD: Final = "HubSpot has no such record"
+NO_CONTACT: Final = "HubSpot has no contact with this email"
 
 
 def judge(answer: VendorResponse) -> ToolFailure | None:
@@ -63,7 +67,7 @@ def judge(answer: VendorResponse) -> ToolFailure | None:
         case HTTPStatus.FORBIDDEN:
             return Unauthorized("HubSpot refused: the private app lacks a scope that this needs.")
         case HTTPStatus.NOT_FOUND:
-            return NotFound("HubSpot has no such record.")
+            return NotFound(add_sentence(NO_RECORD, error_sentence(answer.value)))
         case HTTPStatus.TOO_MANY_REQUESTS:
             message = "The HubSpot rate limit was reached. Try again later."
             return IntegrationFailure(message, upstream_status=answer.status)
@@ -181,8 +185,8 @@ def _contact_by_email(vendor: Vendor, email: str) -> str:
     path = f"{CONTACTS}/{quote(email, safe='')}"
     try:
         answer = vendor.send("GET", path, query={"idProperty": "email"})
-    except NotFound:
-        raise NotFound("HubSpot has no contact with this email.") from None
+    except NotFound as missing:
+        raise NotFound(missing.message.replace(NO_RECORD, NO_CONTACT, 1)) from None
     return _id(answer, answer.value)
 
 

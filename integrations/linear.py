@@ -369,7 +369,7 @@ def _refused_values(
     """The failure of what Linear says about the values, or of an error that it does not explain."""
     words = one_line(extensions.get("userPresentableMessage") or error.get("message"))
     if str(error.get("message", "")).casefold().startswith("entity not found"):
-        return NotFound("Linear has no such record.")
+        return NotFound(f"Linear has no such record: {words}")
     if extensions.get("code") == "INPUT_ERROR":
         return ValidationFailure(
             f"Linear refused the values: {words}", field="arguments", reason=words

@@ -11,6 +11,7 @@ from tools_registry.api import (
     Arguments,
     Facts,
     IntegrationFailure,
+    Json,
     NotFound,
     Setting,
     ToolContext,
@@ -21,6 +22,8 @@ from tools_registry.api import (
     Vendor,
     VendorConnection,
     VendorResponse,
+    add_sentence,
+    error_sentence,
     judge_endpoint_status,
 )
 from tools_registry.api.readable import one_line
@@ -62,26 +65,33 @@ def judge(answer: VendorResponse) -> ToolFailure | None:
     if body.get("ok") is True and answer.is_success:
         return None
     if body.get("ok") is False:
-        return _make_failure(str(body.get("error", "")), answer.status)
+        return _make_failure(str(body.get("error", "")), _sentence(body), answer.status)
     unreadable = IntegrationFailure(
         "Slack's response could not be read.", upstream_status=answer.status
     )
     return judge_endpoint_status(answer) or unreadable
 
 
-def _make_failure(error: str, status: int) -> ToolFailure:
+def _sentence(body: Mapping[str, Json]) -> str:
+    """Returns what Slack adds to the code of an error, or nothing (Slack, Evaluating responses)."""
+    metadata = body.get("response_metadata")
+    return error_sentence(metadata.get("messages") if isinstance(metadata, dict) else None)
+
+
+def _make_failure(error: str, sentence: str, status: int) -> ToolFailure:
     if error in TOKEN_REFUSED:
         return Unauthorized(f"Slack refused the organization's token ({error}).")
     if error == "channel_not_found":
-        return NotFound("Slack has no such channel, or the bot cannot see it.")
+        return NotFound(
+            add_sentence("Slack has no such channel, or the bot cannot see it", sentence)
+        )
     if error == "msg_too_long":
         return ValidationFailure(
             "The text is too long for Slack.", field="text", reason="is too long"
         )
     if error in REFUSED_VALUES:
-        return ValidationFailure(
-            f"Slack refused the values ({error}).", field="arguments", reason=error
-        )
+        message = add_sentence(f"Slack refused the values ({error})", sentence)
+        return ValidationFailure(message, field="arguments", reason=sentence or error)
     code = error if ERROR_CODE.fullmatch(error) else "no reason is given"
     message = EXPLAINED.get(error, f"Slack refused: {code}.")
     return IntegrationFailure(message, upstream_status=status)

@@ -26,6 +26,7 @@ from tools_registry.api import (
     Vendor,
     VendorConnection,
     VendorResponse,
+    add_sentence,
 )
 from tools_registry.api.apps import APPROVAL_CARD
 from tools_registry.api.readable import day, money, printable
@@ -50,7 +51,7 @@ def _judge(answer: VendorResponse) -> ToolFailure | None:
         return Unauthorized("Stripe refused the organization's key, or the key may not do this.")
     error = _part(answer.value, "error")
     if answer.status == HTTPStatus.NOT_FOUND or error.get("code") == "resource_missing":
-        return _absent()
+        return _absent(printable(error.get("message")))
     reason = printable(error.get("message")) or "no reason given"
     if answer.status in REFUSED_VALUES and error.get("type") == "invalid_request_error":
         field = printable(error.get("param")) or "arguments"
@@ -329,7 +330,10 @@ def _subscription(context: ToolContext, subscription: str) -> dict[str, Any]:
 
 
 def _customer(context: ToolContext, customer: str) -> dict[str, Any]:
-    found = _get(context, _path("customers", customer), "id")
+    try:
+        found = _get(context, _path("customers", customer), "id")
+    except NotFound:
+        raise _absent() from None  # without Stripe's sentence, like one that was deleted
     if found.get("deleted"):
         raise _absent()
     return _require_own(context, found | {"customer": found["id"]})
@@ -363,9 +367,18 @@ def _request(context: ToolContext, tool: str, asked: Arguments, summary: str, wh
 
 
 def _get(context: ToolContext, path: str, *needed: str, expand: str = "") -> dict[str, Any]:
-    """Read one object. Raises IntegrationFailure if it lacks a field that the tool depends on."""
+    """Read one object. Raises IntegrationFailure if it lacks a field that the tool depends on.
+
+    Raises NotFound, for a bound customer without Stripe's sentence: what is missing and what is
+    another customer's look the same.
+    """
     query = {"expand[]": expand} if expand else {}
-    found: dict[str, Any] = context.vendor.send("GET", path, query=query).value
+    try:
+        found: dict[str, Any] = context.vendor.send("GET", path, query=query).value
+    except NotFound:
+        if context.customer is None:
+            raise
+        raise _absent() from None
     if not _is_sound(found, *needed):
         raise IntegrationFailure("Stripe's response does not match its API reference.")
     return found
@@ -403,8 +416,8 @@ def _period_end(subscription: Mapping[str, Any]) -> str:
     return f", {day(max(known))}" if known else ""
 
 
-def _absent() -> NotFound:
-    return NotFound("Stripe has nothing under this id.")
+def _absent(sentence: str = "") -> NotFound:
+    return NotFound(add_sentence("Stripe has nothing under this id", sentence))
 
 
 def _unfit(field: str, message: str, reason: str) -> ValidationFailure:

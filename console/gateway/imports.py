@@ -23,7 +23,7 @@ from console.gateway.access import for_members, refuse_stale
 from foundation import stale_forms
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.stale_forms import FormValue
-from gateway import access, importing, projects, servers
+from gateway import access, importing, policies, projects, servers
 from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
 from gateway.openapi.shapes import Import, OpenApiOperation
@@ -93,6 +93,10 @@ class NewProjectForm(forms.Form):
             ("default", gettext_lazy("Reads run at once, everything else requires approval")),
             ("allow", gettext_lazy("Everything runs at once")),
         ],
+    )
+    # Shown where nobody but the person who imports could approve.
+    self_approval = forms.BooleanField(
+        label=gettext_lazy("Requesters may approve their own requests"), required=False
     )
     reads = forms.CharField(
         label=gettext_lazy("Tools that only read"), required=False, max_length=2_000
@@ -259,6 +263,7 @@ def _preview(
     context = {
         "draft": draft,
         "form": form,
+        "is_only_decider": policies.is_only_decider(draft.user, draft.organization_id),
         "operations": [
             ListedOperation(operation, projects.is_read(operation, patterns))
             for operation in imported.operations[:MAX_LISTED]

@@ -167,6 +167,26 @@ def test_an_unknown_method_of_an_address_is_refused_in_the_form_of_its_api(clien
 
 
 @pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("method", ["TRACE", "PROPFIND", "BREW", "PUT", "get"])
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("/aap/sessions", 405, "This method is not allowed here."),
+        ("/aap/meta", 405, "This method is not allowed here."),
+        ("/aap/nothing", 404, SENTENCE),
+    ],
+)
+def test_a_method_that_agents_do_not_know_is_refused_in_the_form_of_their_protocol(
+    path: str, status: int, sentence: str, method: str
+) -> None:
+    host = [("Host", "127.0.0.1:8000")]
+    answered, headers, body = in_process_server.request(method, path, host, b"")
+    assert (answered, json.loads(body)) == (status, {"error": sentence})
+    assert headers["content-type"] == "application/json"
+    assert status == 404 or headers["allow"] == "GET"
+
+
+@pytest.mark.usefixtures("db")
 def test_an_unknown_address_of_an_mcp_endpoint_is_an_error_of_json_rpc(client: Client) -> None:
     for path in ("/api/mcp/nothing", "/w/not%20a%20name/api/mcp", "/prj_short"):
         response = client.post(path, "{}", "application/json")

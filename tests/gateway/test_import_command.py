@@ -15,6 +15,7 @@ from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.gateway import shop
+from workspace.models import Membership, Role, User
 
 
 def imported(grant: Grant, document: object, *more: str) -> str:
@@ -52,6 +53,35 @@ def test_people_read_the_address_and_the_token(grant: Grant, site: Site) -> None
     assert project.document_url == f"{site.url}/openapi.json"
     assert project.writes == Effect.REQUIRE_APPROVAL
     assert project.tools.get(name="createItem").is_read
+
+
+def test_who_imports_alone_reads_that_nobody_can_approve_their_requests(
+    grant: Grant, tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.json"
+    path.write_text(shop.text())
+    text = imported(grant, path, "--name", "Usual")
+    project = Project.objects.get()
+    assert not project.self_approval
+    assert f"nobody can approve what {grant.user.email} requests" in text
+    assert "--self-approval" in text
+    assert f"/projects/{project.pk}/policy" in text
+    found: Any = json.loads(imported(grant, path, "--name", "Json", "--json"))
+    assert "nobody can approve" in found["warnings"][0]
+    own: Any = json.loads(imported(grant, path, "--name", "Own", "--self-approval", "--json"))
+    assert Project.objects.get(name="Own").self_approval
+    assert own["warnings"] == []
+    assert "approve" not in imported(grant, path, "--name", "Open", "--policy", "allow")
+
+
+def test_an_import_says_nothing_of_approvers_where_another_admin_can_approve(
+    grant: Grant, tmp_path: Path
+) -> None:
+    other = User.objects.create_user("other@example.com")
+    Membership.objects.create(user=other, organization=grant.organization, role=Role.ADMIN)
+    path = tmp_path / "shop.json"
+    path.write_text(shop.text())
+    assert "approve" not in imported(grant, path, "--user", grant.user.email)
 
 
 @pytest.mark.parametrize(

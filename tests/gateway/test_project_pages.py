@@ -102,6 +102,43 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
     assert "has a project of this name" in text_of(twice)
 
 
+def test_who_imports_alone_may_let_requesters_approve_their_own_requests(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    form = {"target_url": site.url, "authentication": "none", "policy": "default"}
+    addresses = [started(admin, grant, shop.document()) for _ in range(2)]
+    box = re.search(
+        r'(?s)<input type="checkbox"\s+name="self_approval".*?>', text_of(admin.get(addresses[0]))
+    )
+    assert box is not None
+    assert "checked" not in box[0]
+    assert "You are the only person who can approve" in text_of(admin.get(addresses[0]))
+    refused = admin.post(addresses[0], form | {"name": "", "self_approval": "on"})
+    assert re.search(r'(?s)name="self_approval"[^>]*checked', text_of(refused))
+    admin.post(addresses[0], form | {"name": "Mine", "self_approval": "on"})
+    admin.post(addresses[1], form | {"name": "Usual"})
+    assert Project.objects.get(name="Mine").self_approval
+    assert not Project.objects.get(name="Usual").self_approval
+    assert "self_approval" in SecurityEvent.objects.get(detail__startswith="Mine").detail
+
+
+@pytest.mark.parametrize(
+    ("role", "is_active", "is_alone"),
+    [
+        (Role.ADMIN, True, False),
+        (Role.ADMIN, False, True),
+        (Role.MEMBER, True, True),
+    ],
+)
+def test_requesters_approving_their_own_is_offered_where_no_other_person_could_approve(
+    admin: Http, grant: Grant, role: Role, *, is_active: bool, is_alone: bool
+) -> None:
+    user = User.objects.create_user("other@example.com", is_active=is_active)
+    Membership.objects.create(user=user, organization=grant.organization, role=role)
+    shown = text_of(admin.get(started(admin, grant, shop.document())))
+    assert ('name="self_approval"' in shown) == is_alone
+
+
 @pytest.mark.parametrize(("limit", "fits"), [("PAGE_SIZE", 2), ("PAGE_BYTES", 600)])
 def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
     admin: Http, grant: Grant, monkeypatch: pytest.MonkeyPatch, limit: str, fits: int

@@ -9,7 +9,7 @@ from integrations.linear import TOOLSET as LINEAR
 from mcp_protocol.revisions import Revision
 from tests.drivers.fake_vendors import help_desk, site
 from tests.drivers.fake_vendors import linear as linear_site
-from tests.drivers.fake_vendors.connected import connect, connect_toolset, connection
+from tests.drivers.fake_vendors.connected import connect, connect_toolset, connection, run
 from tests.drivers.fake_vendors.contract import serving
 from tests.drivers.fake_vendors.failures import message, row
 from tests.drivers.fake_vendors.hubspot import HubSpot
@@ -19,7 +19,7 @@ from tests.drivers.fake_vendors.slack import Slack
 from tests.drivers.fake_vendors.stripe import Reply, Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tools_registry.api import VendorResponse
+from tools_registry.api import BoundCustomer, NotFound, VendorResponse
 
 EARLY, LATE = Revision.V2025_03_26, Revision.V2025_11_25
 REVISIONS = pytest.mark.parametrize("revision", [EARLY, LATE, Revision.V2026_07_28], ids=str)
@@ -100,6 +100,23 @@ def test_l4_hubspot(
     assert row().upstream_status == status
 
 
+def test_a_404_of_hubspot_has_hubspot_s_sentence(mcp: McpClient, hubspot: HubSpot) -> None:
+    hubspot.say(404, {"status": "error", "message": "Object 101 of type 0-1 was archived."})
+    answer = mcp.call("hubspot.create_note", {"text": "A note", "contact_id": "101"}).error
+    sentence = "HubSpot has no such record: Object 101 of type 0-1 was archived."
+    assert (answer["code"], answer["message"]) == (-32601, sentence)
+
+
+def test_a_404_of_hubspot_for_an_address_names_the_contact_and_has_hubspot_s_sentence(
+    mcp: McpClient, hubspot: HubSpot
+) -> None:
+    hubspot.say(404, {"message": "resource not found, token=pat-eu1-abcdef123456"})
+    arguments = {"text": "A note", "contact_email": "no@example.com"}
+    answer = mcp.call("hubspot.create_note", arguments).error
+    sentence = "HubSpot has no contact with this email: resource not found, token=***"
+    assert (answer["code"], answer["message"]) == (-32601, sentence)
+
+
 STRIPE = {
     "missing": (Reply(404, {"error": {"code": "resource_missing"}}), NOT_FOUND),
     "missing-400": (Reply(400, {"error": {"code": "resource_missing"}}), NOT_FOUND),
@@ -128,6 +145,40 @@ def test_l4_stripe(
     assert row().upstream_status == reply.status
 
 
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (
+            Reply(
+                404, {"error": {"code": "resource_missing", "message": "No such charge: 'ch_9'"}}
+            ),
+            "Stripe has nothing under this id: No such charge: 'ch_9'",
+        ),
+        (Reply(404, {}), "Stripe has nothing under this id."),
+    ],
+)
+def test_a_404_of_stripe_has_stripe_s_sentence(
+    mcp: McpClient, stripe: Stripe, reply: Reply, message: str
+) -> None:
+    stripe.misbehave = [reply]
+    answer = mcp.call("stripe.request_refund", {"payment": "ch_9"}).error
+    assert (answer["code"], answer["message"]) == (-32601, message)
+
+
+def test_a_call_for_a_bound_customer_does_not_tell_what_is_missing_from_what_is_not_theirs(
+    grant: Grant, stripe: Stripe
+) -> None:
+    """Stripe's sentence would say which ids exist."""
+    customer = BoundCustomer("u_1", vendor_ids={"stripe": "cus_theirs"})
+    theirs = stripe.charge(customer="cus_other")
+    messages = []
+    for payment in (theirs, "ch_missing"):
+        with pytest.raises(NotFound) as failure:
+            run(grant, "stripe.request_refund", {"payment": payment}, customer)
+        messages.append(failure.value.message)
+    assert messages == ["Stripe has nothing under this id."] * 2
+
+
 LINEAR_SAYS: dict[str, tuple[Any, Any]] = {
     "missing": (linear_site.refusal("Entity not found: Team", "INPUT_ERROR", "No."), NOT_FOUND),
     "values": (linear_site.refusal("Argument Validation", "INPUT_ERROR", "Bad."), VALIDATION),
@@ -152,6 +203,16 @@ def test_l4_linear(
     assert judged(mcp.at(revision), "linear.create_bug", arguments) == expected
 
 
+def test_a_missing_record_of_linear_is_answered_in_linear_s_words(
+    mcp: McpClient, linear: Linear
+) -> None:
+    body = linear_site.refusal("Entity not found: Team", "INPUT_ERROR", "The team was deleted.")
+    linear.refuse_creation(site.saying(body, 400))
+    answer = mcp.call("linear.create_bug", {"title": "Broken", "description": "It is."}).error
+    sentence = "Linear has no such record: The team was deleted."
+    assert (answer["code"], answer["message"]) == (-32601, sentence)
+
+
 @pytest.fixture
 def slack(grant: Grant, settings: Any) -> Iterator[Slack]:
     fake = Slack()
@@ -170,6 +231,23 @@ def test_l4_slack(
 ) -> None:
     slack.say(200, {"ok": False, "error": error})
     assert judged(mcp.at(revision), "slack.post_message", {"text": "Hello"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "before"),
+    [
+        ("channel_not_found", -32601, "Slack has no such channel, or the bot cannot see it"),
+        ("invalid_arguments", -32602, "Slack refused the values (invalid_arguments)"),
+    ],
+)
+def test_what_slack_adds_to_an_error_is_part_of_the_answer(
+    mcp: McpClient, slack: Slack, error: str, code: int, before: str
+) -> None:
+    metadata = {"messages": ["[ERROR] #general was renamed by xoxb-1234567890"]}
+    slack.say(200, {"ok": False, "error": error, "response_metadata": metadata})
+    answer = mcp.call("slack.post_message", {"text": "Hello"}).error
+    assert answer["code"] == code
+    assert answer["message"] == f"{before}: [ERROR] #general was renamed by ***"
 
 
 @pytest.mark.parametrize("path", ["linear", "slack"])

@@ -393,6 +393,14 @@ EXPORTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         ),
         {"external_id": "4711", "status": "resolved", "priority": "priority"},
     ),
+    "Zendesk users": (
+        "customers",
+        (
+            "Name,Email,External id,Role,Restriction,Organization,Tags,Created at\n"
+            "Ida,ida@example.com,z-1,end-user,requested,Globex,vip,2026-02-03\n"
+        ),
+        {"external_id": "z-1", "email": "ida@example.com", "name": "Ida", "role": ""},
+    ),
 }
 MODELS: Mapping[str, Any] = {"customers": Customer, "companies": Company, "tickets": Ticket}
 
@@ -408,6 +416,27 @@ def test_an_export_of_another_product_is_recognized(
     confirm(admin)
     stored = MODELS[kind].objects.order_by("external_id").first()
     assert {name: getattr(stored, name) for name in values} == values
+
+
+def test_tickets_of_hubspot_are_recognized_and_the_zone_of_their_times_alone_is_asked(
+    admin: Client, grant: Grant
+) -> None:
+    rows = (
+        "Ticket ID,Ticket name,Pipeline,Ticket status,Priority,Create date,Category,Source\n"
+        "8001,Login fails,Support,Waiting on us,HIGH,2026-02-03 04:05,Bug,EMAIL\n"
+        "8002,Invoice,Support,Closed,Low,2026-02-04 04:05,,CHAT\n"
+    )
+    page = words(check(admin, grant.organization, rows, "tickets"))
+    assert "This is an export of HubSpot." in page
+    assert newest().status == ImportStatus.UNCLEAR
+    choose(admin, zone="Europe/Berlin")
+    assert newest().status == ImportStatus.READY
+    confirm(admin)
+    first, second = Ticket.objects.order_by("external_id")
+    assert (first.subject, first.status, first.category) == ("Login fails", "in_progress", "Bug")
+    assert first.created_at == datetime(2026, 2, 3, 3, 5, tzinfo=UTC)
+    assert (second.subject, second.status, second.category) == ("Invoice", "resolved", "")
+    assert (first.priority, second.priority) == ("priority", "normal")
 
 
 # --- The others, without the rows that are refused ------------------------------------------------
@@ -445,6 +474,23 @@ def test_the_file_of_refused_rows_is_read_once_it_is_corrected(admin: Client, gr
     page = words(send(admin, grant.organization, text.replace("none", "a@example.com")))
     assert "Imported 1 rows 1 new" in page
     assert Customer.objects.count() == 2
+
+
+def test_refused_rows_of_a_file_whose_columns_were_chosen_come_back_without_a_question(
+    admin: Client, grant: Grant
+) -> None:
+    """The file is recognized by its last columns, and read as the one that it comes from."""
+    check(admin, grant.organization, "Konto,Post,Notiz\n1,none,x\n2,b@example.com,y\n")
+    columns = {"column:Konto": "external_id", "column:Post": "email", "column:Notiz": ""}
+    choose_columns(admin, newest(), columns)
+    confirm(admin, without_refused="on")
+    text = admin.get(row_url(newest(), "refused_rows")).content.decode()
+    assert text.splitlines()[0].endswith("Konto,Post,Notiz,refused line,refused because")
+    check(admin, grant.organization, text.replace("none", "a@example.com"))
+    assert newest().status == ImportStatus.READY
+    confirm(admin)
+    assert Customer.objects.get(external_id="1").email == "a@example.com"
+    assert Customer.objects.get(external_id="1").custom_fields == {}
 
 
 def test_no_cell_of_the_refused_rows_is_a_formula_and_all_are_read_as_they_were(

@@ -92,12 +92,11 @@ def judge_status(answer: VendorResponse) -> ToolFailure | None:
     sentence = error_sentence(answer.value)
     match answer.status:
         case HTTPStatus.NOT_FOUND:
-            said = f": {sentence}" if sentence else " (it answered 404)."
-            return NotFound(f"The vendor has no such record{said}")
+            otherwise = " (it answered 404)."
+            return NotFound(add_sentence("The vendor has no such record", sentence, otherwise))
         case HTTPStatus.UNPROCESSABLE_ENTITY:
             reason = sentence or "the vendor answered 422"
-            said = f": {sentence}" if sentence else "."
-            message = f"The vendor refused the values{said}"
+            message = add_sentence("The vendor refused the values", sentence)
             return ValidationFailure(message, field="arguments", reason=reason)
     return judge_endpoint_status(answer)
 
@@ -118,6 +117,11 @@ def error_sentence(value: Json, depth: int = MAX_SENTENCE_DEPTH) -> str:
             parts = (error_sentence(value.get(name), depth - 1) for name in SENTENCES)
             return next(filter(None, parts), "")
     return ""
+
+
+def add_sentence(message: str, sentence: str, otherwise: str = ".") -> str:
+    """Returns a message that ends with the vendor's sentence, or with `otherwise` without one."""
+    return f"{message}: {sentence}" if sentence else f"{message}{otherwise}"
 
 
 def judge_endpoint_status(answer: VendorResponse) -> ToolFailure | None:

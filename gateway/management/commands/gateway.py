@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from foundation.peer import UNKNOWN
-from gateway import importing, projects, servers
+from gateway import importing, policies, projects, servers
 from gateway.importing import UnusableDocument
-from gateway.models import Authentication
+from gateway.models import Authentication, Effect, Project
 from gateway.outbound_policy import InvalidTargetUrl
 from gateway.projects import CreatedProject, InvalidProject
 from oauth import mcp_tokens
@@ -19,6 +19,12 @@ from workspace.administration.access import ADMINS
 from workspace.models import Membership, Organization, User
 
 TOKEN_DAYS: Final = 90
+NO_APPROVER: Final = (
+    "{owner} is the only person who can approve requests of this project, and people may not "
+    "approve their own requests: nobody can approve what {owner} requests. Turn on “Requesters may "
+    "approve their own requests” at {url}, add another admin, or name another approver in a rule. "
+    "The option --self-approval of an import turns it on."
+)
 TOKEN_NAME: Final = "manage.py gateway import"  # noqa: S105  a name
 
 
@@ -37,6 +43,11 @@ class Command(BaseCommand):
             choices=("default", "allow"),
             default="default",
             help="allow: every call runs at once. default: only reads do",
+        )
+        one.add_argument(
+            "--self-approval",
+            action="store_true",
+            help="requesters may approve their own requests, as where nobody else could",
         )
         one.add_argument(
             "--authentication",
@@ -85,6 +96,8 @@ class Command(BaseCommand):
             self.stdout.write(f"no tool for {one['operation']}: {one['reason']}")
         for one in found["unconfirmed_servers"]:
             self.stdout.write(f"not confirmed: {one['server']}, for {', '.join(one['tools'])}")
+        for warning in found["warnings"]:
+            self.stdout.write(warning)
         self.stdout.write(f"MCP address: {found['mcp_url']}")
         self.stdout.write(f"Token, valid for {TOKEN_DAYS} days: {found['token']}")
 
@@ -103,6 +116,7 @@ def _create_project(
             document_url=options["document"] if _is_url(options["document"]) else "",
             owner=owner,
             policy=options["policy"],
+            self_approval=options["self_approval"],
             reads=options["reads"],
             authentication=options["authentication"],
             confirmed_servers=options["confirm_server"],
@@ -161,4 +175,17 @@ def _json_output(created: CreatedProject, token: str) -> dict[str, Any]:
         "unmapped": [
             {"operation": one.key, "reason": one.reason} for one in created.imported.unmapped
         ],
+        "warnings": _warnings(created.project),
     }
+
+
+def _warnings(project: Project) -> list[str]:
+    """What keeps calls of the project from being approved."""
+    needs_approval = project.writes == Effect.REQUIRE_APPROVAL and not project.self_approval
+    owner = project.owner
+    if not needs_approval or owner is None:
+        return []
+    if not policies.is_only_decider(owner, project.organization_id):
+        return []
+    url = f"{settings.HALO_PUBLIC_URL}/projects/{project.pk}/policy"
+    return [NO_APPROVER.format(owner=owner.email, url=url)]

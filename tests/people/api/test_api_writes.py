@@ -187,6 +187,32 @@ def test_every_wrong_field_of_a_body_is_named_and_a_day_that_does_not_exist(
     }
 
 
+def test_null_for_an_optional_member_of_a_body_is_the_member_left_out(
+    office: Office, waiting: Reply, program: Program
+) -> None:
+    halves = {"is_from_half_day": None, "is_to_half_day": None}
+    created = program.post("time-off", wanted(office, office.person(), **halves))
+    assert (created.status, created.data["length"]) == (201, 5.0)
+    assert (created.data["is_from_half_day"], created.data["is_to_half_day"]) == (False, False)
+    body = {"end_date": "2026-06-02", "start_date": None, "category_id": None}
+    changed = program.patch(at(waiting), body, If_Match=waiting.etag)
+    assert (changed.data["start_date"], changed.data["length"]) == (MONDAY, 2.0)
+    assert changed.data["category_id"] == office.leave.pk
+    nothing = program.patch(at(waiting), {"end_date": None}, If_Match=changed.etag)
+    assert nothing.error["message"] == "Send at least one field."
+    declined = program.post(
+        f"{at(waiting)}/decline", {"response_note": None}, If_Match=changed.etag
+    )
+    assert declined.body["decision"] == "declined"
+
+
+def test_null_for_a_required_member_of_a_body_is_refused_by_its_name(
+    office: Office, person: Person, program: Program
+) -> None:
+    reply = program.post("time-off", wanted(office, person, end_date=None))
+    assert (reply.code, [*reply.fields]) == ("400 invalid_request", ["end_date"])
+
+
 def test_text_that_is_no_json_is_refused(program: Program) -> None:
     for body in ("{", '{"a": 1, "a": 2}', "NaN", b"\xff"):
         reply = program.post("time-off", body)
