@@ -227,9 +227,9 @@ def _operation(
     listed, was_cut = portable.root(given.properties, given.required, is_open=bool(given.values))
     if was_cut:
         notes.append("The listed schema was cut to fewer levels for its size.")
-    notes += pass_.notes
-    notes += [note for one in every.values() for note in one.notes]
+    notes += [*pass_.notes, *(note for one in every.values() for note in one.notes)]
     summary, description = plain(raw.get("summary"), 200), plain(raw.get("description"))
+    text = _text(summary, description) or place.key[:1024]
     operation = OpenApiOperation(
         key=place.key,
         name="",
@@ -237,9 +237,7 @@ def _operation(
         method=place.method,
         path=path,
         title=summary,
-        description=_complete_description(
-            _text(summary, description) or place.key[:1024], document, raw
-        ),
+        description=_complete_description(text, document, raw),
         full_schema=full,
         listed_schema=listed,
         output_schema=_output(document, raw, notes),

@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 PREPOSITIONS: Final = _words(
-    "about above across after against among around at before behind below beside between beyond by"
+    "about above across after against among around at before behind below between beyond by"
     " during in into near of off onto out over per since than through under until upon via"
     " within without"
 )
@@ -30,9 +30,9 @@ PARTICLES: Final = _words(
 )
 IRREGULAR_PARTICIPLES: Final = _words(
     "begun bought bound broken brought built caught chosen dealt done drawn driven fed felt fought"
-    " found frozen given gone grown heard held hidden kept known laid led left lent lost made meant"
+    " found frozen given gone grown held hidden kept known laid led left lent lost made meant"
     " met paid proven said seen sent shaken shown slept sold sought spent spoken stolen struck"
-    " sworn taken taught thought thrown told torn understood undone withdrawn won worn written"
+    " sworn taken taught thought thrown torn understood undone withdrawn won worn written"
 )
 NOT_PARTICIPLES: Final = frozenset({"embed", "exceed", "feed", "hundred", "need", "seed", "speed"})
 

@@ -128,7 +128,7 @@ def test_a_head_request_and_an_empty_answer_have_no_body(site: Site) -> None:
 def test_a_reply_shows_only_its_status(site: Site) -> None:
     site.answers["/a?token=hunter2"] = ok(b"hunter2", "X-Secret: hunter2")
     reply = fetch("GET", site.url("/a?token=hunter2"), policy=site.policy())
-    assert repr(reply) == "Reply(status=200)"
+    assert repr(reply) == "OutboundReply(status=200)"
 
 
 def test_neither_cookies_nor_proxies_are_picked_up(

@@ -89,4 +89,4 @@ def test_no_keys_at_all_is_a_configuration_error(settings: Settings) -> None:
 
 def test_a_key_in_memory_has_no_text_form(key: str) -> None:
     held = sealing._SealingKey.from_bytes(base64.b64decode(key))
-    assert repr(held) == f"_Key(id={held.id!r})"
+    assert repr(held) == f"_SealingKey(id={held.id!r})"

@@ -85,7 +85,7 @@ def test_what_an_operation_declares_is_read_once_for_all_of_its_calls(
         for word in ("ink", "paper", "wax"):
             mcp.call("listItems", {"words": [word]})
     assert [seen.query for seen in site.seen] == [{"words": [w]} for w in ("ink", "paper", "wax")]
-    assert read.at_root.call_count == 1
+    assert read.from_schema.call_count == 1
 
 
 @pytest.mark.parametrize(

@@ -154,8 +154,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "expiry: requests for approval": Change(
         "approvals/expiry.py",
-        "status=Status.PENDING, expires_at__lte=now",
-        "status=Status.PENDING, expires_at__lte=now, pk__in=()",
+        "status=ApprovalStatus.PENDING, expires_at__lte=now",
+        "status=ApprovalStatus.PENDING, expires_at__lte=now, pk__in=()",
         ("tests/approvals", "tests/gateway/approvals"),
     ),
     "origin: pages of other sites": Change(
@@ -178,7 +178,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "approval: the document that a request was made with": Change(
         "gateway/review.py",
-        "        return None if is_current else Refused(CHANGED)\n",
+        "        return None if is_current else RefusedCall(CHANGED)\n",
         "        return None\n",
         ("tests/gateway/approvals", "tests/gateway"),
     ),
@@ -190,7 +190,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "approval: a destructive action needs an approved request": Change(
         "approvals/requests.py",
-        "        return rows.filter(status=Status.RUNNING, tool=tool.name).exists()",
+        "        return rows.filter(status=ApprovalStatus.RUNNING, tool=tool.name).exists()",
         "        return True",
         ("tests/approvals", "tests/gateway/approvals"),
     ),
@@ -202,7 +202,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "limit: every rate": Change(
         "foundation/limits/charging.py",
-        "    return None if reading is None else _refused(reading, merged, _refusals)",
+        "    return None if reading is None else _build_refusal(reading, merged, _refusals)",
         "    return None",
         ("tests/tools_registry/test_endpoint_rates.py", "tests/foundation"),
     ),
@@ -220,7 +220,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "approval: what is sent is what was approved": Change(
         "tools_registry/pipeline/calls.py",
-        "        return Refused(REQUEST_CHANGED)\n",
+        "        return RefusedCall(REQUEST_CHANGED)\n",
         "        pass\n",
         ("tests/gateway/approvals", "tests/approvals", "tests/gateway"),
     ),

@@ -65,7 +65,7 @@ def surface(grant: Grant) -> McpSurface:
             unknown_tool=dict.fromkeys(REVISIONS, -31902),
         ),
         challenges=SimpleNamespace(
-            unauthorized=lambda _error=None, *, host: f'Bearer realm="tiny@{host}"',
+            unauthorized_challenge=lambda _error=None, *, host: f'Bearer realm="tiny@{host}"',
             insufficient_scope=lambda scope, *, host: f'Bearer scope="{scope}", realm="{host}"',
         ),
         instructions="Doubles numbers.",

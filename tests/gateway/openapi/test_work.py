@@ -237,7 +237,7 @@ def steps(operations: int) -> int:
     paths = {f"/p{at}": {"put": of_schema(f"Part{at % 100}")} for at in range(operations)}
     described = document(paths, components={"schemas": schemas})
     work = DocumentWork()
-    with patch("gateway.openapi.mapping.Document", partial(OpenApiDocument, work=work)):
+    with patch("gateway.openapi.mapping.OpenApiDocument", partial(OpenApiDocument, work=work)):
         assert len(mapping.read(described).operations) == operations
     return MAX_STEPS - work.left
 
