@@ -26,7 +26,7 @@ SURFACE: Final = Surface(
 
 
 def charge(authorization: str, address: str) -> None:
-    """Charges a request to its address and its key. Raises Refused."""
+    """Charges a request to its address and its key. Raises AgentApiError."""
     buckets = [limits.address_bucket(address)]
     if secret := _secret(authorization):
         key = f"agents:{ids.sha256_hex(secret)}"
@@ -38,7 +38,10 @@ def charge(authorization: str, address: str) -> None:
 
 
 def authenticate(authorization: str, address: str) -> Principal:
-    """Returns the principal of the key. Raises Refused: unknown and expired keys look alike."""
+    """Returns the principal of the key.
+
+    Raises AgentApiError: unknown and expired keys look alike.
+    """
     try:
         return credentials.authenticate(authorization or None, SURFACE.credentials)
     except Unauthenticated:

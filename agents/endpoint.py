@@ -234,8 +234,8 @@ def continue_session(request: AgentRequest, who: Principal, session_id: str) -> 
 def _authorize_agent(agent: ConfiguredAgent, who: Principal, secrets: Mapping[str, str]) -> Allowed:
     """What the key may use of an agent, with these secret options.
 
-    Raises Refused if the organization's language model cannot be used, and InvalidRequest if its
-    applications use keys of their own, and this one has sent none.
+    Raises AgentApiError if the organization's language model cannot be used, and
+    InvalidAgentRequest if its applications use keys of their own, and this one has sent none.
     """
     row = language_models.find_model(who.organization_id, agent.language_model)
     has_own_key = row is not None and bool(agent.key_option)

@@ -75,7 +75,7 @@ class Decider:
 def approve(request_id: UUID, decider: Decider) -> ApprovalRequest:
     """Queues a request to be executed, or one with an unknown outcome to be tried again.
 
-    Returns it as it is then. Raises SelfApproval, NotAllowed, Unreadable, NotWaiting and
+    Returns it as it is then. Raises SelfApproval, NotAllowed, UnreadableRequest, NotWaiting and
     GateRefused. A refusal by the vendor is an outcome, which the request has later. A surface that
     is no longer mounted, a tool that has gone and a refusal that lasts raise nothing either: the
     request fails.

@@ -178,7 +178,7 @@ def _hints(call: DataToolCall, period: QueryPeriod, unknown: Sequence[str]) -> l
 
 
 def _check_points(start: datetime, end: datetime, unit: Unit) -> None:
-    """Raises Invalid for more points than a result has room for."""
+    """Raises ValidationFailure for more points than a result has room for."""
     points = activity.number_of(unit, start, end)
     if points > MAX_POINTS:
         coarser = [one for one in Unit if activity.number_of(one, start, end) <= MAX_POINTS]

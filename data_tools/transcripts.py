@@ -190,7 +190,7 @@ def _rank_by_matches(
 ) -> QuerySet[Conversation]:
     """Adds `rank`, the number of messages with the words, and the condition that there is one.
 
-    Raises Invalid without words, and if there are too many such messages to be counted.
+    Raises ValidationFailure without words, and if there are too many such messages to be counted.
     """
     if "query" not in call.arguments:
         raise invalid_argument("sort", f"relevance needs query. Without it use {NEWEST}.")

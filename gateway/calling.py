@@ -90,7 +90,8 @@ class UpstreamCall:
     def prepare(self, organization_id: UUID, arguments: Arguments) -> "PreparedRequest":
         """Builds the request of a call, once.
 
-        Raises Invalid, NotFound for a missing project, NotSent for a server that is not confirmed.
+        Raises ValidationFailure, NotFound for a missing project, NotSent for a server that is not
+        confirmed.
         """
         row = TARGET.row(self.project_id, organization_id)
         if row is None:

@@ -52,7 +52,7 @@ def for_documents(url: str) -> Policy:
 
 
 def base_url(url: str) -> str:
-    """Returns a target URL as it is stored, without a final slash. Raises InvalidTarget."""
+    """Returns a target URL as it is stored, without a final slash. Raises InvalidTargetUrl."""
     url = url.strip().rstrip("/")
     if "?" in url:
         raise InvalidTargetUrl("Enter a URL without a query.")

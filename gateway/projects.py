@@ -115,7 +115,7 @@ def create(
     With `self_approval`, requesters may approve their own requests. `reads` are patterns of tools
     that only read whatever their method is. Without `authentication` people enter credentials of
     their own if the document declares any. `confirmed_servers` are the servers of operations that
-    calls go to, as the document declares them. Raises UnusableDocument, InvalidTarget and
+    calls go to, as the document declares them. Raises UnusableDocument, InvalidTargetUrl and
     InvalidProject.
     """
     imported = importing.read(document_text, organization.pk).imported
@@ -230,7 +230,7 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
     or authentication is another version. The row is compared under its lock: what the caller has
     read may be older than an import or another change.
 
-    Raises InvalidTarget and InvalidProject.
+    Raises InvalidTargetUrl and InvalidProject.
     """
     if "target_url" in fields:
         fields["target_url"] = outbound_policy.base_url(str(fields["target_url"]))

@@ -80,7 +80,7 @@ def read_secrets(request: Request) -> Secrets:
 
 
 def charge(request: Request, secrets: Secrets, per_key: Limit) -> None:
-    """Charges a request to its address and its key. Raises RateLimited."""
+    """Charges a request to its address and its key. Raises SdkRateLimited."""
     buckets = [limits.address_bucket(_address(request))]
     if secrets.key:
         buckets.append(Bucket(f"sdk:{ids.sha256_hex(secrets.key)}", per_key))
@@ -90,7 +90,7 @@ def charge(request: Request, secrets: Secrets, per_key: Limit) -> None:
 
 
 def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
-    """Returns the caller of a request that writes. Raises Unauthorized and Forbidden."""
+    """Returns the caller of a request that writes. Raises SdkUnauthorized and SdkForbidden."""
     if secrets.is_server:
         return _server(request, secrets, scope)
     organization = _find_organization(request, secrets)
@@ -109,7 +109,7 @@ def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
 def authenticate_update(request: Request, secrets: Secrets) -> SdkCaller:
     """Returns the caller of a bulk update: a server key, or a token with the scope users.update.
 
-    Raises Unauthorized and Forbidden.
+    Raises SdkUnauthorized and SdkForbidden.
     """
     if secrets.is_server:
         return _server(request, secrets, server_keys.USERS_UPDATE)

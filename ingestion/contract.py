@@ -35,6 +35,12 @@ SCHEMES: Final = {
         "description": "A server key, halo_sk_...; never on a page.",
     },
 }
+# Components have the names of their serializers without "Serializer".
+STRICT_COMPONENTS: Final = frozenset(
+    name.removesuffix("Serializer")
+    for name, found in vars(serializers).items()
+    if isinstance(found, type) and issubclass(found, StrictSerializer)
+)
 PAGES_AND_SERVERS: Final[list[Any]] = [
     {"WidgetKey": []},
     {"WidgetKey": [], "IdentityToken": []},
@@ -85,7 +91,7 @@ def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
     found = openapi.document(patterns)
     found["components"]["securitySchemes"] = SCHEMES
     for name, schema in found["components"]["schemas"].items():
-        if issubclass(getattr(serializers, name, object), StrictSerializer):
+        if name in STRICT_COMPONENTS:
             schema["additionalProperties"] = False
             _accept_null(schema)
     for operations in found["paths"].values():

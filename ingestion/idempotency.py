@@ -39,8 +39,8 @@ class CallerKey:
 def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
     """Returns the response of `run`, or the stored one if the key was used for the same request.
 
-    A concurrent request with the same key waits for the first one. Raises Conflict if the key was
-    used for another request.
+    A concurrent request with the same key waits for the first one. Raises SdkConflict if the key
+    was used for another request.
     """
     fingerprint = idempotency.fingerprint(sent)
     rows = RepeatableRequest.objects.select_for_update()

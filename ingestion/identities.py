@@ -22,7 +22,7 @@ MAX_ID: Final = 200
 def user_id(caller: SdkCaller, named: str, place: str = "user_id") -> str:
     """Returns the external id of the customer that a request is about; empty for a visitor.
 
-    Raises Forbidden if the caller may not name this customer.
+    Raises SdkForbidden if the caller may not name this customer.
     """
     if caller.identity is not None:
         if named and named != caller.identity.user_id:
@@ -36,7 +36,7 @@ def user_id(caller: SdkCaller, named: str, place: str = "user_id") -> str:
 def company_id(caller: SdkCaller, named: str | None) -> str | None:
     """Returns the external id of the customer's company; None if nothing is said of it.
 
-    Raises Forbidden if the caller may not name this company.
+    Raises SdkForbidden if the caller may not name this company.
     """
     claimed = _claimed_company(caller)
     if caller.is_server or not caller.is_verifying or named == claimed:
@@ -49,7 +49,7 @@ def company_id(caller: SdkCaller, named: str | None) -> str | None:
 def profile(caller: SdkCaller, external_id: str, sent: Mapping[str, Any]) -> Profile:
     """Returns the profile of an identify; the token's claims take precedence over traits.
 
-    Raises Forbidden and InvalidField.
+    Raises SdkForbidden and InvalidField.
     """
     traits = dict(sent.get("traits", {}))
     claims = {name: caller.claims[name] for name in TRAIT_CLAIMS if caller.claims.get(name)}

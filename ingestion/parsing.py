@@ -28,7 +28,7 @@ class StrictJson(BaseParser):
         media_type: str | None = None,  # noqa: ARG002  the framework's signature
         parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Any:
-        """Raises ParseError, Invalid for text that is in no row, and TooLarge.
+        """Raises ParseError, SdkInvalidRequest for text that is in no row, and SdkTooLarge.
 
         The last one before the whole body is read.
         """

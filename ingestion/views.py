@@ -50,13 +50,16 @@ class SdkView(APIView):
         return errors.response
 
     def caller(self, request: Request, scope: str = server_keys.SDK_WRITE) -> SdkCaller:
-        """Returns the caller by the headers. Raises RateLimited, Unauthorized and Forbidden."""
+        """Returns the caller by the headers.
+
+        Raises SdkRateLimited, SdkUnauthorized and SdkForbidden.
+        """
         secrets = callers.read_secrets(request)
         charge(request, secrets)
         return callers.authenticate(request, secrets, scope)
 
     def server(self, request: Request) -> SdkCaller:
-        """Returns the caller, who has a server key. Raises Forbidden for others."""
+        """Returns the caller, who has a server key. Raises SdkForbidden for others."""
         caller = self.caller(request)
         if not caller.is_server:
             raise SdkForbidden("", "This address takes a server key.")
@@ -197,7 +200,7 @@ def charge(request: Request, secrets: Secrets) -> None:
 
 
 def _read(body: type[Serializer], request: Request) -> Sent:
-    """Returns the checked body. Raises ParseError, TooLarge and ValidationError."""
+    """Returns the checked body. Raises ParseError, SdkTooLarge and ValidationError."""
     serializer = body(data=request.data)
     serializer.is_valid(raise_exception=True)
     sent: Sent = serializer.validated_data

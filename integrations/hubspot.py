@@ -266,7 +266,10 @@ def _create_record(
 
 
 def _noon(day: str, field: str) -> str:
-    """Noon of a day: that same day from UTC-12 to UTC+11. Raises Invalid for 30 February."""
+    """Noon of a day: that same day from UTC-12 to UTC+11.
+
+    Raises ValidationFailure for 30 February.
+    """
     try:
         return f"{dt.date.fromisoformat(day)}T12:00:00Z"
     except ValueError:

@@ -261,7 +261,7 @@ def _on_behalf_of(customer: BoundCustomer | None) -> str:
 
 
 def _team(vendor: Vendor, asked: str) -> str:
-    """The id of a team. Raises Invalid for one that the caller named and that is none."""
+    """The id of a team. Raises ValidationFailure for one that the caller named and that is none."""
     wanted = (asked or vendor.settings.get("default_team", "")).strip()
     if not wanted:
         raise _invalid("team", "is required: no default team is set")
@@ -282,7 +282,10 @@ def _team(vendor: Vendor, asked: str) -> str:
 
 
 def _labels(vendor: Vendor, team: str, usual: str, arguments: Arguments) -> list[str]:
-    """The ids of the labels. Raises Invalid for one that the caller named and that is none."""
+    """The ids of the labels.
+
+    Raises ValidationFailure for one that the caller named and that is none.
+    """
     asked = [name.strip() for name in arguments.get("labels", ())]
     wanted = list(dict.fromkeys([usual.strip(), *asked] if usual.strip() else asked))
     if not wanted:

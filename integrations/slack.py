@@ -133,7 +133,9 @@ TOOLSET = Toolset(
 
 
 def _channel(settings: Mapping[str, str], wanted: str) -> str:
-    """The channel to post to. Raises Invalid for a person, and for a channel that is not allowed.
+    """The channel to post to.
+
+    Raises ValidationFailure for a person, and for a channel that is not allowed.
 
     An empty list allows the default channel alone.
     """
@@ -162,7 +164,7 @@ def _invalid(reason: str) -> ValidationFailure:
 def _quiet(text: str) -> str:
     """The text without its power to call everybody: `<!channel>` and the like become plain text.
 
-    Raises Invalid where it is too long then.
+    Raises ValidationFailure where it is too long then.
     """
     quiet = text.replace("<!", "&lt;!")
     if len(quiet) > MAX_TEXT_LENGTH:

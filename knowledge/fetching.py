@@ -60,7 +60,7 @@ def policy_for(url: str) -> Policy:
 
 
 def page(url: str) -> Fetched:
-    """Returns the document at a URL. Raises Unreadable, of it PageGone."""
+    """Returns the document at a URL. Raises UnreadableDocument, of it PageGone."""
     try:
         reply = outbound.fetch("GET", url, policy=policy_for(url))
     except OutboundError as error:
@@ -81,7 +81,7 @@ def list_pages(sitemap: str, check: Callable[[], None]) -> list[str]:
     """Returns the pages of a sitemap and of those that it names, in order, without repetition.
 
     Of its own host only, and without those that are too long. `check` is called before each sitemap
-    is fetched. Raises Unreadable.
+    is fetched. Raises UnreadableDocument.
     """
     host = urlsplit(sitemap).netloc
     waiting, pages = [sitemap], list[str]()

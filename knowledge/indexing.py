@@ -111,7 +111,7 @@ def embed_missing() -> int:
 
 
 def _parts(source: KnowledgeSource) -> list[DocumentPart]:
-    """Reads the document of a source. Raises Unreadable."""
+    """Reads the document of a source. Raises UnreadableDocument."""
     document = _document(source)
     (found,) = _read(source, [document])
     if isinstance(found, UnreadableDocument):
@@ -122,7 +122,7 @@ def _parts(source: KnowledgeSource) -> list[DocumentPart]:
 
 
 def _require_room(source: KnowledgeSource, parts: Sequence[DocumentPart]) -> None:
-    """Raises Unreadable if there are more passages than a source or a knowledge base may have."""
+    """Raises UnreadableDocument for more passages than a source or a knowledge base may have."""
     if len(parts) > MAX_PASSAGES_OF_SOURCE:
         raise UnreadableDocument(f"The source has more than {MAX_PASSAGES_OF_SOURCE:,} passages.")
     others = KnowledgeChunk.objects.filter(organization=source.organization_id)
@@ -133,7 +133,7 @@ def _require_room(source: KnowledgeSource, parts: Sequence[DocumentPart]) -> Non
 
 
 def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process.Read]:
-    """Reads documents within the budget of a day. Raises Unreadable if it is spent."""
+    """Reads documents within the budget of a day. Raises UnreadableDocument if it is spent."""
     try:
         with reading_budget.spend(source.organization_id, process.SECONDS):
             return process.read_all([(each.kind, each.content) for each in documents])

@@ -32,7 +32,7 @@ Reader = Callable[[Sequence[Fetched]], Sequence[process.Read]]
 def read_some(source: KnowledgeSource, lease: Lease, read: Reader) -> bool:
     """Reads pages for some seconds; returns whether all of them have been read.
 
-    Raises Unreadable if the sitemap cannot be read, and WorkStopped.
+    Raises UnreadableDocument if the sitemap cannot be read, and WorkStopped.
     """
     pages = KnowledgePage.objects.filter(source=source)
     if not pages.exists():
@@ -53,7 +53,7 @@ def read_some(source: KnowledgeSource, lease: Lease, read: Reader) -> bool:
 def collect(source: KnowledgeSource) -> tuple[list[DocumentPart], str]:
     """Returns the passages of a site that was read, and what could not be read of it, or nothing.
 
-    Raises Unreadable if no page could be read: then the site stays as it was.
+    Raises UnreadableDocument if no page could be read: then the site stays as it was.
     """
     pages = [*KnowledgePage.objects.filter(source=source).order_by("position")]
     failed = [page for page in pages if page.state in {PageState.FAILED, PageState.GONE}]

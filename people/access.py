@@ -27,7 +27,10 @@ def rows(model: type[R], organization_id: UUID) -> QuerySet[R]:
 
 
 def row(model: type[R], organization_id: UUID, key: object, *related: str, **more: Any) -> R:
-    """Returns one row with its `related` rows; `more` are further conditions. Raises NotFound."""
+    """Returns one row with its `related` rows; `more` are further conditions.
+
+    Raises RecordNotFound.
+    """
     if not isinstance(key, str) or not ID.fullmatch(key):
         raise RecordNotFound
     found = rows(model, organization_id).filter(pk=key, **more).select_related(*related).first()
@@ -37,7 +40,7 @@ def row(model: type[R], organization_id: UUID, key: object, *related: str, **mor
 
 
 def lock_row(model: type[R], organization_id: UUID, key: object) -> R:
-    """Returns one row and locks it until the transaction ends. Raises NotFound."""
+    """Returns one row and locks it until the transaction ends. Raises RecordNotFound."""
     found = row(model, organization_id, key)
     again = rows(model, organization_id).select_for_update().filter(pk=found.pk).first()
     if again is None:

@@ -17,7 +17,7 @@ def change(person: Person, effective_from: date, **values: Any) -> EmploymentRec
     """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today.
 
     The record of that day has the values of the one before it where none is given. A day that has
-    a record already changes it. Raises Refused.
+    a record already changes it. Raises RefusedChange.
     """
     if effective_from > timezone.localdate():
         raise RefusedChange(_("The change cannot take effect in the future."), "effective_from")

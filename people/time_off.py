@@ -47,7 +47,8 @@ def request(
 ) -> TimeOff:
     """Requests time off: pending if the person has a manager, else approved at once.
 
-    Raises Refused, and Conflict if a pending or approved request has one of the days.
+    Raises RefusedChange, and ConflictingChange if a pending or approved request has one of the
+    days.
     """
     with transaction.atomic():
         # The lock makes two requests for the same days wait for each other.
@@ -72,7 +73,10 @@ def request(
 def change(
     organization_id: UUID, key: object, *, precondition: Precondition = always, **values: Any
 ) -> TimeOff:
-    """Changes some of CHANGEABLE of a pending request. Raises NotFound, Refused and Conflict."""
+    """Changes some of CHANGEABLE of a pending request.
+
+    Raises RecordNotFound, RefusedChange and ConflictingChange.
+    """
     if not values or not values.keys() <= set(CHANGEABLE):
         raise RefusedChange(_("Give at least one of: %s.") % ", ".join(CHANGEABLE))
     with transaction.atomic():
@@ -84,12 +88,12 @@ def change(
 
 
 def cancel(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
-    """Cancels a pending request. Raises NotFound and Conflict."""
+    """Cancels a pending request. Raises RecordNotFound and ConflictingChange."""
     return _end(organization_id, key, precondition, {"status": AbsenceStatus.CANCELLED})
 
 
 def approve(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
-    """Approves a pending request. Raises NotFound and Conflict."""
+    """Approves a pending request. Raises RecordNotFound and ConflictingChange."""
     values = {"status": AbsenceStatus.APPROVED, "decided_at": timezone.now()}
     return _end(organization_id, key, precondition, values)
 
@@ -97,14 +101,17 @@ def approve(organization_id: UUID, key: object, *, precondition: Precondition = 
 def decline(
     organization_id: UUID, key: object, note: str = "", *, precondition: Precondition = always
 ) -> TimeOff:
-    """Rejects a pending request, with a private note. Raises NotFound and Conflict."""
+    """Rejects a pending request, with a private note.
+
+    Raises RecordNotFound and ConflictingChange.
+    """
     values = {"status": AbsenceStatus.REJECTED, "decided_at": timezone.now()}
     values |= {"response_note": note[:MAX_NOTE]}
     return _end(organization_id, key, precondition, values)
 
 
 def check(row: TimeOff) -> None:
-    """Raises Refused if this unsaved request could not be made now; gives it its amount."""
+    """Raises RefusedChange if this unsaved request could not be made now; gives it its amount."""
     _measure(row)
 
 
@@ -156,7 +163,10 @@ def _own_values(row: TimeOff) -> dict[str, Any]:
 
 
 def _measure(row: TimeOff) -> None:
-    """Gives a request its amount. Raises Refused and Conflict if it cannot be made."""
+    """Gives a request its amount.
+
+    Raises RefusedChange and ConflictingChange if it cannot be made.
+    """
     person, category = row.person, row.category
     if row.end_date < row.start_date:
         raise RefusedChange(_("The last day is before the first day."), "end_date")

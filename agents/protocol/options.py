@@ -51,7 +51,10 @@ def defaults(declared: Sequence[DeclaredOption]) -> dict[str, str]:
 
 
 def parse_values(declared: Sequence[DeclaredOption], given: Mapping[str, str]) -> ChosenOptions:
-    """Returns the options that a client sets. Raises InvalidRequest, without a secret's value."""
+    """Returns the options that a client sets.
+
+    Raises InvalidAgentRequest, without a secret's value.
+    """
     by_name = {option.name: option for option in declared}
     shown, secrets = dict[str, str](), dict[str, str]()
     for name, value in given.items():

@@ -66,7 +66,7 @@ class TurnRequest:
 def new_session(body: Any) -> tuple[str, TurnRequest]:
     """Returns the name of the agent, and the first turn with the history before it.
 
-    Raises InvalidRequest.
+    Raises InvalidAgentRequest.
     """
     body = leave_out_absent(shapes.NEW_SESSION, body)
     _require(shapes.NEW_SESSION, body, "")
@@ -77,7 +77,7 @@ def new_session(body: Any) -> tuple[str, TurnRequest]:
 
 
 def new_turn(body: Any) -> TurnRequest:
-    """Returns the next turn. Raises InvalidRequest."""
+    """Returns the next turn. Raises InvalidAgentRequest."""
     body = leave_out_absent(shapes.NEW_TURN, body)
     _require(shapes.NEW_TURN, body, "")
     return _turn(body, _messages(body["messages"], shapes.SENT))
@@ -147,7 +147,7 @@ def _messages(given: Sequence[Any], by_role: Mapping[str, Any]) -> list[Message]
 
 
 def _require(schema: Mapping[str, Any], value: Any, where: str) -> None:
-    """Raises InvalidRequest with the place and the cause of each error."""
+    """Raises InvalidAgentRequest with the place and the cause of each error."""
     errors = islice(validator_of(schema).iter_errors(value), MAX_EXPLAINED)
     if sentences := [_explain(error, where) for error in errors]:
         raise InvalidAgentRequest(" ".join(dict.fromkeys(sentences)))

@@ -76,7 +76,7 @@ def resolve(
     """Returns each waiting call with what the client has sent for it, in the order of the calls.
 
     Without waiting calls the client may send user messages only, and the answer is empty. Raises
-    InvalidRequest.
+    InvalidAgentRequest.
     """
     by_id = _index_by_call(sent)
     if not waiting:

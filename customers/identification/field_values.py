@@ -173,7 +173,7 @@ def json_object(max_bytes: int) -> Reader:
 
 
 def check_json(value: Any) -> None:
-    """Raises Refused for a JSON value that a database does not return as it was sent."""
+    """Raises InvalidValue for a JSON value that a database does not return as it was sent."""
     check_storable(value)
     if any(map(_is_too_large, storable.leaves(value))):
         raise InvalidValue("Send numbers of at most 64 bits.")

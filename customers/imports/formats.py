@@ -119,8 +119,8 @@ class Formats:
     def normalize(self, shape: CellShape, cell: str) -> str:
         """Returns the cell as the SDK API writes it: `1499.90`, `2026-04-11`, an RFC 3339 time.
 
-        A cell that is no date is returned as it is: its column refuses it. Raises Refused for a
-        cell that is no number in this format, an amount in another currency, and a date that does
+        A cell that is no date is returned as it is: its column refuses it. Raises InvalidValue for
+        a cell that is no number in this format, an amount in another currency, and a date that does
         not exist.
         """
         if shape in NUMBERS:

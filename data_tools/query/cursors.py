@@ -45,7 +45,7 @@ def seal(call: DataToolCall, cursor: Cursor) -> str:
 
 
 def read_cursor(call: DataToolCall) -> Cursor | None:
-    """Returns the cursor that a call sent, or None. Raises Invalid."""
+    """Returns the cursor that a call sent, or None. Raises ValidationFailure."""
     if "cursor" not in call.arguments:
         return None
     try:

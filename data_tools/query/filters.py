@@ -90,7 +90,10 @@ class Filters:
                 self.add(name, Q(**{f"{column}__{lookup}": self.call.arguments[name]}))
 
     def trait(self, argument: str, column: str) -> None:
-        """Adds the condition that a JSON object has a member: `name=value`. Raises Invalid."""
+        """Adds the condition that a JSON object has a member: `name=value`.
+
+        Raises ValidationFailure.
+        """
         if argument not in self.call.arguments:
             return
         name, equals, value = self.call.arguments[argument].partition("=")
@@ -105,7 +108,7 @@ class Filters:
 
 
 def terms(query: str) -> list[str]:
-    """The words of a query, and its phrases in quotes, in lower case. Raises Invalid."""
+    """The words of a query, and its phrases in quotes, in lower case. Raises ValidationFailure."""
     found = split(query)
     if not 0 < len(found) <= MAX_TERMS:
         raise invalid_argument("query", f"send 1 to {MAX_TERMS} words.")

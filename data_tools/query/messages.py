@@ -23,7 +23,7 @@ BY_CUSTOMER: Final = Q(author_kind=AuthorKind.CUSTOMER)
 
 
 def terms(call: DataToolCall) -> list[str]:
-    """Returns the words and phrases of `query`, or nothing without it. Raises Invalid."""
+    """Returns the words and phrases of `query`, or nothing without it. Raises ValidationFailure."""
     if "query" not in call.arguments:
         return []
     found = words.significant(filters.split(call.arguments["query"]))

@@ -55,7 +55,7 @@ class QueryPeriod:
 
 
 def from_call(call: DataToolCall) -> QueryPeriod:
-    """The period that a call names. Raises Invalid."""
+    """The period that a call names. Raises ValidationFailure."""
     given = call.given
     if "from" not in given and "to" not in given:
         return from_name(call.arguments["period"], call.today, call.zone)

@@ -68,7 +68,10 @@ class RowMatch(Generic[M]):
 
 
 def find_row(call: DataToolCall, kind: RowKind[M]) -> M | None:
-    """Returns the row that an argument names, or None without the argument. Raises Invalid."""
+    """Returns the row that an argument names, or None without the argument.
+
+    Raises ValidationFailure.
+    """
     if kind.argument not in call.arguments:
         return None
     match = look_up(call, kind, call.arguments[kind.argument])

@@ -53,8 +53,8 @@ def fetch(
     certificates are not taken from the environment, and cookies are not kept. A redirect that the
     policy does not follow is returned. The wait ends early once `unwanted` returns True, from any
     thread. Raises a subclass of OutboundError: RefusedUrl, RefusedRedirect, RefusedAddress,
-    RefusedRequest, TooLarge, TimedOut, Unwanted or Unreachable; and PageWaitsForOutside in the
-    thread of a page.
+    RefusedRequest, ResponseTooLarge, TimedOut, Unwanted or Unreachable; and PageWaitsForOutside in
+    the thread of a page.
     """
     page_threads.refuse()
     # Others may use the connection to the database while this thread waits.

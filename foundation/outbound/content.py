@@ -11,7 +11,7 @@ GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's wbits value for the gzip format
 def collect(
     chunks: Iterable[bytes], headers: Mapping[str, str], *, host: str, max_bytes: int
 ) -> bytes:
-    """Returns the decoded body. Raises TooLarge beyond `max_bytes`, encoded or decoded.
+    """Returns the decoded body. Raises ResponseTooLarge beyond `max_bytes`, encoded or decoded.
 
     Raises Unreachable for an encoding that was not requested, or invalid gzip (RFC 9110 §8.4.1).
     """

@@ -142,7 +142,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
 
 
 def answer(shop: Bookshop, method: str, path: str, request: BookshopRequest) -> BookshopReply:
-    """Returns the reply to a request. Raises Refused."""
+    """Returns the reply to a request. Raises BookshopError."""
     form = NUMBER.sub("/{id}", path)
     operation = None if "{" in path else OPERATIONS.get((method, form))
     if operation is None:

@@ -62,7 +62,10 @@ class OpenApiDocument:
         return self.version in {"3.1", "3.2"}
 
     def value_at(self, reference: Json) -> Json:
-        """Returns the value at a reference (RFC 6901, as a URI fragment). Raises Unresolved."""
+        """Returns the value at a reference (RFC 6901, as a URI fragment).
+
+        Raises UnresolvedReference.
+        """
         if not isinstance(reference, str):
             raise UnresolvedReference("A $ref is not text.")
         if reference not in self._found:
@@ -93,7 +96,8 @@ class OpenApiDocument:
     def resolve(self, value: Json) -> Json:
         """Returns an object with its chain of references followed.
 
-        From 3.1 on, the members next to `$ref` replace those of its target. Raises Unresolved.
+        From 3.1 on, the members next to `$ref` replace those of its target. Raises
+        UnresolvedReference.
         """
         siblings: dict[str, Json] = {}
         hops = 0

@@ -76,7 +76,7 @@ class _Authority(NamedTuple):
 
 
 def check(uri: str, *, app_schemes: frozenset[str], native: bool) -> None:
-    """Validate a redirect URI for registration, or raise RefusedRedirect.
+    """Validate a redirect URI for registration, or raise RefusedRedirectUri.
 
     Allowed: https with any host; http on loopback only; a listed private-use scheme for every
     client, because Cursor registers as a web application; a reverse-DNS scheme for native clients.
@@ -98,7 +98,7 @@ def check(uri: str, *, app_schemes: frozenset[str], native: bool) -> None:
 
 
 def check_https(uri: str) -> None:
-    """Validate an https URL of the client metadata, or raise RefusedRedirect.
+    """Validate an https URL of the client metadata, or raise RefusedRedirectUri.
 
     A fragment is allowed; the URL is shown as text and never fetched (RFC 7591 section 2).
     """

@@ -75,7 +75,7 @@ class RateLimitExceeded(TooManyRequests):
 def spend(*buckets: Bucket, address: str) -> None:
     """Charges buckets, all or none.
 
-    Raises Limited, or ServerBusy when the store is down: authentication fails closed.
+    Raises RateLimitExceeded, or ServerBusy when the store is down: authentication fails closed.
     """
     for known in filter(None, map(limits.still_refused, buckets)):
         # Recorded already: a flood of requests must not cause a flood of writes.

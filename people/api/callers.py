@@ -41,7 +41,7 @@ def bucket_of(secret: str) -> Bucket:
 
 
 def charge(secret: str, address: str) -> None:
-    """Charges a request to its address and its key. Raises ApiError."""
+    """Charges a request to its address and its key. Raises HrApiError."""
     buckets = [limits.address_bucket(address)]
     if secret:
         buckets.append(bucket_of(secret))
@@ -51,7 +51,7 @@ def charge(secret: str, address: str) -> None:
 
 
 def authenticate(secret: str, workspace: str, address: str) -> ApiCaller:
-    """Returns the caller of a key at the address of a workspace. Raises ApiError.
+    """Returns the caller of a key at the address of a workspace. Raises HrApiError.
 
     A key of another organization is refused as an unknown one.
     """

@@ -26,7 +26,7 @@ def names(header: str, tag: str) -> bool:
 
 
 def require(header: str, tag: str) -> None:
-    """Raises ApiError if If-Match does not name this tag, exactly and alone."""
+    """Raises HrApiError if If-Match does not name this tag, exactly and alone."""
     if header.strip() != tag:
         message = "The record has changed. Read it again and send its ETag as If-Match."
         raise HrApiError("precondition_failed", message, headers={"ETag": tag})

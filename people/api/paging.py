@@ -39,7 +39,7 @@ class RowPage:
 
 
 def page(rows: QuerySet[Any], query: Mapping[str, Any], order: PageOrder) -> RowPage:
-    """Returns the page that a query asks for. Raises ApiError for a cursor that is none."""
+    """Returns the page that a query asks for. Raises HrApiError for a cursor that is none."""
     limit = query.get("limit", DEFAULT_LIMIT)
     if query.get("sort") == "updated_at_desc":
         order = NEWEST

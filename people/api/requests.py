@@ -69,7 +69,7 @@ def _single(request: Request) -> dict[str, str]:
 
 
 def validate_values(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
-    """Returns the values of a query or a body. Raises ApiError and ValidationError."""
+    """Returns the values of a query or a body. Raises HrApiError and ValidationError."""
     if shape is None:
         if given:
             details = [

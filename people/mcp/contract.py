@@ -71,7 +71,7 @@ def find(name: str) -> Operation:
 
 
 def require_path(operation: Operation, given: Mapping[str, str]) -> None:
-    """Raises Invalid unless exactly the parameters of the path are given."""
+    """Raises ValidationFailure unless exactly the parameters of the path are given."""
     described = path_parameters(operation)
     if set(given) != set(described):
         names = ", ".join(described) or "none"

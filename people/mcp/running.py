@@ -129,7 +129,7 @@ def reserve_budget(key: KeyPrincipal, most: int, organization_id: UUID) -> Itera
 
 
 def check_call(key: KeyPrincipal, asked: OperationCall) -> CheckedCall:
-    """Returns the checked call of an operation. Raises ApiError and ValidationError."""
+    """Returns the checked call of an operation. Raises HrApiError and ValidationError."""
     operation = asked.operation
     if operation.scope and operation.scope not in key.scopes:
         raise HrApiError("permission_denied", f"The API key needs the scope {operation.scope}.")

@@ -17,7 +17,7 @@ HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4"})
 
 
 def read(kind: str, content: bytes) -> ParsedDocument:
-    """Returns the text of a document of a kind in READERS. Raises Unreadable."""
+    """Returns the text of a document of a kind in READERS. Raises UnreadableDocument."""
     from retrieval.documents.plain_text import storable  # noqa: PLC0415  as below
 
     document = READERS[kind](content)

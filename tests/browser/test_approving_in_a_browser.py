@@ -108,7 +108,7 @@ def create_token(visitor: Visitor, project_id: str) -> str:
     visitor.page.get_by_label("Project").select_option(project_id)
     visitor.page.get_by_label("Name").fill("Laptop")
     visitor.page.get_by_role("button", name="Create token").click()
-    return visitor.page.locator("#mcp-token").inner_text()
+    return visitor.page.locator("#token").inner_text()
 
 
 def approve(page: Page, pictures: Path, name: str) -> None:

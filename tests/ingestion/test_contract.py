@@ -33,6 +33,15 @@ def test_the_contract_has_every_route() -> None:
     assert set(OPERATIONS) == set(DOCUMENT["paths"])
 
 
+def test_bodies_and_their_parts_take_no_other_members() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    closed = [name for name in schemas if schemas[name].get("additionalProperties") is False]
+    assert closed == [
+        "CompanyUpsert", "Event", "EventBatch", "Identify", "TicketCreate", "TicketReply",
+        "TranscriptMessage", "TranscriptRating", "TranscriptUpsert", "UserUpdate", "UsersUpdate",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("path", OPERATIONS)
 def test_generated_requests_get_what_the_contract_says(

@@ -100,7 +100,7 @@ class CallKind:
 def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
     """Returns the arguments that the tool runs with.
 
-    Raises Invalid with the field and what is wrong with it.
+    Raises ValidationFailure with the field and what is wrong with it.
     """
     if has_unstorable_text(arguments):
         raise _unstorable()

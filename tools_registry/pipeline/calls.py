@@ -380,7 +380,7 @@ def _run_subject(invocation: Invocation, channel: Channel) -> Outcome:
 def _run_with_reconnect(invocation: Invocation, channel: Channel) -> Any:
     """What the tool returns. A lost connection is replaced; a tool that only reads runs again once.
 
-    Raises ConnectionLost if it was lost again, OutcomeUnknown if the tool may have changed
+    Raises ConnectionLost if it was lost again, CallOutcomeUnknown if the tool may have changed
     something.
     """
     subject, arguments = invocation.subject, invocation.validated

@@ -158,7 +158,7 @@ def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
 
 
 def _find_referenced_row(model: Any, call: CheckedCall, key: str, name: str) -> Any:
-    """The row that a body names. Raises ApiError that names the field."""
+    """The row that a body names. Raises HrApiError that names the field."""
     try:
         return access.row(model, call.organization_id, key)
     except access.RecordNotFound:

@@ -103,7 +103,7 @@ def try_client(client: PinnedClient, server: Server) -> Report:
         tour = Tour(server.mcp_url, Path(home), email=account.email, seconds=CLIENT_SECONDS)
         visit = Visit(tour, account, server.env)
         try:
-            steps.go_through(visit, client.sign_in, client.opened)
+            steps.go_through(visit, client.sign_in, client.opened, client.expiries)
         except (NotInstalled, Unavailable) as lacking:
             visit.errors.append(str(lacking))
             outcome = Outcome(Verdict.NOT_TRIED, "its packages could not be installed")

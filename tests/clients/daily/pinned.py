@@ -21,7 +21,8 @@ class PinnedClient:
     """A client at the version that its lock file has.
 
     `means` says how it is driven. `sign_in` is None where connecting signs in. `notes` explain, by
-    step, what the client does differently by its own fault; a second consent needs one.
+    step, what the client does differently by its own fault; a second consent needs one. `expiries`
+    is how many times in a row its token expires while it runs.
     """
 
     name: str
@@ -31,6 +32,7 @@ class PinnedClient:
     opened: Opener
     sign_in: Callable[[Tour], None] | None = None
     notes: Mapping[Step, str] = field(default_factory=dict)
+    expiries: int = 1
 
     @property
     def consents_again(self) -> frozenset[Step]:
@@ -79,9 +81,10 @@ def command(
     opened: Opener,
     *,
     sign_in: Callable[[Tour], None] | None = None,
+    expiries: int = 1,
 ) -> PinnedClient:
     version = installing.node_version(folder, package)
-    return PinnedClient(name, package, version, means, opened, sign_in)
+    return PinnedClient(name, package, version, means, opened, sign_in, expiries=expiries)
 
 
 # The host of the SDK stores its tokens, and its provider does not read when they expire.
@@ -134,6 +137,7 @@ CLIENTS: Final[Sequence[PinnedClient]] = (
         "`mcpc login`, `connect`, `tools-call`",
         commands.mcpc_session,
         sign_in=commands.sign_in_mcpc,
+        expiries=3,
     ),
     command(
         "Gemini CLI",
@@ -142,6 +146,7 @@ CLIENTS: Final[Sequence[PinnedClient]] = (
         "`/mcp auth`, prompts to a scripted model",
         commands.gemini_session,
         sign_in=commands.sign_in_gemini,
+        expiries=3,
     ),
     command(
         "opencode",

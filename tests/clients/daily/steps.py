@@ -144,17 +144,21 @@ def first_line(error: Exception) -> str:
     return lines[0][:120] if lines else type(error).__name__
 
 
-def go_through(visit: Visit, sign_in: Callable[[Tour], None] | None, opened: Opener) -> None:
-    """Take a client through the steps, until one fails."""
+def go_through(
+    visit: Visit, sign_in: Callable[[Tour], None] | None, opened: Opener, expiries: int
+) -> None:
+    """Take a client through the steps, until one fails; its token expires so often in a row."""
     try:
-        _go_through(visit, sign_in, opened)
+        _go_through(visit, sign_in, opened, expiries)
     except StepFailed:
         for step in Step:
             reason = "a step before it failed"
             visit.outcomes.setdefault(step, Outcome(Verdict.NOT_TRIED, reason))
 
 
-def _go_through(visit: Visit, sign_in: Callable[[Tour], None] | None, opened: Opener) -> None:
+def _go_through(
+    visit: Visit, sign_in: Callable[[Tour], None] | None, opened: Opener, expiries: int
+) -> None:
     with ExitStack() as stack:
         with visit.step(Step.SIGN_IN, 1):
             if sign_in:
@@ -169,7 +173,8 @@ def _go_through(visit: Visit, sign_in: Callable[[Tour], None] | None, opened: Op
             visit.call(session, *SEARCH)
             visit.call(session, *READ)
         with visit.step(Step.EXPIRY, 0):
-            expect_refresh(visit, session)
+            for _ in range(expiries):
+                expect_refresh(visit, session)
     with visit.step(Step.RESTART, 0), opened(visit.tour) as session:
         visit.call(session, *READ)
     with visit.step(Step.RESTART_EXPIRED, 0):
