@@ -32,10 +32,11 @@ def spend(organization_id: UUID, seconds: float) -> Iterator[None]:
 
     `seconds` are charged before, and what was not used is given back: otherwise the last second of
     a budget would be used without end. What takes longer is charged when it has ended.
+    Enter it outside a transaction: the row of the count would stay locked in it.
     """
     limit = Limit(settings.HALO_KNOWLEDGE_DAILY_SECONDS * TENTHS, DAY)
     expected = math.ceil(seconds * TENTHS)
-    budget = Bucket(f"reading:{organization_id}", limit, expected)
+    budget = Bucket(f"reading:{organization_id}", limit, expected, is_given_back=True)
     if charging.charge_or_share([budget], on_outage=lambda: None) is not None:
         raise ReadingBudgetSpent
     started = time.monotonic()
