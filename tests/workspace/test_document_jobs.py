@@ -179,6 +179,18 @@ def test_imports_count_against_the_same_time_of_a_day(
     assert status_of(source) == SourceStatus.FAILED
 
 
+def test_a_reading_that_takes_longer_than_is_left_uses_up_the_day(settings: Any) -> None:
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 3_600
+    charging.reset_store()
+    owner = organization().pk
+    with taking(100), reading_budget.spend(owner, 60):
+        pass
+    with taking(4_000), reading_budget.spend(owner, 60):
+        pass
+    with pytest.raises(ReadingBudgetSpent), reading_budget.spend(owner, 0.1):
+        pass
+
+
 def test_what_a_job_gives_back_can_be_used_by_who_was_refused_meanwhile(settings: Any) -> None:
     settings.HALO_KNOWLEDGE_DAILY_SECONDS = 61
     charging.reset_store()
