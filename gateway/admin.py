@@ -1,5 +1,6 @@
 """Projects in the admin: the same functions as on the console pages, and the plans of operators."""
 
+from contextlib import ExitStack
 from typing import Any, cast
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from foundation.links import link
 from gateway import credentials, importing, outbound_policy, projects
 from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import MonthlyUsage, Plan, Project, ProjectTool, UpstreamCredential
+from gateway.openapi.shapes import Import
 from gateway.outbound_policy import InvalidTargetUrl
 from oauth.endpoints import replies
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, offered_rows
@@ -31,6 +33,9 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
     document = forms.CharField(
         label=_("OpenAPI document"), widget=forms.Textarea, required=False, strip=False
     )
+
+    # What the document comes to, once it was read.
+    imported: Import | None = None
 
     class Meta:
         model = Project
@@ -57,7 +62,8 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]
         # Without an organization nothing is saved, and it is not known whose document it is.
         if is_new and "organization" in self.cleaned_data:
             try:
-                importing.read(text, self.cleaned_data["organization"].pk)
+                # In the transaction of the page, before which it was charged.
+                self.imported = importing.read_uncharged(text).imported
             except UnusableDocument as unusable:
                 raise forms.ValidationError(str(unusable)) from None
         return text
@@ -82,15 +88,17 @@ class ProjectAdmin(ScopedAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Reads a document on the page, twice: when it is checked and when it is saved."""
+        """Reads a document on the page, charged before its transaction begins."""
         if request.method != "POST":
             return super().add_view(request, form_url, extra_context)
-        person = cast("User", request.user).pk
+        person, organizations = cast("User", request.user).pk, self._posted_organizations(request)
         try:
-            with importing.hold_page(person, self._posted_organizations(request)):
+            with importing.hold_page(person, organizations), ExitStack() as charged:
+                for organization in organizations:
+                    charged.enter_context(importing.spend_time(organization))
                 return super().add_view(request, form_url, extra_context)
-        except AnotherIsRead as busy:
-            messages.error(request, str(busy))
+        except (AnotherIsRead, UnusableDocument) as refused:
+            messages.error(request, str(refused))
             return HttpResponseRedirect(request.path)
 
     def _posted_organizations(self, request: HttpRequest) -> frozenset[UUID]:
@@ -122,6 +130,7 @@ class ProjectAdmin(ScopedAdmin):
             name=obj.name,
             target_url=obj.target_url,
             document_text=given["document"],
+            imported=form.imported,
             owner=obj.owner,
             authentication=obj.authentication,
             address=address,

@@ -56,15 +56,28 @@ def read(text: str, organization_id: UUID) -> Read:
 
     Raises UnusableDocument, ReadingTimeUsed if it is not read today.
     """
-    if "\x00" in text:
-        raise UnusableDocument("The document contains a NUL character.")
+    with spend_time(organization_id):
+        return read_uncharged(text)
+
+
+@contextmanager
+def spend_time(organization_id: UUID) -> Iterator[None]:
+    """Counts the reading of one document. Raises ReadingTimeUsed if it is not read today."""
     try:
         with reading_budget.spend(organization_id, process.SECONDS):
-            imported = process.read(text, limits=limits())
+            yield
     except ReadingBudgetSpent:
         raise ReadingTimeUsed(
             _("The organization has used up the time to read documents for today. Try tomorrow.")
         ) from None
+
+
+def read_uncharged(text: str) -> Read:
+    """Reads a document as `read` does, within `spend_time`. Raises UnusableDocument."""
+    if "\x00" in text:
+        raise UnusableDocument("The document contains a NUL character.")
+    try:
+        imported = process.read(text, limits=limits())
     except documents.InvalidDocument as invalid:
         raise UnusableDocument(str(invalid)) from None
     return Read(text, imported)

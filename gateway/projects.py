@@ -101,6 +101,7 @@ def create(
     name: str,
     target_url: str,
     document_text: str,
+    imported: Import | None = None,
     document_url: str = "",
     owner: User | None,
     policy: Policy = "default",
@@ -112,13 +113,15 @@ def create(
 ) -> CreatedProject:
     """Makes a project of a document, with all its tools.
 
-    With `self_approval`, requesters may approve their own requests. `reads` are patterns of tools
-    that only read whatever their method is. Without `authentication` people enter credentials of
+    `imported` is what the document came to, if the caller has read it. With `self_approval`,
+    requesters may approve their own requests. `reads` are patterns of tools that only read whatever
+    their method is. Without `authentication` people enter credentials of
     their own if the document declares any. `confirmed_servers` are the servers of operations that
     calls go to, as the document declares them. Raises UnusableDocument, InvalidTargetUrl and
     InvalidProject.
     """
-    imported = importing.read(document_text, organization.pk).imported
+    if imported is None:
+        imported = importing.read(document_text, organization.pk).imported
     project = Project(
         organization=organization,
         name=_clean_name(name),

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.conf import settings
 
 from foundation.limits import charging
-from foundation.limits.window import Bucket, Limit, LimitStoreDown
+from foundation.limits.window import MAX_COST, Bucket, Limit, LimitStoreDown
 
 DAY: Final = 86_400
 # Of a second: what the time of a day is counted in, as a limit has a million units at most.
@@ -31,11 +31,12 @@ def spend(organization_id: UUID, seconds: float) -> Iterator[None]:
     """Counts what is done as reading. Raises ReadingBudgetSpent before it is begun.
 
     `seconds` are charged before, and what was not used is given back: otherwise the last second of
-    a budget would be used without end. What takes longer is charged when it has ended.
+    a budget would be used without end. What takes longer is charged when it has ended, up to all
+    that is left. Enter it outside a transaction: the row of the count would stay locked in it.
     """
     limit = Limit(settings.HALO_KNOWLEDGE_DAILY_SECONDS * TENTHS, DAY)
     expected = math.ceil(seconds * TENTHS)
-    budget = Bucket(f"reading:{organization_id}", limit, expected)
+    budget = Bucket(f"reading:{organization_id}", limit, expected, is_given_back=True)
     if charging.charge_or_share([budget], on_outage=lambda: None) is not None:
         raise ReadingBudgetSpent
     started = time.monotonic()
@@ -44,7 +45,15 @@ def spend(organization_id: UUID, seconds: float) -> Iterator[None]:
     finally:
         left = expected - math.ceil((time.monotonic() - started) * TENTHS)
         if left < 0:
-            charging.charge_or_share([replace(budget, cost=-left)], on_outage=lambda: None)
+            _charge_overrun(replace(budget, cost=min(-left, MAX_COST)))
         elif left > 0:
             with suppress(LimitStoreDown):
                 charging.give_back([replace(budget, cost=left)])
+
+
+def _charge_overrun(overrun: Bucket) -> None:
+    """Charges an overrun, or what is left if that is less: a charge counts in full or not at all."""
+    refused = charging.charge_or_share([overrun], on_outage=lambda: None)
+    if refused is not None and refused.remaining:
+        left = replace(overrun, cost=refused.remaining)
+        charging.charge_or_share([left], on_outage=lambda: None)

@@ -241,7 +241,7 @@ class DataImportAdmin(ScopedAdmin):
             "previewed": _preview_table(found),
             "more_problems": max(0, found.problem_count - SHOWN_PROBLEMS),
             "max_problems": MAX_PROBLEMS,
-            "expires_at": found.created_at + uploads.CONFIRM_WITHIN,
+            "expires_at": uploads.expires_at(found),
         }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import structlog
@@ -42,6 +42,10 @@ CHANGEABLE: Final = frozenset({ImportStatus.UNCLEAR, ImportStatus.READY, ImportS
 SPENT: Final = (
     "The organization has used up the time to read files for today. Nothing was stored. Upload the "
     "file again tomorrow."
+)
+SPENT_LATER: Final = (
+    "The organization has used up the time to read files for today. The file was not imported. "
+    "Confirm it again tomorrow."
 )
 # What a step may take before more of the budget of a day is charged.
 STEP_SECONDS: Final = 60
@@ -157,10 +161,7 @@ def work(import_id: str) -> None:
         with leases.hold(lease), reading_budget.spend(claimed.organization_id, STEP_SECONDS):
             step(claimed, lease)
     except ReadingBudgetSpent:
-        problems = _as_rows([CellProblem(0, "", SPENT)])
-        document_claims.finish(
-            claimed, status=ImportStatus.REFUSED, problem_count=1, problems=problems
-        )
+        _finish_spent(claimed)
     except WorkStopped:
         log.info("import_given_back", data_import=claimed.pk)
     except _OthersImport:
@@ -173,10 +174,19 @@ def work(import_id: str) -> None:
         _finish_failed(claimed, UNEXPECTED)
 
 
+def expires_at(found: DataImport) -> datetime:
+    """Returns when the file is deleted without a confirmation, or without another one."""
+    since = found.updated_at if found.confirmed_by_id is not None else found.created_at
+    return since + CONFIRM_WITHIN
+
+
 def prune() -> int:
     """Deletes files that were not confirmed in time, and old reports; returns how many."""
     now = timezone.now()
-    expired = expire(DataImport.objects.filter(created_at__lt=now - CONFIRM_WITHIN))
+    uploaded_before = Q(created_at__lt=now - CONFIRM_WITHIN)
+    # Those that wait again after a confirmation have a day more.
+    waits_again = Q(confirmed_by__isnull=False, updated_at__gte=now - CONFIRM_WITHIN)
+    expired = expire(DataImport.objects.filter(uploaded_before & ~waits_again))
     ended = DataImport.objects.filter(updated_at__lt=now - CONFIRM_WITHIN)
     ended.exclude(status__in=RUNNING).filter(refused_rows__isnull=False).update(refused_rows=None)
     old = DataImport.objects.filter(created_at__lt=now - KEPT_FOR).exclude(status__in=RUNNING)
@@ -400,6 +410,25 @@ def _finish_refused(claimed: DataImport, found: ImportOutcome, read_as: dict[str
 
 def _as_rows(problems: Sequence[CellProblem]) -> list[list[Any]]:
     return [[each.line, each.column, each.reason] for each in problems]
+
+
+def _finish_spent(claimed: DataImport) -> None:
+    """Refuses a file that was to be checked; one that was confirmed can be confirmed again."""
+    if claimed.status == ImportStatus.CHECKING:
+        problems = _as_rows([CellProblem(0, "", SPENT)])
+        document_claims.finish(
+            claimed, status=ImportStatus.REFUSED, problem_count=1, problems=problems
+        )
+        return
+    (later,) = _as_rows([CellProblem(0, "", SPENT_LATER)])
+    if claimed.skips_refused:
+        # Its other rows can be confirmed, and those that are refused stay listed.
+        others = [problem for problem in claimed.problems if problem != later]
+        count = claimed.problem_count + 1 - (len(claimed.problems) - len(others))
+        status, problems = ImportStatus.REFUSED, [later, *others]
+    else:
+        count, status, problems = 1, ImportStatus.READY, [later]
+    document_claims.finish(claimed, status=status, problem_count=count, problems=problems)
 
 
 def _finish_failed(claimed: DataImport, reason: str) -> None:

@@ -98,11 +98,15 @@ def charge_or_share(buckets: Sequence[Bucket], on_outage: Callable[[], None]) ->
 def give_back(buckets: Sequence[Bucket]) -> None:
     """Refunds an allowed charge, for operations that count only when they fail.
 
-    If a new window has started since, its count is reduced. Raises LimitStoreDown.
+    If a new window has started since, its count is reduced. This process forgets its refusals of
+    the buckets. Raises LimitStoreDown.
     """
     if outage.is_known():
         raise LimitStoreDown("The limit store failed a moment ago.")
     _store().give_back(_merge_buckets(buckets))
+    if _refusals.by_digest:
+        for bucket in buckets:
+            _refusals.forget(bucket)
 
 
 def reading(bucket: Bucket) -> Verdict | None:
@@ -201,7 +205,9 @@ def _part(bucket: Bucket) -> Bucket:
 
 
 def _merge_buckets(buckets: Sequence[Bucket]) -> Sequence[Bucket]:
-    costs: dict[tuple[str, Limit], int] = {}
+    merged: dict[tuple[str, Limit], Bucket] = {}
     for bucket in buckets:
-        costs[bucket.key, bucket.limit] = costs.get((bucket.key, bucket.limit), 0) + bucket.cost
-    return [Bucket(key, limit, cost) for (key, limit), cost in costs.items()]
+        same = merged.get((bucket.key, bucket.limit))
+        total = bucket if same is None else replace(same, cost=same.cost + bucket.cost)
+        merged[bucket.key, bucket.limit] = total
+    return [*merged.values()]

@@ -1,7 +1,7 @@
 """Refusals remembered in the process, so that a repeated call costs no round trip.
 
-A refused bucket stays refused until its wait is over: the estimate decreases only with time, and
-other charges only increase it.
+A refused bucket stays refused until its wait is over, unless a charge is given back: the estimate
+decreases only with time, and other charges only increase it.
 """
 
 import math
@@ -38,8 +38,13 @@ class Refusals:
         self.by_digest: OrderedDict[str, _Refusal] = OrderedDict()
 
     def remember(self, state: WindowState) -> Verdict:
-        """Remembers the refusal of a bucket until its wait is over, and returns it."""
+        """Remembers the refusal of a bucket until its wait is over, and returns it.
+
+        That of a bucket with `is_given_back` is only returned.
+        """
         verdict = refusal(state)
+        if state.bucket.is_given_back:
+            return verdict
         over_at = self._now() + state.wait / 1000
         digest = state.bucket.digest
         with self._lock:
@@ -63,6 +68,11 @@ class Refusals:
         # Rounding errors of floats must not add a second.
         wait = min(known.verdict.retry_after, math.ceil(left))
         return replace(known.verdict, retry_after=wait, bucket=bucket)
+
+    def forget(self, bucket: Bucket) -> None:
+        """Drops the refusal of a bucket, which may have room again."""
+        with self._lock:
+            self.by_digest.pop(bucket.digest, None)
 
     def clear(self) -> None:
         with self._lock:

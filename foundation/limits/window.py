@@ -81,12 +81,15 @@ class Bucket:
     """A key that calls are counted under, its limit, and the cost of this call.
 
     `key` may be any text. Equal keys under different limits are different buckets. A cost above the
-    limit is always refused; one below 1 or above MAX_COST raises ValueError.
+    limit is always refused; one below 1 or above MAX_COST raises ValueError. With
+    `is_given_back`, part of a charge is usually given back, by any process: its refusal may end
+    before its wait, and is not remembered.
     """
 
     key: str
     limit: Limit
     cost: int = 1
+    is_given_back: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.cost <= MAX_COST:

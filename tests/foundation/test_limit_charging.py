@@ -145,6 +145,29 @@ def test_a_bucket_named_twice_is_charged_the_sum(bucket: MakeBucket) -> None:
     assert verdict.remaining == 6
 
 
+def test_a_charge_that_is_given_back_ends_a_remembered_refusal(
+    store: Counting, bucket: MakeBucket
+) -> None:
+    assert charge([bucket(limit="3/h", cost=3)]) is None
+    assert refused([bucket(limit="3/h")])
+    charging.give_back([bucket(limit="3/h", cost=2)])
+    assert charge([bucket(limit="3/h")]) is None
+    assert store.trips == 3
+
+
+def test_a_refusal_of_what_other_processes_give_back_is_not_remembered(
+    store: Counting, bucket: MakeBucket
+) -> None:
+    usual = bucket(limit="3/h")
+    budget = Bucket(usual.key, usual.limit, is_given_back=True)
+    assert charge([budget, budget, budget]) is None
+    for charged in ([budget], [budget, budget]):
+        assert refused(charged).remaining == 0
+    # As another process does.
+    store.give_back([bucket(limit="3/h", cost=2)])
+    assert charge([budget, budget]) is None
+
+
 @pytest.mark.usefixtures("store")
 def test_nobody_charges_nothing() -> None:
     with pytest.raises(ValueError, match="at least one bucket"):

@@ -11,11 +11,13 @@ from uuid import UUID
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client as Http
 
 from audit.models import SecurityEvent
 from foundation import sealing
 from foundation.admin_urls import row_url
+from foundation.limits import charging
 from gateway import credentials, importing, projects
 from gateway.models import Effect, ImportDraft, Plan, Project, ProjectTool, UpstreamCredential
 from tests.drivers import grants
@@ -245,6 +247,37 @@ def test_an_organization_reads_documents_within_its_time_of_a_day(
         assert "used up the time to read documents for today" in refused
         of_other = browser_of(other.user)
         assert of_other.get(started(of_other, other, shop.document())).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_project_that_is_made_in_the_admin_is_charged_before_its_transaction(
+    admin: Http, grant: Grant, settings: Any
+) -> None:
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 36
+    charging.reset_store()
+    form = {"organization": grant.organization.pk, "target_url": "https://x.example"}
+    form |= {"authentication": "none", "document": shop.text(), "owner": grant.user.pk}
+    charge, locked, clock = charging.charge_or_share, list[bool](), count(step=15)
+
+    def charge_and_look(buckets: Any, on_outage: Any) -> Any:
+        if buckets[0].key.startswith("reading:"):
+            locked.append(connection.in_atomic_block)
+        return charge(buckets, on_outage)
+
+    def add(name: str) -> str:
+        page = admin.post("/admin/gateway/project/add/", form | {"name": name}, follow=True)
+        assert page.status_code == 200
+        return text_of(page)
+
+    with (
+        patch("workspace.reading_budget.time", SimpleNamespace(monotonic=lambda: next(clock))),
+        patch.object(charging, "charge_or_share", charge_and_look),
+    ):
+        assert "was added successfully" in add("First")
+        assert "was added successfully" not in add("First")
+        assert "used up the time to read documents for today" in add("Third")
+    assert locked == [False] * 3
+    assert [(row.name, row.tools.count()) for row in Project.objects.all()] == [("First", 3)]
 
 
 def test_a_document_of_too_many_operations_is_refused_before_they_are_read(

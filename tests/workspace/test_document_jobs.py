@@ -18,8 +18,10 @@ from halo_mcp import celery
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
+from workspace import reading_budget
 from workspace.models import DataImport, ImportStatus, KnowledgeSource, Organization
 from workspace.models.knowledge import SourceStatus
+from workspace.reading_budget import ReadingBudgetSpent
 
 pytestmark = pytest.mark.django_db
 
@@ -175,6 +177,29 @@ def test_imports_count_against_the_same_time_of_a_day(
     assert [row.status for row in rows] == wanted
     assert "used up the time to read files" in rows[3].problems[0][2]
     assert status_of(source) == SourceStatus.FAILED
+
+
+def test_a_reading_that_takes_longer_than_is_left_uses_up_the_day(settings: Any) -> None:
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 3_600
+    charging.reset_store()
+    owner = organization().pk
+    with taking(100), reading_budget.spend(owner, 60):
+        pass
+    with taking(4_000), reading_budget.spend(owner, 60):
+        pass
+    with pytest.raises(ReadingBudgetSpent), reading_budget.spend(owner, 0.1):
+        pass
+
+
+def test_what_a_job_gives_back_can_be_used_by_who_was_refused_meanwhile(settings: Any) -> None:
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 61
+    charging.reset_store()
+    owner = organization().pk
+    with taking(1), reading_budget.spend(owner, 60):
+        with pytest.raises(ReadingBudgetSpent), reading_budget.spend(owner, 20):
+            pass
+    with taking(1), reading_budget.spend(owner, 20):
+        pass
 
 
 @pytest.mark.usefixtures("queued")

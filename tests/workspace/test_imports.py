@@ -312,6 +312,44 @@ def test_a_file_without_a_confirmation_expires(admin: Client, grant: Grant) -> N
     assert not DataImport.objects.exists()
 
 
+@pytest.mark.parametrize("skips", [False, True])
+def test_a_confirmed_import_without_reading_time_can_be_confirmed_again(
+    admin: Client, grant: Grant, settings: Any, *, skips: bool
+) -> None:
+    check(admin, grant.organization, EMAILS + "1,a@example.com\n" + "2,nobody\n" * skips)
+    row, before = newest(), newest().status
+    confirm = {"without_refused": "on"} if skips else {}
+    for seconds in (59, 58, 3_600):
+        settings.HALO_KNOWLEDGE_DAILY_SECONDS = seconds
+        admin.post(row_url(row, "confirm"), confirm)
+        uploads.work(row.pk)
+        page = words(admin.get(row_url(row)))
+        if seconds == 3_600:
+            continue
+        assert (newest().status, newest().problem_count) == (before, 1 + skips)
+        assert page.count("Confirm it again tomorrow.") == 1
+        assert ("Enter an email address." in page) == skips
+        # The file is still there tomorrow.
+        DataImport.objects.update(created_at=timezone.now() - timedelta(hours=47))
+        tasks.pick_up_imports()
+    assert newest().status == ImportStatus.DONE
+    assert "tomorrow" not in page
+    assert Customer.objects.count() == 1
+
+
+def test_a_file_that_could_be_confirmed_again_expires_a_day_later(
+    admin: Client, grant: Grant, settings: Any
+) -> None:
+    check(admin, grant.organization, EMAILS + "1,a@example.com\n")
+    settings.HALO_KNOWLEDGE_DAILY_SECONDS = 59
+    admin.post(row_url(newest(), "confirm"))
+    uploads.work(newest().pk)
+    then = timezone.now() - timedelta(hours=25)
+    DataImport.objects.update(created_at=then, updated_at=then)
+    tasks.pick_up_imports()
+    assert (newest().status, newest().content) == (ImportStatus.EXPIRED, None)
+
+
 def test_an_import_whose_message_or_worker_was_lost_is_continued(
     admin: Client, grant: Grant
 ) -> None:
