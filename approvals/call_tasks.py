@@ -19,11 +19,14 @@ from oauth.principal import Principal
 from tools_registry.pipeline.call_kinds import CALL
 from tools_registry.pipeline.call_tasks import CallTask, TaskStatus
 
-# In seconds: how often it is worth to look while a person decides, and while the worker executes.
+# After how many seconds the client polls again while a person decides, and while the worker
+# executes.
 WAITING_SECONDS: Final = 15
 RUNNING_SECONDS: Final = 2
 # How long a task can be read once its call has ended.
 KEPT: Final = timedelta(days=1)
+# Of the tasks of a connection, how many are listed: the newest.
+MAX_LISTED_TASKS: Final = 1_000
 OPEN: Final = frozenset({ApprovalStatus.PENDING, ApprovalStatus.RUNNING})
 # The columns that may be large, which a list does not need.
 LARGE: Final = ("arguments", "result", "rule")
@@ -45,8 +48,13 @@ class ApprovalTasks:
         row = self._rows_named(caller, task_id).first()
         return None if row is None else _to_task(row, self.describe(row), with_outcome=True)
 
+    def find_without_message(self, caller: Principal, task_id: str) -> CallTask | None:
+        row = self._rows_named(caller, task_id).first()
+        return None if row is None else _to_task(row, "", with_outcome=True)
+
     def list_tasks(self, caller: Principal) -> Sequence[CallTask]:
-        return [_to_task(row, "") for row in self._rows(caller).defer(*LARGE)]
+        rows = self._rows(caller).order_by("-pk").defer(*LARGE)[:MAX_LISTED_TASKS]
+        return [_to_task(row, "") for row in rows]
 
     def cancel(self, caller: Principal, task_id: str) -> bool:
         rows = self._rows_named(caller, task_id)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from approvals import cards, expiry, stored_arguments
 from approvals.models import ApprovalRequest, ApprovalStatus
-from foundation import admin_urls
+from foundation import admin_urls, idempotency
 from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from tools_registry.api import (
@@ -139,7 +139,8 @@ def request_call(
     """Requests an approval for a validated call as a whole, for the review of its surface.
 
     An identical open request of the same grant is returned instead of another, and so is one that
-    has ended in the last 15 minutes, unless it expired. `version` is that of the document that
+    has ended in the last 15 minutes, unless it expired or was withdrawn; one with an idempotency
+    key that was executed, for a day. `version` is that of the document that
     describes the tool, and `rule` returns what demands the approval, which a new request keeps.
     Raises TooManyWait.
     """
@@ -202,6 +203,15 @@ def is_withdrawn(row: ApprovalRequest) -> bool:
     """Returns whether the requester has ended the request, and not a person who decides it."""
     is_declined = row.status == ApprovalStatus.DECLINED and row.decided_by_id is None
     return is_declined and row.note == WITHDRAWN
+
+
+def outcome_period(caller_key: str) -> timedelta:
+    """Returns how long the outcome of an executed request answers an identical call.
+
+    With a caller's idempotency key as long as the key is kept: nothing else keeps the key of a call
+    whose result was read from its task.
+    """
+    return idempotency.KEPT if caller_key else REPEATED
 
 
 def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
@@ -320,22 +330,19 @@ def _open(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
 
 
 def _answering(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
-    """Returns an identical request that is open, or has ended in the last 15 minutes."""
+    """Returns an identical request that is open, or whose outcome answers another call."""
     now = timezone.now()
     waiting = Q(status=ApprovalStatus.PENDING, expires_at__gt=now) | Q(
         status=ApprovalStatus.RUNNING
     )
-    ended = (
-        ApprovalStatus.DONE,
-        ApprovalStatus.DECLINED,
-        ApprovalStatus.FAILED,
-        ApprovalStatus.UNKNOWN,
-    )
-    # Whoever makes a call again that they have withdrawn wants it after all.
-    withdrawn = Q(status=ApprovalStatus.DECLINED, decided_by=None, note=WITHDRAWN)
-    recent = Q(status__in=ended, ended_at__gt=now - REPEATED) & ~withdrawn
+    executed = (ApprovalStatus.DONE, ApprovalStatus.FAILED, ApprovalStatus.UNKNOWN)
+    period = outcome_period(requested.get("caller_key", ""))
+    recent = Q(status__in=executed, ended_at__gt=now - period)
+    # A withdrawn request does not answer the same call made again.
+    withdrawn = Q(decided_by=None, note=WITHDRAWN)
+    declined = Q(status=ApprovalStatus.DECLINED, ended_at__gt=now - REPEATED) & ~withdrawn
     rows = _requester_rows(requested).filter(digest=requested["digest"])
-    return rows.filter(waiting | recent).order_by("-pk")
+    return rows.filter(waiting | recent | declined).order_by("-pk")
 
 
 def _get_or_create(row: Mapping[str, Any]) -> FoundRequest:

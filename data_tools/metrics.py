@@ -229,5 +229,5 @@ def read_key_figures() -> Mapping[str, str]:
     tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in TOOLSET.tools)
     return {
         "SKILL.md": READ_FIGURES.format(plan=guidance.plan_form(tools)),
-        **docs.references("metrics", "data-tools"),
+        **docs.reference_files("metrics", "data-tools"),
     }

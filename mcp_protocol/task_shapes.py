@@ -53,7 +53,9 @@ def new_task_result(task: TaskFacts, revision: Revision) -> JsonObject:
     return {"task": _members(task, revision), **meta}
 
 
-def state(task: TaskFacts, revision: Revision, result: JsonObject | None = None) -> JsonObject:
+def task_result(
+    task: TaskFacts, revision: Revision, result: JsonObject | None = None
+) -> JsonObject:
     """Returns the result of tasks/get, and of tasks/cancel at 2025-11-25.
 
     `result` is that of the call once it has ended; clients of 2025-11-25 read it apart.
@@ -74,12 +76,12 @@ def tasks_list_result(
     return page_result("tasks", [_members(task, revision) for task in tasks], revision, next_cursor)
 
 
-def not_declared() -> ProtocolError:
+def not_declared_error() -> ProtocolError:
     """Returns the error for a client that did not declare the extension with its request."""
     return missing_capability({"extensions": {EXTENSION: {}}})
 
 
-def needs_no_task() -> ProtocolError:
+def no_task_error() -> ProtocolError:
     """Returns the error for a call that asks for a task and does not wait.
 
     Source: MCP 2025-11-25, basic/utilities/tasks, Tool-Level Negotiation.

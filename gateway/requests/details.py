@@ -214,7 +214,8 @@ def _times_returned(row: ApprovalRequest) -> int:
     if row.status != ApprovalStatus.DONE or row.ended_at is None:
         return 0
     # The row of the execution itself may be of the millisecond in which the request ended.
-    since, until = row.ended_at + timedelta(milliseconds=1), row.ended_at + requests.REPEATED
+    since = row.ended_at + timedelta(milliseconds=1)
+    until = row.ended_at + requests.outcome_period(row.caller_key)
     detail = statuses.audit_detail(row)
     return usage.count_answered(row.authorization_id, detail, since, until)
 

@@ -60,6 +60,11 @@ class Served:
             2 * SECONDS
         )
 
+    def end_streams(self) -> None:
+        """Have open streams end as when the server is about to stop, which goes on."""
+        for delivery in tuple(self._application._mcp._open):
+            self._loop.call_soon_threadsafe(delivery.shut_down)
+
     def close(self) -> None:
         self._application._mcp.close()
         self._application._agents.close()

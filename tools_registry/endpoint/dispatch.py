@@ -1,18 +1,14 @@
 """One message in, one answer out: limits first, then revision, then the method.
 
-Every refused or malformed request of an identified token is recorded here, except what the call
+Every refused or malformed request of an identified token is recorded, except what the call
 pipeline has recorded already.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from audit import record
-from audit.outcomes import Outcome
-from audit.record import Execution
-from mcp_protocol import envelope, failures, headers, methods, negotiation, shapes
+from mcp_protocol import envelope, headers, methods, negotiation, shapes
 from mcp_protocol.capabilities import SERVER_NAME
 from mcp_protocol.envelope import (
     JsonRpcNotification,
@@ -28,26 +24,26 @@ from mcp_protocol.revisions import MODERN, Revision
 from oauth.principal import Principal
 from tools_registry.api import Channel, Silence, ToolFailure
 from tools_registry.api.answers import Answers
-from tools_registry.endpoint import elicitation, elicitation_store, rates, replies, sessions
+from tools_registry.endpoint import (
+    elicitation,
+    elicitation_store,
+    rates,
+    refusals,
+    replies,
+    sessions,
+)
 from tools_registry.endpoint.elicitation import StreamQuestion
 from tools_registry.endpoint.http import CompleteAnswer, Headers, Stream
 from tools_registry.endpoint.methods import HANDLERS, MethodRequest
-from tools_registry.endpoint.rates import RateLimitError
 from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.streams import cancellation
 from tools_registry.endpoint.surface import McpSurface
-from tools_registry.pipeline import calls, gate
+from tools_registry.pipeline import calls
 from tools_registry.pipeline.invocation import (
     Invocation,
     NeedsInput,
 )
 from tools_registry.pipeline.invocation import Outcome as CallOutcome
-
-# Refusals that are no fault of the message, by the layer that refused.
-REFUSED_AS: Final = {
-    "rate_limit": Outcome.RATE_LIMITED,
-    "flag": Outcome.REFUSED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +80,10 @@ def begin(request: MethodRequest) -> Step:
 
 def turn_away(request: MethodRequest, error: ProtocolError, clock: float) -> CompleteAnswer:
     """Refuse a message that came in at `clock` (perf_counter), and record it."""
-    message, revision = request.message, revision_of(request)
-    _record_refusal(request, revision, error, int((time.perf_counter() - clock) * 1_000_000))
+    message, revision = request.message, request.error_revision
+    refusals.record_refusal(
+        request, revision, error, int((time.perf_counter() - clock) * 1_000_000)
+    )
     identifier = message.id if isinstance(message, JsonRpcRequest | Malformed) else None
     failure = _failure(identifier, error, revision)
     return failure if isinstance(message, JsonRpcRequest | Malformed) else _to_http_error(failure)
@@ -221,53 +219,5 @@ def _spend(request: MethodRequest) -> None:
     who, surface = request.principal, request.http.surface
     refused = rates.spend(who, surface, request.method, request.http.address)
     if refused is not None:
-        raise rates.refusal(refused, revision_of(request), surface.codes)
-    if who.mcp_server_on or "flag" not in surface.layers:
-        return
-    off = gate.flag(mcp_server_on=who.mcp_server_on)
-    if off is not None:
-        raise failures.refusal(
-            off.reason,
-            off.layer,
-            off.message,
-            revision_of(request),
-            surface.codes,
-            http_status=403,
-        )
-
-
-def _record_refusal(
-    request: MethodRequest, revision: Revision, error: ProtocolError, elapsed: int
-) -> None:
-    params = request.params
-    name, given = params.get("name", params.get("uri")), params.get("arguments")
-    arguments = given if isinstance(given, dict) else {}
-    data = error.data if isinstance(error.data, Mapping) else {}
-    layer, surface = str(data.get("layer", "protocol")), request.http.surface
-    call = Execution(
-        address=request.http.address,
-        surface=surface.name,
-        method=request.method,
-        tool=name if isinstance(name, str) else "",
-        arguments=arguments if surface.recorded is None else surface.recorded(None, arguments),
-        request_id=request.http.request_id,
-        revision=revision.value,
-        outcome=REFUSED_AS.get(layer, Outcome.PROTOCOL_ERROR),
-        reason=str(data["reason"]) if layer in REFUSED_AS else f"rpc_{abs(error.code)}",
-        layer=layer,
-        detail=error.limit if isinstance(error, RateLimitError) else error.message,
-        duration_us=elapsed,
-    )
-    record.execution(request.principal, call)
-
-
-def revision_of(request: MethodRequest) -> Revision:
-    """The revision to word an error in, for messages that could not be negotiated too."""
-    message = request.message
-    if isinstance(message, Malformed | JsonRpcResponse):
-        return request.refusal_revision
-    try:
-        header = request.http.header(VERSION_HEADER)
-        return negotiation.negotiate(header, message, request.fallback_revision).revision
-    except ProtocolError:
-        return request.refusal_revision
+        raise rates.refusal(refused, request.error_revision, surface.codes)
+    request.require_server_on()

@@ -136,7 +136,7 @@ def _reply_with_task(
             return task_shapes.new_task_result(task, revision)
     # Such as the outcome that an idempotency key has.
     is_result = isinstance(outcome, Succeeded | ApprovalPending)
-    return task_shapes.needs_no_task() if has_asked and is_result else None
+    return task_shapes.no_task_error() if has_asked and is_result else None
 
 
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:

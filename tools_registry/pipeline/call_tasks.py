@@ -22,8 +22,9 @@ TaskStatus: TypeAlias = Literal["working", "completed", "cancelled"]
 class CallTask:
     """One call of a tool that goes on, or has ended.
 
-    `ends_at` is when it can no longer be read, and `poll_seconds` how soon another look is worth
-    it. `outcome` is how a completed call has ended. `note` is what an audit row says of the task.
+    `ends_at` is when it can no longer be read, and `poll_seconds` after how many seconds the client
+    polls again. `outcome` is how a completed call has ended. `note` is what an audit row says of
+    the task.
     """
 
     id: str
@@ -45,8 +46,12 @@ class CallTasks(Protocol):
         """Returns a task, None for one that the caller does not have."""
         ...
 
+    def find_without_message(self, caller: Principal, task_id: str) -> CallTask | None:
+        """Returns a task as `find` does, with an empty message, which takes further queries."""
+        ...
+
     def list_tasks(self, caller: Principal) -> Sequence[CallTask]:
-        """Returns all tasks of a caller, without messages and outcomes."""
+        """Returns the newest tasks of a caller, without messages and outcomes."""
         ...
 
     def cancel(self, caller: Principal, task_id: str) -> bool:

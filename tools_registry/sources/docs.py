@@ -167,7 +167,7 @@ def page_text(name: str) -> str:
     return page.text
 
 
-def references(*names: str) -> Mapping[str, str]:
+def reference_files(*names: str) -> Mapping[str, str]:
     """Pages as files of a skill, by their paths; a deployment may have other pages."""
     pages = {name: search.read(name) for name in names}
     return {f"references/{name}.md": page.text for name, page in pages.items() if page}

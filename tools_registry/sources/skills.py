@@ -31,7 +31,7 @@ repeat a call without doing it twice.
 def connect_a_client() -> Mapping[str, str]:
     return {
         "SKILL.md": docs.page_text("connect-a-client"),
-        **docs.references("compatibility", "refusals", "programs"),
+        **docs.reference_files("compatibility", "refusals", "programs"),
     }
 
 
@@ -45,5 +45,5 @@ def connect_a_client() -> Mapping[str, str]:
 def prepare_a_change() -> Mapping[str, str]:
     return {
         "SKILL.md": FILL_IN.format(review=guidance.review_form()),
-        **docs.references("refusals", "gateway", "mcp-endpoint"),
+        **docs.reference_files("refusals", "gateway", "mcp-endpoint"),
     }

@@ -1,31 +1,39 @@
 """Calls of a project that wait for a decision, as tasks of MCP, at the project's real address."""
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import create_autospec
 from uuid import uuid4
 
 import pytest
+import time_machine
 from django.db import connection
 from django.utils import timezone
 
 from approvals import requests
+from approvals.call_tasks import ApprovalTasks
 from approvals.models import ApprovalRequest
 from approvals.tasks import settle
 from audit.models import ActionExecution
+from foundation import ids
+from gateway import policies
 from gateway.models import PolicyRule, Project
 from mcp_protocol.revisions import HANDSHAKE, MODERN, Revision
 from oauth import mcp_tokens
-from tests.drivers import grants, project_rows
+from tests.drivers import grants, in_process_server, project_rows
 from tests.drivers.billing import browser_of
 from tests.drivers.fake_vendors.site import Site, saying, serving
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.shared_connection import wait_for_jobs
 from tests.gateway.approvals.test_approval_races import at_once
+from tests.tools_registry.test_asgi_process import until
+from tools_registry.endpoint.streams import listen_streams
 from workspace.models import Membership, Role, User
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -437,6 +445,8 @@ def test_at_2025_11_25_cancelling_again_or_too_late_is_an_error(directory: Direc
     again = ask(mcp, "cancel", first)
     assert (again.code, again.error["data"]["reason"]) == (UNKNOWN, "has ended")
     assert ask(mcp, "result", first).code == -32603
+    (read,) = ActionExecution.objects.filter(method="tasks/result")
+    assert (read.outcome, read.reason) == ("protocol_error", "rpc_32603")
     second = task_of(mcp)
     ApprovalRequest.objects.filter(pk=second).update(status="running", claimed_at=timezone.now())
     running = ask(mcp, "cancel", second)
@@ -456,6 +466,135 @@ def test_at_2025_11_25_a_result_that_is_not_there_is_waited_for(
         directory.decide(task_id)
         (answer,) = waiting.result(30).events
     assert "deleted" in answer["result"]["content"][0]["text"]
+
+
+@contextmanager
+def waiting_for_result(mcp: McpClient, task_id: str) -> Iterator[Future[Reply]]:
+    """A client that waits for the result of a task on an open stream."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, mcp.asking_for_events(), "result", task_id)
+        until(lambda: not listen_streams.OPEN.is_idle)
+        yield waiting
+
+
+@pytest.fixture
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools_registry.endpoint.streams.task_results.LOOK_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_a_result_is_not_delivered_once_the_server_was_turned_off(directory: Directory) -> None:
+    mcp = directory.client(revision=OLD)
+    task_id = task_of(mcp)
+    with waiting_for_result(mcp, task_id) as waiting:
+        directory.grant.switch_off("mcp_server")
+        ApprovalRequest.objects.update(
+            status="done", result={"deleted": True}, ended_at=timezone.now()
+        )
+        (answer,) = waiting.result(30).events
+    assert answer["error"]["data"] == {"reason": "feature_disabled", "layer": "flag"}
+    (refused,) = ActionExecution.objects.filter(method="tasks/result")
+    assert (refused.outcome, refused.reason, refused.layer) == (
+        "refused",
+        "feature_disabled",
+        "flag",
+    )
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_a_task_outlives_the_server_that_its_client_waits_at(directory: Directory) -> None:
+    mcp = directory.client(revision=OLD)
+    task_id = task_of(mcp)
+    with waiting_for_result(mcp, task_id) as waiting:
+        in_process_server.served().end_streams()
+        (answer,) = waiting.result(30).events
+    assert "not undone" not in answer["error"]["message"]
+    assert answer["error"]["data"]["reason"] == "temporarily_unavailable"
+    assert state(mcp, task_id) == "working"
+    directory.decide(task_id)
+    assert "deleted" in ask(mcp, "result", task_id).result["content"][0]["text"]
+
+
+@pytest.mark.usefixtures("short_looks")
+@pytest.mark.parametrize("cause", ["the task is unknown", "the token has ended"])
+def test_a_refusal_on_the_stream_of_a_result_has_an_audit_row(
+    directory: Directory, cause: str
+) -> None:
+    mcp = directory.client(revision=OLD)
+    task_id = task_of(mcp)
+    with waiting_for_result(mcp, task_id) as waiting:
+        if cause == "the task is unknown":
+            ApprovalRequest.objects.update(
+                status="done", ended_at=timezone.now() - timedelta(days=2)
+            )
+        else:
+            token = mcp_tokens.list_project_tokens(directory.grant.user).get()
+            mcp_tokens.revoke(token, user=directory.grant.user, address="")
+        (answer,) = waiting.result(30).events
+    (refused,) = ActionExecution.objects.filter(method="tasks/result")
+    assert refused.outcome == "protocol_error"
+    assert refused.reason == f"rpc_{-answer['error']['code']}"
+    assert refused.detail == answer["error"]["message"]
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_who_waits_for_a_result_has_no_approvers_looked_up(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mcp = directory.client(revision=OLD)
+    task_id = task_of(mcp)
+    look, describe = ApprovalTasks.find_without_message, policies.describe_approvers
+    looks = create_autospec(look, side_effect=look)
+    descriptions = create_autospec(describe, side_effect=describe)
+    with waiting_for_result(mcp, task_id) as waiting:
+        monkeypatch.setattr(policies, "describe_approvers", descriptions)
+        monkeypatch.setattr(ApprovalTasks, "find_without_message", looks)
+        until(lambda: looks.call_count > 3)
+        assert not descriptions.called
+        directory.decide(task_id)
+        waiting.result(30)
+
+
+def test_the_newest_tasks_are_listed(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("approvals.call_tasks.MAX_LISTED_TASKS", 2)
+    mcp = directory.client(revision=OLD)
+    created = [
+        call(mcp, arguments={"id": name}).result["task"]["taskId"] for name in ("ada", "bob", "eve")
+    ]
+    assert [task["taskId"] for task in mcp.request("tasks/list").result["tasks"]] == created[1:]
+
+
+@pytest.mark.parametrize("revision", [OLD, NEW])
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_keyed_call_whose_result_was_read_from_its_task_is_made_once_in_a_day(
+    directory: Directory, revision: Revision, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Other tests travel in time, and the ids of a process never go back.
+    monkeypatch.setattr(ids, "_sequence", ids.Sequence(ids._unix_milliseconds))
+    mcp, has_failed = directory.client(revision=revision), status == 500
+    declared = DECLARED["_meta"] if revision is NEW else {}
+
+    def keyed(**params: Any) -> Any:
+        meta = {**declared, "idempotency_key": "one"}
+        sent = {"name": WAITS, "arguments": {"id": "ada"}, "_meta": meta, **params}
+        return mcp.request("tools/call", sent).result
+
+    directory.site.usual = saying({"deleted": not has_failed}, status)
+    created = keyed() if revision is NEW else keyed(task={})["task"]
+    directory.decide(created["taskId"])
+    ask(mcp, "get" if revision is NEW else "result", created["taskId"])
+    ended_at = ApprovalRequest.objects.get().ended_at
+    assert ended_at is not None
+    for age in (timedelta(minutes=16), timedelta(hours=23)):
+        with time_machine.travel(ended_at + age):
+            again = keyed()
+            page = browser_of(directory.owner).get(f"/requests/{created['taskId']}")
+        assert again["isError"] is has_failed
+        if not has_failed:
+            assert again["_meta"]["repeated"] is True
+            # The first result was stored with the key, which answers what comes after it.
+            assert "An identical call was answered with this result" in page.content.decode()
+    assert (ApprovalRequest.objects.count(), len(directory.site.seen)) == (1, 1)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,8 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 from uuid import UUID
 
-from mcp_protocol import failures
-from mcp_protocol.envelope import JsonRpcNotification, JsonRpcRequest, Message, RequestId
+from mcp_protocol import failures, negotiation
+from mcp_protocol.envelope import (
+    JsonRpcNotification,
+    JsonRpcRequest,
+    JsonRpcResponse,
+    Malformed,
+    Message,
+    RequestId,
+)
+from mcp_protocol.errors import ProtocolError
 from mcp_protocol.headers import VERSION_HEADER, HeaderLookup
 from mcp_protocol.meta_keys import META
 from mcp_protocol.negotiation import Terms
@@ -20,7 +28,7 @@ from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.request_state import SealedFor
 from tools_registry.endpoint.sessions import McpSession
 from tools_registry.endpoint.surface import McpSurface
-from tools_registry.pipeline import binding, calls
+from tools_registry.pipeline import binding, calls, gate
 from tools_registry.pipeline.call_kinds import CallKind, CallSubject
 from tools_registry.pipeline.invocation import Invocation
 
@@ -88,6 +96,32 @@ class MethodRequest:
         if self.http.header(VERSION_HEADER) is None:
             return self.fallback_revision
         return self.http.declared_revision
+
+    @property
+    def error_revision(self) -> Revision:
+        """The revision to word an error in, for messages that could not be negotiated too."""
+        message = self.message
+        if isinstance(message, Malformed | JsonRpcResponse):
+            return self.refusal_revision
+        try:
+            header = self.http.header(VERSION_HEADER)
+            return negotiation.negotiate(header, message, self.fallback_revision).revision
+        except ProtocolError:
+            return self.refusal_revision
+
+    def require_server_on(self) -> None:
+        """Raises ProtocolError while the MCP server is turned off, where that is a layer."""
+        is_on, surface = self.principal.mcp_server_on, self.surface
+        off = None if is_on or "flag" not in surface.layers else gate.flag(mcp_server_on=is_on)
+        if off is not None:
+            raise failures.refusal(
+                off.reason,
+                off.layer,
+                off.message,
+                self.error_revision,
+                surface.codes,
+                http_status=403,
+            )
 
     @property
     def can_wait(self) -> bool:

@@ -113,7 +113,7 @@ def _list_template_resources(
     try:
         return template.resources(context)
     except Exception:
-        # One that cannot be listed must not take the list along; reading it tells what is wrong.
+        # One that cannot be listed must not take the list along; a read returns the error.
         log.exception("listing_failed", template=template.name)
         return ()
 

@@ -68,7 +68,7 @@ def _readable_skills(request: MethodRequest) -> Iterator[ServedSkill]:
         except NotFound:
             continue  # the deployment has other pages
         except Exception:
-            # One that cannot be made must not take the list along; reading it tells what is wrong.
+            # One that cannot be made must not take the list along; a read returns the error.
             log.exception("skill_failed", skill=skill.name)
 
 

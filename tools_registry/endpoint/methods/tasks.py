@@ -40,12 +40,12 @@ def takes_task(request: MethodRequest) -> bool:
 
 def get(request: MethodRequest) -> JsonObject:
     task = _find(request)
-    result = _result(request, task) if request.revision in MODERN else None
-    return task_shapes.state(task, request.revision, cast("JsonObject | None", result))
+    result = _record_and_get_result(request, task) if request.revision in MODERN else None
+    return task_shapes.task_result(task, request.revision, cast("JsonObject | None", result))
 
 
 def update(request: MethodRequest) -> JsonObject:
-    """Acknowledge answers; a task here asks nothing, and answers to nothing are ignored."""
+    """Tasks of this server have no input requests; responses are ignored."""
     object_in(request.params, "inputResponses")
     if "inputResponses" not in request.params:
         raise failures.invalid_field(
@@ -71,15 +71,15 @@ def cancel(request: MethodRequest) -> JsonObject:
         reason = "has ended" if task.status != "working" else "is being executed"
         message = f"The call {reason} and cannot be cancelled."
         raise ProtocolError(INVALID_PARAMS, message, data={"field": "taskId", "reason": reason})
-    return task_shapes.state(task, request.revision)
+    return task_shapes.task_result(task, request.revision)
 
 
 def read_result(request: MethodRequest) -> Reply | Stream:
     """The result of the call; while it goes on, a stream that ends with the result."""
     task = _find(request)
     if task.status == "working":
-        return task_results.stream(request, partial(_look, request, _tasks(request), task.id))
-    return _end(request, task)
+        return task_results.stream(request, partial(_find_reply, request, _tasks(request), task.id))
+    return _final_reply(request, task)
 
 
 def list_tasks(request: MethodRequest) -> JsonObject:
@@ -87,34 +87,38 @@ def list_tasks(request: MethodRequest) -> JsonObject:
     return task_shapes.tasks_list_result(page.things, request.revision, page.next_cursor)
 
 
-def require_declared(request: MethodRequest) -> None:
+def require_tasks_declared(request: MethodRequest) -> None:
     """Refuse to listen to tasks for a client that does not have the extension.
 
     Nobody is notified of them: the acknowledgement leaves them out. Raises ProtocolError.
     """
     is_wanted = "taskIds" in request.params["notifications"]
     if is_wanted and request.surface.tasks is not None and not _has_declared(request):
-        raise task_shapes.not_declared()
+        raise task_shapes.not_declared_error()
 
 
-def _look(request: MethodRequest, tasks: CallTasks, task_id: str) -> Reply | None:
-    """The result of the call, None while it goes on. Its request has no params any more."""
-    task = tasks.find(request.principal, task_id)
+def _find_reply(request: MethodRequest, tasks: CallTasks, task_id: str) -> Reply | None:
+    """The result of the call, None while it goes on. Its request has no params any more.
+
+    Raises ProtocolError.
+    """
+    task = tasks.find_without_message(request.principal, task_id)
     if task is None:
         raise task_shapes.unknown_task()
-    return None if task.status == "working" else _end(request, task)
+    return None if task.status == "working" else _final_reply(request, task)
 
 
-def _end(request: MethodRequest, task: CallTask) -> Reply:
+def _final_reply(request: MethodRequest, task: CallTask) -> JsonObject:
+    """The result of a task that has ended. Raises ProtocolError if it was cancelled."""
     if task.status == "cancelled":
-        return ProtocolError(INTERNAL_ERROR, "The task was cancelled.")
-    result = _result(request, task)
+        raise ProtocolError(INTERNAL_ERROR, "The task was cancelled.")
+    result = _record_and_get_result(request, task)
     if result is None or isinstance(result, ProtocolError):
         raise TypeError(f"the call of task {task.id} has no result")
     return task_shapes.add_related_task(result, task.id)
 
 
-def _result(request: MethodRequest, task: CallTask) -> Reply | None:
+def _record_and_get_result(request: MethodRequest, task: CallTask) -> Reply | None:
     """The result of a completed task, which is recorded as read; None if it is not completed."""
     organization_id = request.principal.organization_id
     result = replies.task_result(task, organization_id, request.revision, request.surface)
@@ -137,7 +141,7 @@ def _tasks(request: MethodRequest) -> CallTasks:
     if tasks is None:
         raise method_not_found(request.method)
     if request.revision in MODERN and not _has_declared(request):
-        raise task_shapes.not_declared()
+        raise task_shapes.not_declared_error()
     return tasks
 
 

@@ -51,7 +51,7 @@ def stream(
         message = f"This method responds with a stream. Include {EVENTS} in Accept."
         raise ProtocolError(INVALID_REQUEST, message, http_status=406)
     if not OPEN.acquire(who):
-        raise too_many(surface)
+        raise too_many_streams_error(surface)
     listen = Listen(who, surface, request_id, notifications)
     return Stream(
         STREAM_HEADERS, listen.look, listen.close, on_shutdown=listen.finish, pool="quiet"
@@ -143,7 +143,7 @@ def _topics(organization_id: UUID) -> frozenset[str]:
     return frozenset({changes.topic(organization_id)})
 
 
-def too_many(surface: McpSurface, revision: Revision = MODERN[-1]) -> ProtocolError:
+def too_many_streams_error(surface: McpSurface, revision: Revision = MODERN[-1]) -> ProtocolError:
     """The error for a caller with as many open streams as it may have."""
     most = settings.HALO_LISTENS_PER_CONNECTION
     return rates.slot_limit_error(

@@ -3,6 +3,7 @@
 It holds no thread. At each look the token is checked again, and the task is read.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -10,14 +11,14 @@ import structlog
 from django.db import DatabaseError, InterfaceError
 
 from mcp_protocol import envelope
-from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
-from tools_registry.endpoint import replies
+from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
+from tools_registry.endpoint import refusals, replies
 from tools_registry.endpoint.http import STREAM_HEADERS, Emit, Stream, Suspend
 from tools_registry.endpoint.methods.request import MethodRequest
 from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.streams import listen_streams
 from tools_registry.pipeline import calls
-from tools_registry.pipeline.invocation import INTERRUPTED, TokenEnded
+from tools_registry.pipeline.invocation import TokenEnded
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +36,7 @@ def stream(request: MethodRequest, look: Callable[[], Reply | None]) -> Stream:
     if not request.can_wait:
         raise ProtocolError(INVALID_REQUEST, CANNOT_WAIT, http_status=406)
     if not listen_streams.OPEN.acquire(request.principal):
-        raise listen_streams.too_many(request.surface, request.revision)
+        raise listen_streams.too_many_streams_error(request.surface, request.revision)
     waiting = _WaitingResult(request, look)
     return Stream(
         STREAM_HEADERS, waiting.look, waiting.close, on_shutdown=waiting.finish, pool="quiet"
@@ -74,21 +75,32 @@ class _WaitingResult:
     def _response(self) -> Mapping[str, Any] | None:
         request = self._request
         try:
-            request.principal = calls.recheck(request.principal, request.surface)
-            reply = self._look()
+            reply = self._read()
             if reply is None and self._is_stopping:
-                reply = ProtocolError(INTERNAL_ERROR, INTERRUPTED)
+                # The task goes on: the client can read its result from another process.
+                reply = replies.unavailable()
         except (DatabaseError, InterfaceError) as error:
             # Unknown: the next look checks again.
             log.warning("task_result_unread", error=type(error).__name__)
             reply = replies.unavailable() if self._is_stopping else None
-        except TokenEnded as ended:
-            reply = ProtocolError(request.surface.codes.unauthorized, ended.message)
-        except ProtocolError as error:
-            reply = error
         except Exception as error:
             log.exception("task_result_failed", request_id=request.http.request_id)
             reply = replies.from_exception(request.http.request_id, error)
         if isinstance(reply, ProtocolError):
             return envelope.failure(request.id, reply)
         return None if reply is None else envelope.success(request.id, reply)
+
+    def _read(self) -> Reply | None:
+        """Returns the result or a refusal, which is recorded; None while the call goes on."""
+        request, clock = self._request, time.perf_counter()
+        try:
+            request.principal = calls.recheck(request.principal, request.surface)
+            request.require_server_on()
+            return self._look()
+        except TokenEnded as ended:
+            error = ProtocolError(request.surface.codes.unauthorized, ended.message)
+        except ProtocolError as refused:
+            error = refused
+        elapsed = int((time.perf_counter() - clock) * 1_000_000)
+        refusals.record_refusal(request, request.revision, error, elapsed)
+        return error

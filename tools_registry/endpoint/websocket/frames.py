@@ -200,7 +200,7 @@ def _charge_refused(request: MethodRequest) -> ProtocolError | None:
     verdict = rates.spend(request.principal, http.surface, request.method, http.address)
     if verdict is None:
         return None
-    return rates.refusal(verdict, dispatch.revision_of(request), http.surface.codes)
+    return rates.refusal(verdict, request.error_revision, http.surface.codes)
 
 
 def _in_flight_error(request: HttpRequest) -> ProtocolError:
