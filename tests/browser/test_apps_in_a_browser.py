@@ -175,7 +175,7 @@ def test_the_card_shows_what_is_sent_who_decides_and_until_when(browser: Browser
 
 
 @pytest.mark.parametrize("is_cut", [True, False])
-def test_a_request_that_is_cut_says_where_the_rest_is(browser: Browser, is_cut: bool) -> None:
+def test_a_request_that_is_cut_says_where_the_rest_is(browser: Browser, *, is_cut: bool) -> None:
     card = pending(request="POST https://api.example/", isRequestCut=is_cut, arguments=[])
     with showing(browser, AppHost(APPROVAL, card)) as host:
         host.is_shown()
