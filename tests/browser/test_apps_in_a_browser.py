@@ -308,6 +308,35 @@ def test_the_calendar_counts_absences_by_day_and_lists_those_of_a_day(browser: B
         assert "There is more time off than this result has." in host.text
 
 
+def test_the_calendar_shows_the_last_month_of_an_absence_of_years(browser: Browser) -> None:
+    row = {"person_id": "per_ada", "status_code": "approved", "status": "Approved", "length": 780}
+    row |= {"start_date": "2024-02-10", "end_date": "2027-02-05"}
+    result = structured({"data": [row]})
+    given = {"from": "2027-02-01", "to": "2027-02-28"}
+    with showing(browser, AppHost(TIME_OFF, result, input=given)) as host:
+        host.is_shown()
+        days = host.frame.locator("button.day")
+        expect(days).to_have_count(5)
+        expect(days.last).to_have_accessible_name("Feb 5, 2027: 1 approved")
+        host.frame.get_by_role("button", name="Previous month").click()
+        expect(days).to_have_count(31)
+
+
+@pytest.mark.parametrize(
+    ("zone", "today"), [("Pacific/Kiritimati", "2"), ("Pacific/Pago_Pago", "1"), ("No/Zone", "1")]
+)
+def test_today_is_the_day_in_the_zone_of_the_host(browser: Browser, zone: str, today: str) -> None:
+    given = {"from": "2026-07-01", "to": "2026-07-31"}
+    host = AppHost(TIME_OFF, None, input=given, context={"timeZone": zone})
+    with showing(browser, host):
+        host.visitor.page.clock.set_fixed_time("2026-07-01T12:00:00Z")
+        host.frame.wait_for_function("state.context.timeZone")
+        host.send("ui/notifications/tool-input", arguments=given)
+        host.send("ui/notifications/tool-result", **absences())
+        host.is_shown()
+        assert host.frame.locator(".today").all_inner_texts() == [today]
+
+
 def test_an_app_answers_the_host_and_listens_to_no_one_else(browser: Browser) -> None:
     with showing(browser, AppHost(APPROVAL, pending())) as host:
         host.is_shown()
