@@ -20,18 +20,21 @@ MAX_HEAD: Final = 1_000
 def result_meta(row: ApprovalRequest, *, url: str, deciders: str, **more: str) -> dict[str, Any]:
     """Returns the `_meta` of the result of a call that waits for this request.
 
-    `url` is the page on which a person decides, `deciders` says who may. `more` are `project`, and
-    `request`, the head of what is sent.
+    The card is drawn from this alone, never from the content of a result, which an API may have
+    written. `url` is the page on which a person decides, `deciders` says who may. `more` are
+    `project`, and `request`, the head of what is sent.
     """
     shown = masked_arguments.mask_request(row)
     listed = islice(shown.values, MAX_ARGUMENTS)
     card = {
+        "status": row.current_status,
         "summary": row.summary,
         "arguments": [_argument(shown, name) for name in listed],
         "omitted": max(0, len(shown.values) - MAX_ARGUMENTS),
         "deciders": deciders,
         "expiresAt": row.expires_at.isoformat(timespec="seconds"),
         "url": url,
+        "isRequestCut": len(more.get("request", "")) > MAX_HEAD,
         **{name: text[:MAX_HEAD] for name, text in more.items() if text},
     }
     return {meta_keys.APPROVAL: card}

@@ -111,16 +111,16 @@ class ProjectPolicy:
                 return False
         return (self.reads if is_read else self.writes) == Effect.REQUIRE_APPROVAL
 
-    def never_runs_at_once(self, tool: str, *, is_read: bool) -> bool:
-        """Returns whether every call of the tool waits for an approval or is denied."""
+    def can_run_at_once(self, tool: str, *, is_read: bool) -> bool:
+        """Returns whether some call of the tool runs without an approval."""
         for rule in self.rules:
             if not rule.names(tool):
                 continue
             if rule.effect == Effect.ALLOW:
-                return False
-            if not rule.conditions:
                 return True
-        return (self.reads if is_read else self.writes) != Effect.ALLOW
+            if not rule.conditions:
+                return False
+        return (self.reads if is_read else self.writes) == Effect.ALLOW
 
 
 DENIED: Final = ProjectPolicy(Effect.DENY, Effect.DENY)

@@ -111,7 +111,7 @@ def _request_approval(
     outcome = outcomes.find_outcome(row, invocation.kind, url, is_repeated=True)
     if outcome is not None:
         return outcome
-    shows_card = mcp_apps.are_shown(invocation.client_capabilities)
+    shows_card = mcp_apps.has_declared_apps(invocation.client_capabilities)
     return ApprovalPending(_pending(row, _card(row) if shows_card else {}))
 
 

@@ -126,7 +126,7 @@ class ProjectSource:
         waiting = frozenset(
             tool.name
             for tool in listed
-            if policy.never_runs_at_once(tool.name, is_read=not tool.mutates)
+            if not policy.can_run_at_once(tool.name, is_read=not tool.mutates)
         )
         return _LoadedTools(stamp, tools, tuple(listed), waiting)
 

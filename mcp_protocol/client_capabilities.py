@@ -32,7 +32,7 @@ def select_known(declared: Mapping[str, object]) -> JsonObject:
         kept["elicitation"]["form"] = {}
     if kept.get("elicitation") == {}:
         del kept["elicitation"]
-    if mcp_apps.are_shown(declared):
+    if mcp_apps.has_declared_apps(declared):
         kept["extensions"] = mcp_apps.DECLARATION
     return kept
 

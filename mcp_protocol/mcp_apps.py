@@ -29,7 +29,7 @@ RESOURCE_META: Final[Mapping[str, Any]] = {
 }
 
 
-def are_shown(client_capabilities: Mapping[str, object]) -> bool:
+def has_declared_apps(client_capabilities: Mapping[str, object]) -> bool:
     """Returns whether a client declared that it shows apps of the type that this server has."""
     extensions = client_capabilities.get("extensions")
     settings = extensions.get(EXTENSION) if isinstance(extensions, dict) else None

@@ -22,6 +22,8 @@ NEXT_PAGE: Final = "nextPage"
 # Of the result of a call that waits for an approval, for clients that show MCP Apps alone: what the
 # card of the request shows.
 APPROVAL: Final = "approval"
+# Of the result of preparing a change, for those clients: true.
+PREPARED_CHANGE: Final = "preparedChange"
 # Of the result of a task: its id. Of a new task: a text for the model, which goes on meanwhile.
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 IMMEDIATE_RESPONSE: Final = "io.modelcontextprotocol/model-immediate-response"

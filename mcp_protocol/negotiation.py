@@ -47,7 +47,8 @@ class Terms:
     @property
     def shows_apps(self) -> bool:
         """Whether the client shows MCP Apps, at a revision in which tools can name them."""
-        return self.revision in mcp_apps.REVISIONS and mcp_apps.are_shown(self.client_capabilities)
+        has_tool_meta = self.revision in mcp_apps.REVISIONS
+        return has_tool_meta and mcp_apps.has_declared_apps(self.client_capabilities)
 
 
 def batch_limit(header: str | None, undeclared: Revision = UNDECLARED) -> int:

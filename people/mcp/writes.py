@@ -13,6 +13,7 @@ from django.db import transaction
 
 from ingestion import idempotency
 from ingestion.idempotency import CallerKey
+from mcp_protocol import mcp_apps, meta_keys
 from oauth.server_keys import KeyPrincipal
 from people.api.errors import HrApiError
 from people.api.operation import CheckedCall, Operation, OperationAnswer
@@ -98,7 +99,10 @@ def prepare(context: ToolContext, asked: OperationCall) -> Facts:
         "difference": found.difference,
         "person": found.person,
     }
-    return Facts(value, row_count=rows.answered)
+    # The mark by which the card tells our result from one that an API has written.
+    shows_card = mcp_apps.has_declared_apps(context.client_capabilities)
+    meta = {meta_keys.PREPARED_CHANGE: True} if shows_card else {}
+    return Facts(value, row_count=rows.answered, meta=meta)
 
 
 def commit(context: ToolContext, token: str) -> Facts:

@@ -24,7 +24,7 @@ def test_a_billing_request_has_what_the_card_shows(
     result = client.call("stripe.request_refund", payment=charge).result
     row = ApprovalRequest.objects.get()
     card = result["_meta"]["approval"]
-    assert card["summary"] == row.summary
+    assert (card["status"], card["summary"]) == ("pending", row.summary)
     shown = {one["name"]: one["text"] for one in card["arguments"]}
     assert shown == {"charge": charge, "amount": "2000", "currency": "usd"}
     assert card["deciders"] == "An admin of the organization who is not the requester."

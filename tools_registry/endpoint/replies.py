@@ -133,7 +133,10 @@ def _reply_with_task(
     if surface.tasks is not None and invocation.approval_request and is_wanted:
         task = surface.tasks.find(invocation.principal, invocation.approval_request)
         if task is not None:
-            return task_shapes.new_task_result(task, revision)
+            reply = task_shapes.new_task_result(task, revision)
+            # What the card of the request shows, for a client that shows it.
+            more = outcome.result.meta if isinstance(outcome, ApprovalPending) else {}
+            return {**reply, META: {**more, **reply.get(META, {})}} if more else reply
     # Such as the outcome that an idempotency key has.
     is_result = isinstance(outcome, Succeeded | ApprovalPending)
     return task_shapes.no_task_error() if has_asked and is_result else None

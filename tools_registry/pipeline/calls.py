@@ -434,7 +434,7 @@ def _request_approval(invocation: Invocation, **requested: Any) -> RequestedAppr
     request = store.request(
         requester, surface, invocation.subject, invocation.customer, **requested
     )
-    if not mcp_apps.are_shown(invocation.client_capabilities):
+    if not mcp_apps.has_declared_apps(invocation.client_capabilities):
         return request
     return replace(request, meta=store.result_meta(request))
 

@@ -26,7 +26,9 @@ from gateway.models import PolicyRule, Project
 from mcp_protocol.revisions import HANDSHAKE, MODERN, Revision
 from oauth import mcp_tokens
 from tests.drivers import grants, in_process_server, project_rows
+from tests.drivers.app_client import SHOWS_APPS
 from tests.drivers.billing import browser_of
+from tests.drivers.elicitation_client import in_session
 from tests.drivers.fake_vendors.site import Site, saying, serving
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
@@ -135,6 +137,25 @@ def test_a_call_that_waits_becomes_a_task_and_its_result_is_read_once_it_was_app
     read = ActionExecution.objects.filter(method="tasks/get").get()
     assert (read.tool, read.outcome) == (WAITS, "success")
     assert read.detail == f"task of approval request {row.pk}"
+
+
+def test_a_client_that_shows_apps_gets_the_card_of_the_request_with_its_task(
+    directory: Directory,
+) -> None:
+    mcp = directory.client()
+    plain = call(mcp).result
+    both = {"extensions": {EXTENSION: {}, **SHOWS_APPS["extensions"]}}
+    shown = call(mcp, _meta={CAPABILITIES: both}).result
+    card = shown["_meta"].pop("approval")
+    assert (card["status"], card["summary"]) == ("pending", WAITS)
+    assert card["url"].endswith(f"/requests/{shown['taskId']}")
+    assert shown == plain
+
+    old = in_session(mcp, OLD, SHOWS_APPS)
+    task = call(old).result
+    assert task["task"]["taskId"] == shown["taskId"]
+    assert task["_meta"]["approval"] == card
+    assert task["_meta"]["io.modelcontextprotocol/model-immediate-response"]
 
 
 def test_a_client_that_declares_nothing_gets_what_it_got_before(directory: Directory) -> None:

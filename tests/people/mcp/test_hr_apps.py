@@ -13,6 +13,7 @@ from tests.drivers.elicitation_client import EVERYTHING
 from tests.drivers.mcp import McpClient
 from tests.people.api.program import Program
 from tests.people.conftest import Office
+from tests.people.mcp.changes.committing import booking
 from tests.people.mcp.endpoint import client
 
 CALENDAR, CARD = "ui://halo/time-off", "ui://halo/approval"
@@ -58,6 +59,23 @@ def test_the_calendar_gets_exactly_what_the_result_has_without_it(
     assert row["type"] == "Absence"
     assert {"person_id", "start_date", "end_date", "status_code"} <= set(row)
     assert "Lovelace" not in str(before)
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_a_prepared_change_is_marked_for_clients_that_show_its_card_alone(
+    office: Office, mcp: McpClient, revision: Revision, settings: Any
+) -> None:
+    settings.HALO_HR_WRITE_MODE = "enabled"
+    body = booking(office, office.person(manager=office.person()))
+    given = {"operation_id": "createTimeOff", "args": {"body": body}}
+    shown = AppClient(mcp, revision).call("prepare_api_write", **given).result
+    plain = AppClient(mcp, revision, EVERYTHING).call("prepare_api_write", **given).result
+    assert shown["_meta"].pop("preparedChange") is True
+    for result in (shown, plain):
+        result.pop("content")
+        for name in ("confirmation_token", "expires_at"):
+            assert result["structuredContent"].pop(name)
+    assert shown == {"_meta": {}, **plain}
 
 
 def test_a_document_costs_no_budget_and_has_no_record_of_anybody(

@@ -1,8 +1,14 @@
 // A request for approval, or a change that is prepared. Nothing is decided here: a person decides on
 // the page of the request, signed in, or when their client asks them to commit the change.
+// Whatever an API answers may be in the structured content, so that a card needs our own `_meta`.
 const STATUS = {
-  PENDING_APPROVAL: "Waiting for approval", pending: "Waiting for approval",
-  APPROVED: "Approved, not finished yet", running: "Approved, not finished yet",
+  pending: "Waiting for approval",
+  running: "Approved, not finished yet",
+  done: "Approved and carried out",
+  failed: "Approved, and failed",
+  unknown: "Approved, with an unknown outcome",
+  declined: "Rejected",
+  expired: "Expired",
 };
 
 const makeFacts = (pairs) =>
@@ -65,16 +71,19 @@ function makeChange(prepared) {
   ];
 }
 
+const makeRest = () => el("p", { class: "quiet" }, "The rest is on the page of the request.");
+
 function makeSent(card) {
   const listed = card.arguments ?? [];
   return [
     el("h2", {}, "What will be sent"),
     card.request ? el("pre", { tabindex: "0" }, card.request) : null,
+    card.isRequestCut ? makeRest() : null,
     makeFacts(listed.map((one) => [
       quote(one.name),
       [
         quote(one.text),
-        one.isCut ? el("p", { class: "quiet" }, "The rest is on the page of the request.") : null,
+        one.isCut ? makeRest() : null,
         one.isDeclared ? null : el("p", {}, el("strong", {}, "Not in the API's description")),
       ],
     ])),
@@ -82,36 +91,31 @@ function makeSent(card) {
   ];
 }
 
-function makeRequest(found, card) {
-  const url = card.url ?? found.approvalUrl;
+function makeRequest(card) {
+  const waits = card.status === "pending";
+  const label = Object.hasOwn(STATUS, card.status) ? STATUS[card.status] : "Request for approval";
   return [
-    el("p", { class: "badge" }, STATUS[found.status]),
+    el("p", { class: "badge" }, label),
     el("h1", {}, quote(card.summary ?? "Request for approval")),
     card.project ? el("p", { class: "quiet" }, quote(card.project)) : null,
     card.arguments ? el("section", {}, makeSent(card)) : null,
     makeFacts([
-      ...(card.deciders ? [["Who can decide", quote(card.deciders)]] : []),
-      ...(card.expiresAt ? [["Until", formatMoment(card.expiresAt)]] : []),
+      ...(waits ? [["Who can decide", quote(card.deciders)], ["Until", formatMoment(card.expiresAt)]] : []),
     ]),
-    card.deciders ? null : el("p", {}, quote(found.message ?? found.summary ?? "")),
-    makePageLink(url, "Open the request"),
-    el("p", { class: "quiet" }, "A person decides on that page, signed in. Nothing can be decided here."),
+    makePageLink(card.url, "Open the request"),
+    waits ? el("p", { class: "quiet" }, "A person decides on that page, signed in. Nothing can be decided here.") : null,
   ];
 }
 
 function makeEnded(result) {
-  const repeated = result._meta?.repeated === true;
-  const title = repeated ? "Approved and carried out" : "Carried out without an approval";
   return [
-    el("p", { class: "badge" }, result.isError ? "Not carried out" : title),
+    el("p", { class: "badge" }, result.isError ? "Error" : "Result"),
     el("pre", { tabindex: "0" }, resultText(result) || "The result has no text."),
   ];
 }
 
 start("halo-approval", (result, found) => {
-  if (!result.isError && Array.isArray(found.difference)) return makeChange(found);
-  if (!result.isError && Object.hasOwn(STATUS, found.status) && (found.requestId ?? found.request_id)) {
-    return makeRequest(found, result._meta?.approval ?? {});
-  }
+  if (!result.isError && result._meta?.preparedChange) return makeChange(found);
+  if (!result.isError && result._meta?.approval) return makeRequest(result._meta.approval);
   return makeEnded(result);
 });

@@ -71,7 +71,7 @@ function makeNodes() {
   return render(state.result, structuredResult(state.result));
 }
 
-function apologize() {
+function showFailure() {
   view.replaceChildren(el("p", {}, "This result cannot be shown here. Its text is part of the conversation."));
 }
 
@@ -80,11 +80,11 @@ function show() {
   try {
     view.replaceChildren(...makeNodes().filter(Boolean));
   } catch {
-    apologize();
+    showFailure();
   }
 }
 
-function adopt(given) {
+function applyContext(given) {
   Object.assign(state.context, given);
   const root = document.documentElement;
   const { theme, styles, safeAreaInsets } = state.context;
@@ -106,7 +106,7 @@ const NOTIFICATIONS = {
   "ui/notifications/tool-input": ({ arguments: given }) => (state.input = given ?? {}),
   "ui/notifications/tool-result": (result) => (state.result = result),
   "ui/notifications/tool-cancelled": ({ reason }) => (state.cancelled = reason ?? ""),
-  "ui/notifications/host-context-changed": adopt,
+  "ui/notifications/host-context-changed": applyContext,
 };
 
 window.addEventListener("message", ({ source, data }) => {
@@ -129,7 +129,7 @@ async function start(name, draw) {
   try {
     await connect(name);
   } catch {
-    apologize();
+    showFailure();
   }
 }
 
@@ -140,7 +140,7 @@ async function connect(name) {
     appCapabilities: { availableDisplayModes: ["inline", "fullscreen"] },
   });
   state.opensLinks = Boolean(answer?.hostCapabilities?.openLinks);
-  adopt(answer?.hostContext ?? {});
+  applyContext(answer?.hostContext ?? {});
   send({ method: "ui/notifications/initialized", params: {} });
   new ResizeObserver(() => {
     const height = Math.ceil(document.documentElement.getBoundingClientRect().height);

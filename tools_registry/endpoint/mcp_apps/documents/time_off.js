@@ -1,6 +1,5 @@
 // Absences and requests by day, a month at a time. People have the names that the result gives them.
 const DAY = 86400000;
-const MAX_DAYS = 400;
 const TAKEN = ["approved", "pending"];
 const choice = { result: null, month: "", day: "" };
 
@@ -11,49 +10,61 @@ const formatDay = (day, options) =>
 const formatDate = (day) => formatDay(day, { dateStyle: "medium" });
 const personLabel = (row) => String(row.person?.display_name ?? row.person_id ?? "Somebody");
 
-function groupByDay(rows) {
+// The day of the person who looks at it.
+function findToday() {
+  try {
+    return new Date().toLocaleDateString("sv", { timeZone: state.context.timeZone });
+  } catch {
+    return writeDay(Date.now());
+  }
+}
+
+function groupByDay(rows, month) {
   const days = new Map();
+  const first = parseDay(`${month}-01`);
   for (const row of rows.filter((one) => TAKEN.includes(one.status_code))) {
-    const end = Math.min(parseDay(row.end_date), parseDay(row.start_date) + MAX_DAYS * DAY);
-    for (let at = parseDay(row.start_date); at <= end; at += DAY) {
+    for (let at = Math.max(parseDay(row.start_date), first); at <= parseDay(row.end_date); at += DAY) {
       const day = writeDay(at);
+      if (!day.startsWith(month)) break;
       days.set(day, [...(days.get(day) ?? []), row]);
     }
   }
   return days;
 }
 
+const countTaken = (away) => TAKEN.map((status) => away.filter((one) => one.status_code === status).length);
+
 function describeDay(away) {
-  return TAKEN.map((status) => [away.filter((one) => one.status_code === status).length, status])
-    .filter(([count]) => count).map(([count, status]) => `${formatNumber(count)} ${status}`).join(", ");
+  return countTaken(away).map((count, index) => (count ? `${formatNumber(count)} ${TAKEN[index]}` : ""))
+    .filter(Boolean).join(", ");
 }
 
 function makeDay(day, away, choose) {
   const date = String(Number(day.slice(8)));
-  const kind = day === writeDay(Date.now()) ? "today" : "";
+  const kind = day === findToday() ? "today" : "";
   if (!away) return el("span", { class: "day" }, el("span", { class: kind }, date));
-  const count = (status) => away.filter((one) => one.status_code === status).length;
+  const [approved, pending] = countTaken(away);
   const attributes = { type: "button", class: "day", "data-day": day, "aria-pressed": String(choice.day === day) };
   const button = el("button", { ...attributes, "aria-label": `${formatDate(day)}: ${describeDay(away)}` },
     el("span", { class: kind }, date),
-    count("approved") ? el("b", {}, formatNumber(count("approved"))) : null,
-    count("pending") ? el("i", {}, formatNumber(count("pending"))) : null);
+    approved ? el("b", {}, formatNumber(approved)) : null,
+    pending ? el("i", {}, formatNumber(pending)) : null);
   button.addEventListener("click", () => choose(choice.day === day ? "" : day));
   return button;
 }
+
+const listWeek = (monday) => [0, 1, 2, 3, 4, 5, 6].map((number) => writeDay(monday + number * DAY));
 
 function makeMonth(days, choose) {
   const first = parseDay(`${choice.month}-01`);
   const before = (new Date(first).getUTCDay() + 6) % 7;
   const weeks = [];
   for (let at = first - before * DAY; writeDay(at).slice(0, 7) <= choice.month; at += 7 * DAY) {
-    const week = [0, 1, 2, 3, 4, 5, 6].map((number) => writeDay(at + number * DAY));
-    weeks.push(el("tr", {}, week.map((day) =>
+    weeks.push(el("tr", {}, listWeek(at).map((day) =>
       el("td", {}, day.startsWith(choice.month) ? makeDay(day, days.get(day), choose) : null))));
   }
-  const monday = Date.UTC(2024, 0, 1);
-  const names = [0, 1, 2, 3, 4, 5, 6].map((number) =>
-    el("th", { scope: "col" }, formatDay(writeDay(monday + number * DAY), { weekday: "short" })));
+  const names = listWeek(Date.UTC(2024, 0, 1)).map((day) =>
+    el("th", { scope: "col" }, formatDay(day, { weekday: "short" })));
   return el("table", { class: "month", "aria-labelledby": "month" },
     el("thead", {}, el("tr", {}, names)), el("tbody", {}, weeks));
 }
@@ -70,9 +81,9 @@ function makeAbsence(row) {
 }
 
 function findRange(rows) {
-  const given = [state.input.from, state.input.to].filter((day) => parseDay(day));
+  const given = [state.input.from, state.input.to].filter(parseDay);
   const all = [...rows.flatMap((one) => [one.start_date, one.end_date]), ...given].sort();
-  return [all[0].slice(0, 7), all[all.length - 1].slice(0, 7)];
+  return [all[0].slice(0, 7), all.at(-1).slice(0, 7)];
 }
 
 function makeNavigation([first, last]) {
@@ -107,12 +118,11 @@ start("halo-time-off", (result, found) => {
   }
   const range = findRange(rows);
   if (choice.result !== result) {
-    const today = writeDay(Date.now()).slice(0, 7);
-    const wanted = String(state.input.from ?? today).slice(0, 7);
+    const wanted = String(state.input.from ?? findToday()).slice(0, 7);
     const start = range[0] <= wanted && wanted <= range[1] ? wanted : range[0];
     Object.assign(choice, { result, month: start, day: "" });
   }
-  const days = groupByDay(rows);
+  const days = groupByDay(rows, choice.month);
   const choose = (day) => {
     const pressed = day || choice.day;
     choice.day = day;
