@@ -138,8 +138,10 @@ def masked_result(request: ApprovalRequest) -> Any:
     schema = _schema_of_request(request)
     arguments = request.arguments
     found = secret_members.find_secrets(schema, arguments) if schema else _texts(arguments)
-    secrets = list(found)
-    return _mask_secrets(request.result, secrets) if secrets else request.result
+    # Listed and searched for once: there may be thousands of secrets, and of texts in the result.
+    texts = "\n".join(_texts(request.result))
+    forms = [form for form in masking.list_forms(found) if form in texts]
+    return _replace_forms(request.result, forms) if forms else request.result
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -150,12 +152,12 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _mask_secrets(value: Any, secrets: Sequence[str]) -> Any:
+def _replace_forms(value: Any, forms: Sequence[str]) -> Any:
     if isinstance(value, Mapping):
-        return {name: _mask_secrets(item, secrets) for name, item in value.items()}
+        return {name: _replace_forms(item, forms) for name, item in value.items()}
     if isinstance(value, list):
-        return [_mask_secrets(item, secrets) for item in value]
-    return masking.mask_known(value, secrets) if isinstance(value, str) else value
+        return [_replace_forms(item, forms) for item in value]
+    return masking.replace_forms(value, forms) if isinstance(value, str) else value
 
 
 def _members(

@@ -42,16 +42,16 @@ def list_forms(secrets: Iterable[str], *, min_length: int = MIN_SECRET) -> list[
     return sorted(forms, key=len, reverse=True)
 
 
-def mask_known(text: str, secrets: Iterable[str]) -> str:
-    """Returns text with the given secrets replaced, in all their forms."""
-    for form in list_forms(secrets):
+def replace_forms(text: str, forms: Iterable[str]) -> str:
+    """Returns text with the forms that `list_forms` returned replaced."""
+    for form in forms:
         text = text.replace(form, MASK)
     return text
 
 
 def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Returns text with the given secrets, and what looks like a secret, replaced."""
-    text = mask_known(text, secrets)
+    text = replace_forms(text, list_forms(secrets))
     text = PREFIXED.sub(MASK, USER_INFO.sub(f"{MASK}@", text))
     text = AUTHORIZED.sub(rf"\g<name>{MASK}", text)
     return NAMED.sub(rf"\g<name>{MASK}", text)

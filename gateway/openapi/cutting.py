@@ -60,7 +60,7 @@ def cut(text: str, max_bytes: int) -> Cut | None:
     decoder = json_text.decoder_for_clients(text[: found.start + max_bytes] + tail)
     value = decoder.decode(empty)
     size += len(dumps(value))
-    before, items = found.start, list[Any]()
+    before, items, has_digits = found.start, list[Any](), False
     for start, end in found.places:
         size += len(dumps(text[before:end])) - 2
         if size > max_bytes:
@@ -71,9 +71,10 @@ def cut(text: str, max_bytes: int) -> Cut | None:
             break
         before = end
         items.append(item)
+        # The next item is decoded before it is left out.
+        has_digits = json_text.has_digits(decoder)
     if not items:
         return None
-    has_digits = json_text.has_digits(decoder)
     filled = _fill_array(value, path, items)
     return Cut(text[:before] + tail, filled, has_digits, len(items), len(found.places))
 
@@ -112,19 +113,18 @@ def _read_members(text: str, start: int, path: Path, found: dict[Path, _Items]) 
     place = _skip_space(text, start + 1)
     if text[place : place + 1] == "}":
         return place + 1
-    names = set[str]()
+    # The last member of a name counts.
+    members: dict[str, dict[Path, _Items]] = {}
     while text[place : place + 1] == '"':
         name, end = json_text.SCANNER.raw_decode(text, place)
-        if name in names:
-            # The last member of a name counts.
-            for known in [one for one in found if one[: len(path) + 1] == (*path, name)]:
-                del found[known]
-        names.add(name)
         place = _skip_space(text, end)
         if text[place : place + 1] != ":":
             break
-        end = _skip_space(text, _read(text, _skip_space(text, place + 1), (*path, name), found))
+        inner = members[name] = {}
+        end = _skip_space(text, _read(text, _skip_space(text, place + 1), (*path, name), inner))
         if text[end : end + 1] == "}":
+            for arrays in members.values():
+                found.update(arrays)
             return end + 1
         if text[end : end + 1] != ",":
             break

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote
 
 import pytest
@@ -9,6 +10,7 @@ from django.test import Client as Http
 
 from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
+from foundation import masking
 from foundation.admin_urls import row_url
 from gateway.models import Project
 from oauth import mcp_tokens
@@ -192,3 +194,22 @@ def test_the_page_of_a_request_has_no_secret_before_and_after_it_is_executed(
     assert "***" in before
     assert not has_secret(pages + on_record())
     assert in_url not in pages + on_record()
+
+
+def test_the_forms_of_secrets_are_listed_once_for_a_result_of_many_texts(
+    mcp: McpClient, site: Site, grant: Grant, project: Project
+) -> None:
+    Project.objects.filter(pk=project.pk).update(writes="require_approval", self_approval=True)
+    mcp.call("createItem", {"login": "ada", "recovery": [SECRET, "Hidden/4711", "Unrepeated"]})
+    row = ApprovalRequest.objects.get()
+    browser = browser_of(grant.user)
+    texts = [f"made {SECRET}", quote("Hidden/4711", safe=""), "plain"]
+    site.script(sites.saying({"made": texts * 5, "inner": {"login": "ada"}}))
+    browser.post(f"/requests/{row.pk}/approve")
+    with patch.object(masking, "list_forms", wraps=masking.list_forms) as list_forms:
+        page = browser.get(f"/requests/{row.pk}").content.decode()
+    assert list_forms.call_count == 1
+    assert page.count("made ***") == 5
+    assert not has_secret(page)
+    assert "4711" not in page
+    assert "plain" in page

@@ -1,9 +1,11 @@
 """What becomes of the response of an API: content blocks, or a failure with a masked excerpt."""
 
 import json
+import sys
 from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.openapi import answers
+from gateway.openapi import answers, cutting
 from mcp_protocol.json_writer import dumps
 from tests.drivers.gateway_operations import operation, parameter
 from tools_registry.api import Blocks, IntegrationFailure, ToolFailure, Unauthorized
@@ -192,6 +194,50 @@ def test_a_list_that_another_member_of_its_name_replaces_is_not_the_one_that_is_
     assert blocks.structured == value
     assert len(value["rows"]) == 150
     assert f"The first {len(value['a']['b'])} of 400 items" in note
+
+
+def repeated(count: int) -> str:
+    """An object of many arrays, in which two names are repeated as often."""
+    arrays = [f'"a{number}": [1]' for number in range(count)]
+    names = [f'"a": {{"b": {[2] * 9}}}, "rows": [{number}, 3]' for number in range(count)]
+    return f'{{"rows": [0, 0, 0, 0], {", ".join([*arrays, *names])}, "a": 1}}'
+
+
+def counted_steps(text: str) -> int:
+    """How many instructions of `cutting` are run to cut a text."""
+    steps = 0
+
+    def count(frame: FrameType, event: str, _value: Any) -> Any:
+        nonlocal steps
+        if frame.f_code.co_filename != cutting.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        cut = cutting.cut(text, len(text) * 3)
+    finally:
+        sys.settrace(before)
+    assert cut is not None
+    assert (len(cut.value["rows"]), cut.kept, cut.total) == (2, 2, 2)
+    return steps
+
+
+def test_names_that_are_repeated_next_to_many_arrays_take_no_more_work_than_others() -> None:
+    assert counted_steps(repeated(160)) < 2.2 * counted_steps(repeated(80))
+
+
+def test_a_large_number_in_an_item_that_is_left_out_leaves_the_structured_content() -> None:
+    large = {"id": 12345678901234567890123, "text": "x" * 12_000}
+    blocks = result(json.dumps([1, 2, 3, large, large]), max_bytes=MAX)
+    shown, note = (block["text"] for block in blocks.content)
+    assert (json.loads(shown), blocks.structured) == ([1, 2, 3], {"items": [1, 2, 3]})
+    assert note.startswith("The first 3 of 5 items")
+    kept = result(json.dumps([large["id"], 2, 3, large, large]), max_bytes=MAX)
+    assert kept.structured is None
 
 
 @pytest.mark.parametrize(
