@@ -195,9 +195,13 @@ def test_what_a_job_gives_back_can_be_used_by_who_was_refused_meanwhile(settings
     settings.HALO_KNOWLEDGE_DAILY_SECONDS = 61
     charging.reset_store()
     owner = organization().pk
-    with taking(1), reading_budget.spend(owner, 60):
-        with pytest.raises(ReadingBudgetSpent), reading_budget.spend(owner, 20):
-            pass
+    with (
+        taking(1),
+        reading_budget.spend(owner, 60),
+        pytest.raises(ReadingBudgetSpent),
+        reading_budget.spend(owner, 20),
+    ):
+        pass
     with taking(1), reading_budget.spend(owner, 20):
         pass
 
