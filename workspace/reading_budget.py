@@ -52,7 +52,7 @@ def spend(organization_id: UUID, seconds: float) -> Iterator[None]:
 
 
 def _charge_overrun(overrun: Bucket) -> None:
-    """Charges an overrun, or what is left of it: a charge counts in full or not at all."""
+    """Charges an overrun, or what is left if that is less, as no charge counts in part."""
     refused = charging.charge_or_share([overrun], on_outage=lambda: None)
     if refused is not None and refused.remaining:
         left = replace(overrun, cost=refused.remaining)
