@@ -220,4 +220,5 @@ def _spend(request: MethodRequest) -> None:
     refused = rates.spend(who, surface, request.method, request.http.address)
     if refused is not None:
         raise rates.refusal(refused, request.error_revision, surface.codes)
-    request.require_server_on()
+    if not who.mcp_server_on:  # a warm call makes no further function call
+        request.require_server_on()
