@@ -17,8 +17,6 @@ ADDED: Final = "+"
 TEXTS: Final = {"description": "description", "default": "default", "title": "title"}
 # Pairs of equal words in two texts; a long description has some hundreds.
 MAX_EQUAL_PAIRS: Final = 3_000
-# What is said of a value that a request does not have.
-NOT_SENT: Final = "not at all"
 NOT_NAMED: Final = (
     "Something else changed in how a request is written or in what clients are shown."
 )
@@ -27,7 +25,7 @@ NOT_NAMED: Final = (
 def notes(before: OpenApiOperation, after: OpenApiOperation) -> list[Note]:
     """Returns what an admin has to review of a change; at least one sentence."""
     found: list[Note] = [*_sentences(before, after), *_texts(before, after)]
-    if not found or _unnamed_parts(before) != _unnamed_parts(after):
+    if not found or _has_unnamed_change(before, after):
         found.append(NOT_NAMED)
     return found
 
@@ -60,22 +58,28 @@ def _sentences(before: OpenApiOperation, after: OpenApiOperation) -> list[str]:
 
 def _shown_schemas(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[str]:
     """What changed in the schemas that clients are shown, and is no text and no argument."""
-    is_same = not _arguments(before.full_schema, after.full_schema)
-    if is_same and _rest(before) != _rest(after):
+    names = _unchanged_arguments(before.full_schema, after.full_schema)
+    if _listed_limits(before, names) != _listed_limits(after, names):
         yield "Clients are shown other limits or examples of the arguments."
     if before.output_schema != after.output_schema and _members(before) == _members(after):
         yield "The result is declared in another way."
 
 
-def _rest(operation: OpenApiOperation) -> dict[str, Any]:
-    """The listed schema without its texts, and in no order of what is required."""
-    listed = operation.listed_schema
-    properties = listed.get("properties", {})
-    return {
-        **listed,
-        "required": sorted(listed.get("required", ())),
-        "properties": {name: _remove_texts(schema) for name, schema in properties.items()},
-    }
+def _unchanged_arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The arguments of both versions that take the same values, which no sentence names."""
+    old, new = before.get("properties", {}), after.get("properties", {})
+    has_same_objects = before.get("$defs") == after.get("$defs")
+    return [
+        name
+        for name in old.keys() & new.keys()
+        if old[name] == new[name] and (has_same_objects or "$ref" not in json.dumps(old[name]))
+    ]
+
+
+def _listed_limits(operation: OpenApiOperation, names: Sequence[str]) -> dict[str, Any]:
+    """The listed schemas of some arguments, without their texts."""
+    properties = operation.listed_schema.get("properties", {})
+    return {name: _remove_texts(properties.get(name)) for name in names}
 
 
 def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -107,11 +111,14 @@ def _places(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[str]:
     """Where and how values are sent: arguments that both versions have, and what is fixed."""
     old, new = _places_of(before), _places_of(after)
     for what in dict.fromkeys([*old, *new]):
-        first, second = old.get(what, NOT_SENT), new.get(what, NOT_SENT)
+        first, second = old.get(what), new.get(what)
         # Of an argument or a member that only one version has, the schema says it.
-        is_in_schema = NOT_SENT in {first, second} and not what.startswith("In the ")
-        if first != second and not is_in_schema:
-            yield f"{what} is sent {second}. It was sent {first}."
+        is_in_schema = None in {first, second} and not what.startswith("In the ")
+        if first == second or is_in_schema:
+            continue
+        is_sent = "is no longer sent" if second is None else f"is sent {second}"
+        was_sent = "was not sent" if first is None else f"was sent {first}"
+        yield f"{what} {is_sent}. It {was_sent}."
 
 
 def _places_of(operation: OpenApiOperation) -> dict[str, str]:
@@ -124,7 +131,8 @@ def _places_of(operation: OpenApiOperation) -> dict[str, str]:
             place = f"in the {one.place} as {one.name}, {how}{reserved}"
             places[f"The argument {one.argument}"] = place
         else:
-            places[f"In the {one.place}, {one.name}"] = f"as {json.dumps(one.fixed)}"
+            value = json.dumps(one.fixed, ensure_ascii=False)
+            places[f"In the {one.place}, {one.name}"] = f"as {value}"
     body = operation.body
     for field in body.fields if body else ():
         is_member = body is not None and body.argument
@@ -144,11 +152,34 @@ def _style_of_part(field: BodyField) -> str:
     return f"{how}, as a file" if field.is_file else how
 
 
-def _unnamed_parts(operation: OpenApiOperation) -> list[Any]:
-    """What an admin has to review, and what no sentence and no text has."""
+def _has_unnamed_change(before: OpenApiOperation, after: OpenApiOperation) -> bool:
+    """Whether something changed that an admin has to review, and that no sentence and no text has.
+
+    Of a body that is new, gone or of another type, and of its members, the sentences say it.
+    """
+    old, new = before.body, after.body
+    old_type, new_type = (one and (one.media_type, one.argument) for one in (old, new))
+    if old_type != new_type:
+        return False
+    shared = set(before.full_schema.get("properties", {}))
+    shared &= set(after.full_schema.get("properties", {}))
+    if old and new and old.required != new.required:
+        # Then each member that is needed becomes required or optional itself.
+        shared = set()
+    return _unnamed_parts(before, shared) != _unnamed_parts(after, shared)
+
+
+def _unnamed_parts(operation: OpenApiOperation, names: set[str]) -> list[Any]:
+    """What no sentence and no text has; which arguments need which others only of these names."""
     schema, body = operation.full_schema, operation.body
-    rest = {name: schema[name] for name in schema.keys() - {"properties", "required", "$defs"}}
-    return [rest, body and (body.kind, body.open_fields)]
+    named = {"properties", "required", "$defs", "dependentRequired"}
+    rest = {name: schema[name] for name in schema.keys() - named}
+    needed = {
+        name: names & set(others)
+        for name, others in schema.get("dependentRequired", {}).items()
+        if name in names
+    }
+    return [rest, needed, body and (body.kind, body.open_fields)]
 
 
 def _texts(before: OpenApiOperation, after: OpenApiOperation) -> Iterator[Note]:
@@ -190,7 +221,7 @@ def _schema_texts(schema: Any, place: str) -> dict[str, str]:
 
 
 def _remove_texts(schema: Any) -> Any:
-    """A schema without the texts that `_in_schema` finds in it."""
+    """A schema without the texts that `_schema_texts` finds in it."""
     if not isinstance(schema, Mapping):
         return schema
     rest = {key: value for key, value in schema.items() if not _is_text(key, value)}

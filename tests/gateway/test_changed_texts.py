@@ -8,10 +8,12 @@ from unittest.mock import patch
 import pytest
 
 from approvals.models import ApprovalRequest
-from gateway import projects
+from gateway import differences, projects
 from gateway.models import Project, ProjectTool
 from gateway.openapi import process
+from gateway.openapi.shapes import OpenApiOperation
 from tests.drivers.fake_vendors.site import Site
+from tests.drivers.gateway_operations import operation
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import save
 from tests.gateway import shop
@@ -112,6 +114,7 @@ def test_a_changed_text_is_shown_word_by_word_and_waits_for_an_admin(
 IDS = {"name": "ids", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}}
 KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
 VERSION = {"name": "X-Version", "in": "header", "required": True, "schema": {"const": "2"}}
+GREETING = {**VERSION, "schema": {"const": "Grüße"}}
 WORDS = {"type": "array", "items": {"type": "string"}}
 
 
@@ -155,7 +158,7 @@ WRITTEN_OTHERWISE: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "fixed": (
         {"parameters": [VERSION]},
-        "In the header, X-Version is sent as &quot;2&quot;. It was sent not at all.",
+        "In the header, X-Version is sent as &quot;2&quot;. It was not sent.",
     ),
     "form": (
         {"encoding": {"tags": {"contentType": "application/json"}}},
@@ -183,6 +186,98 @@ def test_what_is_written_otherwise_in_a_request_has_a_sentence(
     assert sentence in page
     assert ("<ins>one</ins>" in page) is has_word
     assert "Something else changed" not in page
+
+
+def sentences(grant: Grant, site: Site, before: Any, after: Any) -> list[Any]:
+    """What an admin is shown of the one tool that differs between two documents."""
+    project = shop.created(grant, site, before)
+    (change,) = projects.difference(project, shop.text(after)).changes
+    return list(change.details)
+
+
+def test_a_value_that_is_no_longer_sent_is_named_as_it_is_written(grant: Grant, site: Site) -> None:
+    (sentence,) = sentences(grant, site, with_list(parameters=[GREETING]), with_list())
+    assert sentence == 'In the header, X-Version is no longer sent. It was sent as "Grüße".'
+
+
+def with_body(content: dict[str, Any] | None, *, required: bool = False) -> dict[str, Any]:
+    """The shop's document, whose tool `createItem` has another body, or none."""
+    document = shop.document()
+    item = document["paths"]["/items"]["post"]
+    del item["requestBody"]
+    if content is not None:
+        item["requestBody"] = {"content": content, "required": required}
+    return document
+
+
+MEMBERS = {"title": {"type": "string"}, "color": {"type": "string"}}
+CLOSED = {"type": "object", "properties": MEMBERS, "required": ["title"]}
+OPEN = {**CLOSED, "additionalProperties": True}
+LARGER = {**OPEN, "properties": {**MEMBERS, "size": {"type": "string"}}}
+JSON_BODY = with_body({"application/json": {"schema": OPEN}})
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "new": (with_body(None), JSON_BODY, "It was sent as no body."),
+    "gone": (JSON_BODY, with_body(None), "The body is sent as no body."),
+    "form": (
+        JSON_BODY,
+        with_body({"application/x-www-form-urlencoded": {"schema": CLOSED}}),
+        "The body is sent as application/x-www-form-urlencoded. It was sent as application/json.",
+    ),
+    "text": (
+        JSON_BODY,
+        with_body({"text/plain": {"schema": {"type": "string"}}}),
+        "The body is sent as text/plain. It was sent as application/json.",
+    ),
+    "list": (
+        JSON_BODY,
+        with_body({"application/json": {"schema": WORDS}}),
+        "The argument color is gone.",
+    ),
+    "another member": (
+        JSON_BODY,
+        with_body({"application/json": {"schema": LARGER}}),
+        "The argument size is new.",
+    ),
+    "required": (
+        JSON_BODY,
+        with_body({"application/json": {"schema": OPEN}}, required=True),
+        "The body became required.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "part"), BODIES.values(), ids=BODIES)
+def test_of_another_body_nothing_else_is_said_to_have_changed(
+    grant: Grant, site: Site, before: dict[str, Any], after: dict[str, Any], part: str
+) -> None:
+    said = sentences(grant, site, before, after)
+    assert any(part in one for one in said if isinstance(one, str))
+    assert differences.NOT_NAMED not in said
+
+
+def test_of_a_body_that_takes_no_other_members_something_else_changed(
+    grant: Grant, site: Site
+) -> None:
+    closed = with_body({"application/json": {"schema": CLOSED}})
+    assert differences.NOT_NAMED in sentences(grant, site, JSON_BODY, closed)
+
+
+def with_limit(limit: int, *more: str) -> OpenApiOperation:
+    """An operation whose listed schema alone has a limit."""
+    names = ("b", *more)
+    full = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    text = {"type": "string", "maxLength": limit}
+    return operation(
+        full_schema=full, listed_schema={**full, "properties": dict.fromkeys(names, text)}
+    )
+
+
+def test_what_clients_are_shown_is_named_next_to_another_argument() -> None:
+    limits = "Clients are shown other limits or examples of the arguments."
+    before = with_limit(5)
+    assert differences.notes(before, with_limit(6, "a")) == ["The argument a is new.", limits]
+    assert differences.notes(before, with_limit(6)) == [limits]
+    assert differences.notes(before, with_limit(5, "a")) == ["The argument a is new."]
 
 
 def test_the_text_of_a_new_tool_is_shown_before_it_is_imported(grant: Grant, site: Site) -> None:
