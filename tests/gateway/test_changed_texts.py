@@ -189,7 +189,7 @@ def test_what_is_written_otherwise_in_a_request_has_a_sentence(
 
 
 def sentences(grant: Grant, site: Site, before: Any, after: Any) -> list[Any]:
-    """What an admin is told of the one tool that differs between two documents."""
+    """What an admin is shown of the one tool that differs between two documents."""
     project = shop.created(grant, site, before)
     (change,) = projects.difference(project, shop.text(after)).changes
     return list(change.details)
