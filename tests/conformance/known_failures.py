@@ -7,8 +7,8 @@ pass. What is named here and passes is a failure too, so that nothing stays excu
 from collections.abc import Mapping
 from typing import Final
 
-TASKS: Final = "the tasks extension comes with approvals, and is not offered until then"
-SKILLS: Final = "the skills extension is not offered; the suite skips what is not declared"
+TASKS: Final = "tasks are calls of projects that wait for approval; the suite calls the workspace"
+SKILLS: Final = "the resource of SKILL.md does not repeat the name and description of its skill"
 STATELESS: Final = "a session is a signed note in the client's hand: nothing is there to end"
 RESUMED: Final = "an answer is whole or its stream is open: none is left and resumed later"
 PROMPTS: Final = "prompts do not change while the server runs, so no word of it is offered"
@@ -20,8 +20,6 @@ KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
     "unscored": {
         "server-session-lifecycle at 2025-11-25": STATELESS,
         "server-sse-polling at 2025-11-25": RESUMED,
-        "sep-2640-skills-directory": SKILLS,
-        "sep-2640-skills-enumeration": SKILLS,
         "sep-2640-skills-manifest": SKILLS,
         "tasks-capability-negotiation at 2026-07-28": TASKS,
         "tasks-dispatch-and-envelope at 2026-07-28": TASKS,
