@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 
@@ -14,6 +15,8 @@ MAX_DIGITS: Final = 100
 # digits, or a large exponent. A search for bytes takes a tenth of the time of an expression.
 _SHAPES: Final = bytes.maketrans(b"123456789.E+", b"0000000000e-")
 _PERHAPS_ROUNDED: Final = (b"0" * 16, b"e000", b"e-000")
+# The same where a number can begin: most ids have such digits, and are text.
+_LONG_NUMBER: Final = re.compile(r"(?:^|[\s:,\[])-?(?:[\d.]{16}|[\d.]+[eE][+-]?\d{3})", re.ASCII)
 
 
 def parse(text: str | bytes) -> Any:
@@ -58,7 +61,9 @@ class ClientDecoder(json.JSONDecoder):
 def may_be_rounded(text: str) -> bool:
     """Returns whether a JSON text may have a number that clients would round; quick."""
     shape = text.encode(errors="replace").translate(_SHAPES)
-    return any(part in shape for part in _PERHAPS_ROUNDED)
+    if not any(part in shape for part in _PERHAPS_ROUNDED):
+        return False
+    return _LONG_NUMBER.search(text) is not None
 
 
 def parse_for_clients(text: str) -> tuple[Any, bool]:

@@ -20,6 +20,14 @@ HEADER = re.compile(
 IN_URL = re.compile(r"(://[^\s/:@?#]*:)[^\s/@]+(?=@)")
 # What a terminal or a log reader would treat as a new line or a command.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# One list for good: loggers that have written once keep the list that was configured then.
+_SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+_PROCESSORS: list[Any] = [*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter]
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -72,11 +80,16 @@ def configuration(*, level: str) -> dict[str, Any]:
     """
     if level not in LEVELS:
         raise ImproperlyConfigured(f"HALO_LOG_LEVEL: expected one of {', '.join(LEVELS)}")
-    shared = _shared_processors()
+    structlog.configure(
+        processors=_PROCESSORS,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"()": StruckFormatter, **_rendering(shared)}},
+        "formatters": {"line": {"()": StruckFormatter, **_rendering()}},
         "filters": {"unreadable": {"()": UnreadableRequestFilter, "level": level}},
         "handlers": {
             "stderr": {
@@ -102,25 +115,9 @@ def configuration(*, level: str) -> dict[str, Any]:
     }
 
 
-def _shared_processors() -> list[Any]:
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
-    return shared
-
-
-def _rendering(shared: list[Any]) -> dict[str, Any]:
+def _rendering() -> dict[str, Any]:
     return {
-        "foreign_pre_chain": shared,
+        "foreign_pre_chain": _SHARED,
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,

@@ -68,6 +68,19 @@ def read(opened: Shop, body: str) -> Any:
     return result
 
 
+@pytest.mark.parametrize("number", ROUNDED)
+@pytest.mark.parametrize("around", ["{}", "[{}]", "[1,{}]", '{{"a":{}}}', '{{"a": {}}}', "[\n{}]"])
+def test_a_number_that_clients_would_round_is_found_wherever_it_is(
+    number: str, around: str
+) -> None:
+    assert json_text.may_be_rounded(around.format(number))
+
+
+@pytest.mark.parametrize("text", ["c0ffe123-e456", "acct_1234567890123456789", "1e400x"])
+def test_digits_within_an_id_are_no_number(text: str) -> None:
+    assert not json_text.may_be_rounded(f'{{"id":"{text}"}}')
+
+
 def test_a_number_that_clients_would_round_is_in_the_text_alone(open_shop: Shop) -> None:
     for number in ROUNDED:
         for body in (f'{{"v": {number}, "w": 1}}', f"[[{number}]]"):

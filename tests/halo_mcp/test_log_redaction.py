@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from console import documentation
 from halo_mcp import logs
@@ -220,3 +221,14 @@ def test_the_running_configuration_has_no_other_way_out() -> None:
 def test_a_level_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"^HALO_LOG_LEVEL: "):
         logs.configuration(level="LOUD")
+
+
+def test_a_logger_that_has_written_follows_a_configuration_that_is_made_again() -> None:
+    logger = structlog.get_logger("struck.before")
+    logger.info("first")
+
+    logs.configuration(level="INFO")
+
+    with capture_logs() as lines:
+        logger.warning("second")
+    assert [line["event"] for line in lines] == ["second"]
