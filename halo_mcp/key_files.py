@@ -74,7 +74,9 @@ def _is_postgresql_in_use(database: Mapping[str, Any]) -> bool:
     known = {each.keyword.decode() for each in psycopg.pq.Conninfo.get_defaults()}
     options = {name: value for name, value in database.get("OPTIONS", {}).items() if name in known}
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST"}
-    given = {own: database.get(name) or None for own, name in (names | {"port": "PORT"}).items()}
+    parts = (names | {"port": "PORT"}).items()
+    # What the address leaves empty may be an option, as `?host=` with the folder of a socket.
+    given = {own: database[name] for own, name in parts if database.get(name)}
     try:
         with psycopg.connect(**{"connect_timeout": SECONDS} | options | given) as connection:
             found = (connection.execute("SELECT to_regclass(%s)", [name]) for name in TABLES_IN_USE)

@@ -5,12 +5,13 @@ import stat
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from halo_mcp import data_folder, key_files
+from halo_mcp import data_folder, env, key_files
 from tests.drivers import forked_commands, server
 from workspace.models import User
 
@@ -149,3 +150,20 @@ def test_others_lose_their_rights_to_files_of_the_data_folder(
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert stat.S_IMODE((tmp_path / "notices").stat().st_mode) == 0o700
     assert stat.S_IMODE(stranger.stat().st_mode) == 0o644
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="a file has no address")
+def test_a_database_whose_host_is_an_option_of_its_url_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = connection.settings_dict
+    options = urlencode({"host": there["HOST"], "port": there["PORT"]})
+    monkeypatch.setenv(
+        "DATABASE_URL", f"postgres://{there['USER']}:{there['PASSWORD']}@/{there['NAME']}?{options}"
+    )
+    monkeypatch.setenv("PGHOST", "127.0.0.255")  # what is used without one
+
+    created = key_files.read_or_create(tmp_path / "secret-key", env.database("DATABASE_URL", ""))
+
+    assert len(created) >= 40
