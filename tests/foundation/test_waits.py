@@ -166,6 +166,24 @@ def test_a_connection_that_an_error_broke_is_not_given_to_another_thread(
         assert read(other) == 42
 
 
+def test_a_connection_that_came_back_within_a_transaction_is_used_again_without_it(
+    proxy: FaultProxy, limits: pytest.MonkeyPatch
+) -> None:
+    limits.setattr(waits, "_current", ONE)
+    limits.setattr("foundation.db.postgresql.base.TRUSTED_SECONDS", -1.0)  # it is tried first
+    with through(proxy) as other:
+        other.set_autocommit(False)
+        assert read(other) == 42
+        first = other.connection
+        other.close()
+
+        other.connect()
+
+        assert other.connection is first
+        assert first.autocommit
+        assert first.info.transaction_status.name == "IDLE"
+
+
 def test_a_thread_that_waits_for_another_server_gives_its_connection_back(
     proxy: FaultProxy, limits: pytest.MonkeyPatch
 ) -> None:

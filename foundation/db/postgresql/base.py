@@ -48,6 +48,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pools = self._connection_pools  # type: ignore[attr-defined]  # the stubs lack it
         return pools.get(self.alias) or pools.setdefault(self.alias, self._build_pool())
 
+    def get_connection_params(self) -> dict[str, Any]:
+        # The pool has them; Django asks with each connection that a thread takes.
+        pools = self._connection_pools  # type: ignore[attr-defined]  # the stubs lack it
+        has_pool = self.alias in pools and self.pool is not None
+        return {} if has_pool else super().get_connection_params()
+
     def _build_pool(self) -> Any:
         from psycopg_pool import ConnectionPool  # noqa: PLC0415  commands have none
 
@@ -56,8 +62,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             connection_class=LimitedConnection,
             kwargs=self.get_connection_params() | {"autocommit": True},
             configure=self._configure_connection,
+            # `reset` would wake a thread of the pool after each call.
             check=_check,
-            reset=_reset,
             open=False,
             min_size=min(MIN_CONNECTIONS, size),
             max_size=size,
@@ -72,7 +78,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pool = self.pool
         if pool is None:
             return LimitedConnection.connect(**conn_params)
-        pool.open()
+        if pool.closed:
+            pool.open()
         is_down = outage.retry_at is not None and outage.skips_store()
         return pool.getconn(OUTAGE_WAIT_SECONDS if is_down else None)
 
@@ -119,7 +126,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _check(connection: LimitedConnection) -> None:
-    """Raises an error unless a connection works; one that has just worked is not tried."""
+    """Raises an error unless a connection works; one that has just worked is not tried.
+
+    It may come from within a transaction, which the pool has ended.
+    """
+    if not connection.autocommit:
+        connection.autocommit = True
     if time.monotonic() - connection.returned_at <= TRUSTED_SECONDS:
         return
     try:
@@ -128,12 +140,6 @@ def _check(connection: LimitedConnection) -> None:
     except psycopg.Error:
         connection.replace_idle_ones()
         raise
-
-
-def _reset(connection: LimitedConnection) -> None:
-    """Prepares a connection for its next user: it may come from within a transaction."""
-    if not connection.autocommit:
-        connection.autocommit = True
 
 
 def _milliseconds(seconds: float | None) -> str:
