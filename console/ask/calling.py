@@ -128,7 +128,7 @@ def call(who: Principal, tool: Tool, arguments: Arguments, address: str) -> Call
     )
     try:
         with _calls.hold(ids.text(who.user_id)):
-            return _reply(calls.run(invocation))
+            return _reply(calls.prepare_and_run(invocation))
     except ConcurrencyLimitReached:
         text = _("Another call is in progress. Wait for its answer, then send again.")
         headers = {"Retry-After": "1"}

@@ -178,8 +178,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "approval: the document that a request was made with": Change(
         "gateway/review.py",
-        "        return None if is_current else RefusedCall(CHANGED)\n",
-        "        return None\n",
+        "        return call if is_current else RefusedCall(CHANGED)\n",
+        "        return call\n",
         ("tests/gateway/approvals", "tests/gateway"),
     ),
     "approval: requesters do not approve their own requests": Change(
@@ -287,8 +287,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "idempotency: the caller and tool of a key of a call": Change(
         "tools_registry/pipeline/idempotency.py",
-        "        surface, party, invocation.subject.name, invocation.idempotency_key\n",
-        "        invocation.idempotency_key\n",
+        "        surface, party, call.subject.name, call.invocation.idempotency_key\n",
+        "        call.invocation.idempotency_key\n",
         ("tests/tools_registry/test_idempotency_keys.py",),
     ),
     "approval: an execution begins once": Change(

@@ -39,7 +39,7 @@ from tools_registry.pipeline import calls
 from tools_registry.pipeline.invocation import (
     INTERRUPTED,
     OUTCOME_UNKNOWN,
-    Invocation,
+    PreparedCall,
     TokenEnded,
 )
 
@@ -166,7 +166,7 @@ def answer_message(
         return _where_it_may_wait(http, partial(_batch, members))
     request = MethodRequest(http, who, session, message)
     step = dispatch.begin(request)
-    if isinstance(step, Invocation):
+    if isinstance(step, PreparedCall):
         subject = step.subject
         if subject.streams and streaming.is_requested(request):
             return _stream(request, step)
@@ -202,12 +202,12 @@ def _where_it_may_wait(
     return Deferred(run) if request.lasting else run()
 
 
-def _run(request: MethodRequest, invocation: Invocation) -> Answer:
-    step = dispatch.run_silently(request, invocation)
+def _run(request: MethodRequest, call: PreparedCall) -> Answer:
+    step = dispatch.run_silently(request, call)
     return _stream(request, step) if isinstance(step, Waiting) else step
 
 
-def _stream(request: MethodRequest, step: Invocation | Waiting) -> Answer:
+def _stream(request: MethodRequest, step: PreparedCall | Waiting) -> Answer:
     clock = time.perf_counter()
     try:
         return conversation.stream(request, step)

@@ -13,19 +13,18 @@ from tools_registry.pipeline.gate import Layers
 from tools_registry.registry import Catalogue
 
 if TYPE_CHECKING:  # an invocation has a surface
-    from tools_registry.pipeline.invocation import Invocation, Settled
+    from tools_registry.pipeline.invocation import FinalOutcome, PreparedCall
 
 # The surface of the workspace server, which the pages of this product are about.
 WORKSPACE_NAME: Final = "workspace"
 
 
 class Review(Protocol):
-    def __call__(self, invocation: "Invocation") -> "Settled | None":
-        """Returns how a call that every layer allows ends without being run, or None to run it.
+    def __call__(self, call: "PreparedCall") -> "PreparedCall | FinalOutcome":
+        """Returns a call that every layer allows, to run it, or how it ends without being run.
 
-        `invocation.validated` are its arguments. Called again with `is_charged` set for a call that
-        has waited, and with `approval` set for one that is executed because it was approved.
-        Raises ToolFailure.
+        Called again with `is_charged` set for a call that has waited. The invocation has an
+        `approval` if it is executed because it was approved. Raises ToolFailure.
         """
         ...
 
