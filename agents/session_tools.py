@@ -14,7 +14,7 @@ from approvals import outcomes, requests
 from audit.outcomes import ActorKind
 from audit.record import Actor
 from foundation import ids, schema_work
-from mcp_protocol.json_writer import dumps
+from foundation.json_text import dumps
 from oauth.principal import Principal
 from tools_registry.api import Blocks, Tool
 from tools_registry.api.schemas import ValueTooLarge, compile_once
@@ -29,8 +29,8 @@ from tools_registry.pipeline.invocation import (
     PreparedCall,
     RefusedCall,
     Succeeded,
+    Surface,
 )
-from tools_registry.pipeline.surface import Surface
 
 T = TypeVar("T")
 # Runs a function in one of the threads of the agents.

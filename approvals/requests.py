@@ -34,8 +34,7 @@ from tools_registry.pipeline import call_kinds, gate
 from tools_registry.pipeline import surface as surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CallSubject
-from tools_registry.pipeline.invocation import PreparedCall
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.invocation import PreparedCall, Surface
 from workspace.models import Organization
 
 # A person decides each of them; more requests of one requester would hide the others.

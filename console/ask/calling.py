@@ -33,9 +33,9 @@ from tools_registry.pipeline.invocation import (
     Outcome,
     RefusedCall,
     Succeeded,
+    Surface,
     TokenEnded,
 )
-from tools_registry.pipeline.surface import Surface
 
 # No approved request runs anything on this surface: `approvable` is empty.
 SURFACE: Final = Surface(

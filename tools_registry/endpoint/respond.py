@@ -13,7 +13,8 @@ from typing import Final
 import structlog
 from django.conf import settings
 
-from mcp_protocol import envelope, json_writer, negotiation, strict_json
+from foundation import json_text
+from mcp_protocol import envelope, negotiation, strict_json
 from mcp_protocol.envelope import JsonRpcBatch, JsonRpcRequest, Malformed, Message
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
@@ -103,7 +104,7 @@ def write_answer(answer: CompleteAnswer, request: HttpRequest) -> CompleteAnswer
     if answer.message is None:
         return CompleteAnswer(answer.status, (*answer.headers, *every), answer.body)
     headers = (*JSON_HEADERS, *answer.headers, *every)
-    return CompleteAnswer(answer.status, headers, json_writer.dumps(answer.message))
+    return CompleteAnswer(answer.status, headers, json_text.dumps(answer.message))
 
 
 def wants_body(request: HttpRequest) -> bool:

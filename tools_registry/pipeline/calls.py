@@ -11,23 +11,29 @@ A call that changes something has passed its point of no return once its tool ru
 ends with an outcome, whatever fails, and never with an error that says to try again.
 """
 
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from audit import outcomes, record
 from audit.record import Execution
+from foundation import ids, limits
+from foundation.db.statements import Statement
+from foundation.json_text import dumps
+from foundation.limits import Bucket, Verdict
 from foundation.store_failures import is_store_failure
 from mcp_protocol import client_capabilities, input_requests, mcp_apps
-from mcp_protocol.json_writer import dumps
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
 from tools_registry import vendors
@@ -42,11 +48,11 @@ from tools_registry.api import (
     Tool,
     ToolContext,
     ToolFailure,
+    WidgetKeys,
 )
 from tools_registry.api.answers import NONE_YET, Answers
 from tools_registry.api.results import UpstreamFailure
 from tools_registry.pipeline import (
-    action_caps,
     approval_port,
     binding,
     changes_in_flight,
@@ -73,20 +79,29 @@ from tools_registry.pipeline.invocation import (
     PreparedCall,
     RefusedCall,
     Succeeded,
+    Surface,
     TokenEnded,
     ToolChanged,
     UnknownName,
 )
-from tools_registry.pipeline.nearest_name import find_nearest
-from tools_registry.pipeline.surface import Surface
 from tools_registry.vendors.slots import Upstream, UpstreamBusy
+from workspace import caps
+from workspace.models import Organization
 
 log = structlog.get_logger(__name__)
+WIDGET_KEY: Final = Statement("SELECT widget_key FROM workspace_organization WHERE id = %s")
 FRESH_SECONDS: Final = 1.0  # a call that has waited longer for its thread is checked again
 SILENCE: Final = Silence()
 # Of what a client carries between two calls: answers and the state of the tool.
 MAX_STATE_BYTES: Final = 196_608
 
+# Names beyond this length are compared by their beginnings.
+MAX_NAME_LENGTH: Final = 128
+NAME_SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
+
+# What the audit row calls the cap of an action, and the beginning of its buckets' keys.
+ACTION_CAP: Final = "action"
+CAP_EXCEEDED: Final = Decision(allowed=False, reason="rate_limited", layer="rate_limit")
 REQUEST_CHANGED: Final = Decision(
     allowed=False,
     reason="request_changed",
@@ -116,6 +131,23 @@ FAILURES: Final[Mapping[str, outcomes.Outcome]] = {
 }
 
 
+class OrganizationFacts:
+    """Facts about their organization that tools may read (`tools_registry.api.Workspace`)."""
+
+    def widget_keys(self, organization_id: str) -> WidgetKeys:
+        row = WIDGET_KEY.row(UUID(organization_id))
+        if row is None:
+            raise Organization.DoesNotExist
+        return WidgetKeys(
+            organization_id=organization_id,
+            widget_key=row[0],
+            script_url=settings.HALO_WIDGET_SCRIPT_URL,
+        )
+
+
+ORGANIZATION_FACTS: Final = OrganizationFacts()
+
+
 def prepare_and_run(invocation: Invocation, channel: Channel = SILENCE) -> Outcome:
     """Run a call from the first check to its audit row."""
     prepared = prepare(invocation)
@@ -141,11 +173,9 @@ def prepare(
     # After the gate: a call that it refuses is not counted.
     limit = None if invocation.is_charged else decision.calls_per_minute
     if limit is not None:
-        verdict = action_caps.charge(
-            who.organization_id, subject.integration, subject.action, limit
-        )
+        verdict = _charge_cap(who.organization_id, subject, limit)
         if verdict is not None:
-            return _end(invocation, subject, RefusedCall(action_caps.EXCEEDED, verdict))
+            return _end(invocation, subject, RefusedCall(CAP_EXCEEDED, verdict))
     customer = None
     try:
         if invocation.binding:
@@ -168,10 +198,28 @@ def _nearest_tool(invocation: Invocation) -> str:
     principal, surface = invocation.principal, invocation.surface
     # Most unknown names are near to none: the switches are not read for them.
     tools = surface.catalogue.tools(principal.organization_id)
-    if not find_nearest(invocation.name, (tool.name for tool in tools)):
+    if not _find_nearest(invocation.name, (tool.name for tool in tools)):
         return ""
     visible = visibility.tools(principal, surface)
-    return find_nearest(invocation.name, (tool.name for tool in visible))
+    return _find_nearest(invocation.name, (tool.name for tool in visible))
+
+
+def _find_nearest(name: str, known: Iterable[str]) -> str:
+    """Returns the nearest of the known names, or nothing if none is near.
+
+    Hosts write other separators, and a prefix of their own such as `mcp__halo__`.
+    """
+    wanted = _plain_name(name[:MAX_NAME_LENGTH])
+    by_plain = {_plain_name(one): one for one in sorted(known)}
+    if wanted in by_plain:
+        return by_plain[wanted]
+    ends = [plain for plain in by_plain if wanted.endswith(f"_{plain}")]
+    close = [max(ends, key=len)] if ends else get_close_matches(wanted, by_plain, n=1, cutoff=0.7)
+    return by_plain[close[0]] if close else ""
+
+
+def _plain_name(name: str) -> str:
+    return NAME_SEPARATORS.sub("_", name.lower()).strip("_")
 
 
 def _decide(who: Principal, invocation: Invocation, subject: CallSubject) -> Decision:
@@ -186,6 +234,18 @@ def _decide(who: Principal, invocation: Invocation, subject: CallSubject) -> Dec
     has_switches = decision.allowed and subject.integration
     limit = gate.cap(subject, switches) if has_switches else None
     return decision if limit is None else replace(decision, calls_per_minute=limit)
+
+
+def _charge_cap(
+    organization_id: UUID, subject: CallSubject, calls_per_minute: int
+) -> Verdict | None:
+    """Count a call against its action's cap; returns the verdict that refuses it.
+
+    An admin sets how many calls a minute are allowed, over all connections together.
+    """
+    key = f"{ACTION_CAP}:{organization_id}:{subject.integration}.{subject.action}"
+    bucket = Bucket(key, caps.limit(calls_per_minute))
+    return limits.charge_or_share([bucket], record.limits_unavailable)
 
 
 def _review_once(call: PreparedCall) -> PreparedCall | FinalOutcome:
@@ -407,7 +467,7 @@ def _context(call: PreparedCall, channel: Channel) -> ToolContext:
         of_integration["vendor"] = vendors.get_vendor(
             who.organization_id, subject.integration, channel, waited=call.waited
         )
-    return visibility.context(
+    return make_context(
         who,
         invocation.surface,
         channel,
@@ -419,6 +479,22 @@ def _context(call: PreparedCall, channel: Channel) -> ToolContext:
         waited=call.waited,
         request_approval=partial(_request_approval, call),
         **of_integration,
+    )
+
+
+def make_context(
+    who: Principal, surface: Surface, channel: Channel | None = None, **more: Any
+) -> ToolContext:
+    """What a function of an author is given for a caller; `more` where it is called."""
+    return ToolContext(
+        organization_id=ids.text(who.organization_id),
+        user_id=ids.text(who.user_id),
+        credential_id=ids.text(who.token_id),
+        public_url=settings.HALO_PUBLIC_URL,
+        workspace=ORGANIZATION_FACTS,
+        channel=channel or SILENCE,
+        visible_tools=lambda: visibility.tools(who, surface),
+        **more,
     )
 
 
@@ -514,7 +590,7 @@ def _describe_outcome(invocation: Invocation, outcome: Outcome | None) -> dict[s
             is_limit = verdict is not None or decision.layer == "quota"
             ended = outcomes.Outcome.RATE_LIMITED if is_limit else outcomes.Outcome.REFUSED
             facts = {"outcome": ended, "reason": decision.reason, "layer": decision.layer}
-            detail = action_caps.NAME if verdict else ""
+            detail = ACTION_CAP if verdict else ""
         case ApprovalPending():
             facts = {"outcome": outcomes.Outcome.PENDING_APPROVAL, "reason": "approval_required"}
         case NeedsInput(missing=missing):

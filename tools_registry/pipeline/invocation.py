@@ -1,30 +1,62 @@
-"""A call, what came of it, and why it failed: the same for every protocol.
+"""A call, the surface that it is made on, what came of it, and why it failed.
 
-Nothing here knows JSON-RPC, HTTP or a protocol revision. Each edge makes an `Invocation` of its
-request and serializes the `Outcome`. In between the call is a `PreparedCall`. None of them changes:
-a check that is made again makes another `PreparedCall`.
+The same for every protocol: nothing here knows JSON-RPC, HTTP or a protocol revision. Each edge
+makes an `Invocation` of its request and serializes the `Outcome`. In between the call is a
+`PreparedCall`. None of them changes: a check that is made again makes another `PreparedCall`.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from audit.record import Actor
 from foundation import ids, store_failures
 from foundation.limits import Verdict
+from oauth.credentials import Verifiers
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
 from tools_registry.api import Arguments, Blocks, BoundCustomer, Outgoing, ToolFailure
 from tools_registry.api.answers import NONE_YET, Answers
+from tools_registry.pipeline import gate
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CALL, CallKind, CallSubject
-from tools_registry.pipeline.gate import Decision
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.gate import Decision, Layers
+from tools_registry.registry import Catalogue
 
 NO_SCOPE: Final = ScopeSet()
+
+
+class Review(Protocol):
+    def __call__(self, call: "PreparedCall") -> "PreparedCall | FinalOutcome":
+        """Returns a call that every layer allows, to run it, or how it ends without being run.
+
+        Called again with `is_charged` set for a call that has waited. The invocation has an
+        `approval` if it is executed because it was approved. Raises ToolFailure.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Surface:
+    """What every protocol needs to know of an endpoint.
+
+    `credentials` are the kinds it accepts, `catalogue` is what it offers, and `layers` are asked
+    about each call, in this order. An approved request may run what a layer in `approvable`
+    refuses. `review` is the last check of a call, which depends on its arguments. `recorded`
+    returns what the audit row of a call keeps of its arguments, by its tool, None for an unknown
+    one; without it, all of them.
+    """
+
+    name: str
+    credentials: Verifiers
+    catalogue: Catalogue
+    layers: Layers = field(default_factory=lambda: gate.LAYERS)
+    approvable: frozenset[str] = frozenset({"destructive"})
+    review: Review | None = None
+    recorded: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

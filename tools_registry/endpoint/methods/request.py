@@ -112,12 +112,12 @@ class MethodRequest:
     def require_server_on(self) -> None:
         """Raises ProtocolError while the MCP server is turned off, where that is a layer."""
         is_on, surface = self.principal.mcp_server_on, self.surface
-        off = None if is_on or "flag" not in surface.layers else gate.flag(mcp_server_on=is_on)
-        if off is not None:
+        decision = gate.flag(mcp_server_on=is_on or "flag" not in surface.layers)
+        if not decision.allowed:
             raise failures.refusal(
-                off.reason,
-                off.layer,
-                off.message,
+                decision.reason,
+                decision.layer,
+                decision.message,
                 self.error_revision,
                 surface.codes,
                 http_status=403,

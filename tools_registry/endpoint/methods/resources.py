@@ -15,7 +15,7 @@ from tools_registry.endpoint.mcp_apps import McpApp
 from tools_registry.endpoint.methods.request import MethodRequest, text_in
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
-from tools_registry.pipeline import call_kinds, visibility
+from tools_registry.pipeline import call_kinds, calls, visibility
 from tools_registry.pipeline.call_kinds import CallKind
 from tools_registry.pipeline.invocation import PreparedCall
 
@@ -93,7 +93,7 @@ def _resources(request: MethodRequest) -> list[Resource]:
         *surface.catalogue.templates(organization),
         *surface.catalogue.resources(organization),
     ]
-    context = visibility.context(who, surface)
+    context = calls.make_context(who, surface)
     shown = (
         _list_offered(one, context) for one in visibility.filter_visible(offered, who, surface)
     )
