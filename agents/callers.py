@@ -11,7 +11,7 @@ from foundation.limits import Bucket
 from oauth import credentials, server_keys
 from oauth.principal import KeyKind, Principal, Unauthenticated
 from tools_registry import registry
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.invocation import Surface
 
 NAME: Final = "agents"
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="agents"'}

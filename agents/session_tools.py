@@ -14,7 +14,7 @@ from approvals import outcomes, requests
 from audit.outcomes import ActorKind
 from audit.record import Actor
 from foundation import ids, schema_work
-from mcp_protocol.json_writer import dumps
+from foundation.json_text import dumps
 from oauth.principal import Principal
 from tools_registry.api import Blocks, Tool
 from tools_registry.api.schemas import ValueTooLarge, compile_once
@@ -22,14 +22,15 @@ from tools_registry.pipeline import calls
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
     Failed,
+    FinalOutcome,
     Invocation,
     NeedsInput,
     Outcome,
+    PreparedCall,
     RefusedCall,
-    Settled,
     Succeeded,
+    Surface,
 )
-from tools_registry.pipeline.surface import Surface
 
 T = TypeVar("T")
 # Runs a function in one of the threads of the agents.
@@ -94,11 +95,14 @@ class SessionTools:
         return f"The arguments are invalid: {next(iter(validator.iter_errors(call.input))).message}"
 
     async def run(self, call: ToolCall) -> str | None:
-        outcome: Outcome = await self.in_thread(lambda: calls.run(self._invocation(call)))
+        outcome: Outcome = await self.in_thread(lambda: self._run(call))
         text = _text(outcome)
         if text is not None and len(text) > MAX_RESULT:
             text = text[:MAX_RESULT] + CUT.format(left=len(text) - MAX_RESULT)
         return text
+
+    def _run(self, call: ToolCall) -> Outcome:
+        return calls.prepare_and_run(self._invocation(call))
 
     async def withdraw(self, call: ToolCall) -> bool:
         if call.name not in self.approval_tools:
@@ -115,7 +119,7 @@ class SessionTools:
         if call.name not in self.approval_tools:
             return self.surface
         [name] = sessions.named_calls(self.session_id, [call]).values()
-        return replace(self.surface, review=partial(_review, name, self.note))
+        return replace(self.surface, review=partial(_review, name))
 
     def _invocation(self, call: ToolCall) -> Invocation:
         who = self.principal
@@ -137,13 +141,12 @@ class SessionTools:
         )
 
 
-def _review(name: str, note: str, invocation: Invocation) -> Settled:
+def _review(name: str, call: PreparedCall) -> FinalOutcome:
     """The state of the request for a call, which is filed with its first run (`Review`)."""
-    summary = f"{invocation.subject.name} ({invocation.principal.client_name})"
-    row = requests.request_waiting_call(invocation, call=name, summary=summary)
-    invocation.note = f"{note}; approval request {row.pk}"
-    outcome = outcomes.find_outcome(row, invocation.kind, is_repeated=True)
-    return outcome or ApprovalPending(WAITING)
+    summary = f"{call.subject.name} ({call.principal.client_name})"
+    row = requests.request_waiting_call(call, name, summary=summary)
+    outcome: FinalOutcome | None = outcomes.find_outcome_of_call(row, call)
+    return replace(outcome or ApprovalPending(WAITING), note=f"approval request {row.pk}")
 
 
 def _text(outcome: Outcome) -> str | None:

@@ -32,9 +32,9 @@ from approvals import requests as approvals
 from approvals.models import ApprovalRequest
 from foundation import journal, sealing
 from foundation.db.storable import escape_unstorable
+from foundation.json_text import dumps
 from foundation.resealing import SealedColumn
 from foundation.sealing import SealBroken
-from mcp_protocol.json_writer import dumps
 
 log = structlog.get_logger(__name__)
 

@@ -47,6 +47,7 @@ from tools_registry.pipeline.invocation import (
     Invocation,
     NeedsInput,
     Outcome,
+    PreparedCall,
     RefusedCall,
     Succeeded,
 )
@@ -120,7 +121,7 @@ def stop(seconds: float) -> bool:
     return job_threads.wait_until_idle(seconds)
 
 
-def prepare(row: ApprovalRequest) -> Invocation | NotExecuted:
+def prepare(row: ApprovalRequest) -> PreparedCall | NotExecuted:
     """Makes the checks of a call again, for a request that is claimed."""
     surface = surfaces.find(row.surface)
     if surface is None:
@@ -147,8 +148,8 @@ def prepare(row: ApprovalRequest) -> Invocation | NotExecuted:
         note=f"approval request {row.pk}",
         id=row.idempotency_key,
     )
-    refused = calls.prepare(invocation)
-    return invocation if refused is None else _explain_refusal(row, refused)
+    step = calls.prepare(invocation)
+    return step if isinstance(step, PreparedCall) else _explain_refusal(row, step)
 
 
 def leave(row: ApprovalRequest, why: NotExecuted) -> None:
@@ -204,13 +205,13 @@ def _execute(queued: ApprovalRequest) -> bool:
     row = _begin(queued)
     if row is None:
         return True  # another process has begun it, or it is not approved any more
-    invocation = prepare(row)
-    if isinstance(invocation, NotExecuted):
-        leave(row, invocation)
+    call = prepare(row)
+    if isinstance(call, NotExecuted):
+        leave(row, call)
         return True
     if not _mark_sent(row):
         return True  # the claim has expired meanwhile
-    execution, outcome = calls.execute(invocation)
+    execution, outcome = calls.run_recorded(call)
     if _has_not_begun(outcome):
         _queue_again(row)
         return False

@@ -1,12 +1,13 @@
 """How a call ends for which an approval was requested, by what became of the request."""
 
+from dataclasses import replace
 from typing import Final
 
 from approvals import requests
 from approvals.models import ApprovalRequest, ApprovalStatus
 from tools_registry.api import ToolFailure
 from tools_registry.pipeline.call_kinds import CallKind
-from tools_registry.pipeline.invocation import Failed, Succeeded
+from tools_registry.pipeline.invocation import Failed, PreparedCall, Succeeded
 
 NO_REASON: Final = "No reason was given."
 EXPIRED: Final = "Nobody decided the request in time."
@@ -25,18 +26,32 @@ class RequestFailed(ToolFailure):
     kind = "approval_failed"
 
 
-def find_outcome(
-    row: ApprovalRequest, kind: CallKind, more: str = "", *, is_repeated: bool = False
+def find_outcome_of_call(
+    row: ApprovalRequest, call: PreparedCall, more: str = ""
 ) -> Succeeded | Failed | None:
+    """Returns how a call ends that asks for the same as an earlier one, or None while that waits.
+
+    `more` goes into messages.
+    """
+    try:
+        outcome = find_outcome(row, call.invocation.kind, more)
+    except ToolFailure as failure:  # a result that was stored while results could be larger
+        return Failed(failure)
+    if isinstance(outcome, Succeeded):
+        return replace(outcome, subject=call.subject, is_repeated=True)
+    return outcome
+
+
+def find_outcome(row: ApprovalRequest, kind: CallKind, more: str = "") -> Succeeded | Failed | None:
     """Returns how the requested call ends, or None while it waits; `more` goes into messages.
 
-    `is_repeated` says that it is the outcome of another call than the one that made the request.
+    Raises ToolFailure for a result that is too large.
     """
     why = f"Reason: {reason(row)}{more}"
     match row.current_status:
         case ApprovalStatus.DONE:
             result = requests.stored_result(row)
-            return Succeeded(result, kind.text(result), is_repeated=is_repeated)
+            return Succeeded(result, kind.text(result))
         case ApprovalStatus.DECLINED | ApprovalStatus.EXPIRED:
             return Failed(RequestRejected(f"The request was rejected. {why}"))
         case ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:

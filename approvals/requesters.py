@@ -6,7 +6,7 @@ from uuid import UUID
 from approvals.models import ApprovalRequest
 from oauth import credentials
 from oauth.principal import Principal, Unauthenticated
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.invocation import Surface
 
 
 def find(row: ApprovalRequest, surface: Surface) -> Principal | None:

@@ -34,8 +34,7 @@ from tools_registry.pipeline import call_kinds, gate
 from tools_registry.pipeline import surface as surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CallSubject
-from tools_registry.pipeline.invocation import Invocation
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.invocation import PreparedCall, Surface
 from workspace.models import Organization
 
 # A person decides each of them; more requests of one requester would hide the others.
@@ -129,7 +128,7 @@ class FoundRequest:
 
 
 def request_call(
-    invocation: Invocation,
+    call: PreparedCall,
     *,
     expires_at: datetime,
     version: int,
@@ -144,24 +143,22 @@ def request_call(
     describes the tool, and `rule` returns what demands the approval, which a new request keeps.
     Raises TooManyWait.
     """
-    requested = _identified_call(invocation, version=version)
+    requested = _identified_call(call, version=version)
     if (row := _answering(requested).first()) is not None:
         return FoundRequest(row, is_new=False)
     words = {"summary": summary[:300], "expires_at": expires_at, "rule": dict(rule())}
-    return _get_or_create({**requested, **_facts(invocation.principal), **words})
+    return _get_or_create({**requested, **_facts(call.principal), **words})
 
 
-def request_waiting_call(invocation: Invocation, *, call: str, summary: str) -> ApprovalRequest:
-    """Requests an approval for a validated call that waits in a session, where `call` names it.
+def request_waiting_call(call: PreparedCall, name: str, *, summary: str) -> ApprovalRequest:
+    """Requests an approval for a validated call that waits in a session, where `name` names it.
 
     It is requested once: later the same request is returned, whatever became of it. Raises
     TooManyWait.
     """
-    requested = _identified_call(invocation, call=call)
-    before = list_by_calls(invocation.principal.organization_id, [call]).first()
-    return before or _create(
-        {**requested, **_facts(invocation.principal), "summary": summary[:300]}
-    )
+    requested = _identified_call(call, call=name)
+    before = list_by_calls(call.principal.organization_id, [name]).first()
+    return before or _create({**requested, **_facts(call.principal), "summary": summary[:300]})
 
 
 def list_by_calls(organization_id: UUID, calls: Sequence[str]) -> QuerySet[ApprovalRequest]:
@@ -214,9 +211,10 @@ def outcome_period(caller_key: str) -> timedelta:
     return idempotency.KEPT if caller_key else REPEATED
 
 
-def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
+def _identified_call(requested: PreparedCall, **more: Any) -> dict[str, Any]:
     """The columns that identify a request for a call as a whole."""
-    requester, subject, customer = invocation.principal, invocation.subject, invocation.customer
+    requester, subject, customer = requested.principal, requested.subject, requested.customer
+    invocation = requested.invocation
     if invocation.idempotency_key:
         key = hashlib.sha256(invocation.idempotency_key.encode("utf-8", "surrogatepass"))
         more["caller_key"] = key.hexdigest()
@@ -224,19 +222,19 @@ def _identified_call(invocation: Invocation, **more: Any) -> dict[str, Any]:
         "surface": invocation.surface.name,
         "tool": subject.name,
         "requested_with": subject.name,
-        "arguments": invocation.validated,
+        "arguments": requested.arguments,
         "customer_id": customer.id if customer else "",
         "authorization_id": str(requester.authorization_id),
         **more,
     }
-    return _identifying_columns(wanted, subject, requester, built=_reusable_outgoing(invocation))
+    return _identifying_columns(wanted, subject, requester, built=_reusable_outgoing(requested))
 
 
-def _reusable_outgoing(invocation: Invocation) -> Outgoing | None:
+def _reusable_outgoing(call: PreparedCall) -> Outgoing | None:
     """What the call sends, if its arguments are in the form of a row already."""
-    validated = invocation.validated
-    is_stored = json.dumps(validated) == json.dumps(stored_arguments.as_stored(validated))
-    return invocation.outgoing if is_stored else None
+    arguments = call.arguments
+    is_stored = json.dumps(arguments) == json.dumps(stored_arguments.as_stored(arguments))
+    return call.outgoing if is_stored else None
 
 
 def version_of(approval: Approval) -> int | None:

@@ -200,7 +200,7 @@ def _call(member: Any, case: Case, sample: Sample) -> int:
         as_of=float("inf"),
     )
     is_bound = case.title.startswith("bound")
-    outcome = calls.run(
+    outcome = calls.prepare_and_run(
         Invocation(
             surface=WORKSPACE_SURFACE,
             principal=principal,

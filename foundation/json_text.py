@@ -1,10 +1,17 @@
-"""Parses JSON that other servers, models and people have written."""
+"""JSON as text: parses what others have written, and serializes what clients and models read.
+
+Requests of clients are parsed by `mcp_protocol/strict_json.py`.
+"""
 
 import json
 import math
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
+
+import orjson
+
+from foundation.db.storable import LONE_SURROGATE, escape_characters, leaves
 
 # Clients hold numbers as IEEE 754 doubles and write whole ones of at most this size as they came
 # (RFC 7493 section 2.2).
@@ -118,3 +125,68 @@ def _finite(digits: str) -> float:
 # Finds where values end, and calculates with no number.
 SCANNER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse)
 _PLAIN: Final = json.JSONDecoder(parse_constant=_refuse)
+
+
+class SerializedJson:
+    """A JSON value that is serialized already; `dumps` inserts it into a larger one unchanged."""
+
+    __slots__ = ("fragment", "json")
+
+    def __init__(self, value: object) -> None:
+        self.json = dumps(value)
+        self.fragment = orjson.Fragment(self.json)
+
+
+def _to_fragment(value: object) -> orjson.Fragment:
+    if isinstance(value, SerializedJson):
+        return value.fragment
+    raise TypeError(f"{type(value).__name__} is not JSON.")
+
+
+def _read_back(value: object) -> object:
+    if isinstance(value, SerializedJson):
+        return json.loads(value.json)
+    raise TypeError(f"{type(value).__name__} is not JSON.")
+
+
+def dumps(value: object) -> bytes:
+    """Returns a JSON value as compact UTF-8; lone surrogates are escaped as text.
+
+    NaN and Infinity become null. Raises TypeError for other types.
+    """
+    try:
+        return orjson.dumps(value, default=_to_fragment)
+    except TypeError:
+        # orjson refuses integers beyond 64 bits and lone surrogates.
+        return _dumps_with_json(value, indent=None).encode()
+
+
+def dumps_indented(value: object) -> str:
+    """Returns a JSON value with an indent of two spaces, as text for a model to read.
+
+    Raises ValueError for NaN and Infinity, TypeError for other types. Source: transport document,
+    tools/call ("JSON-stringified with 2-space indent").
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        return _dumps_with_json(value, indent=2)
+    # orjson silently converts NaN to null.
+    if "null" in text and any(_is_not_finite(leaf) for leaf in leaves(value)):
+        raise ValueError("NaN and Infinity are not JSON.")
+    return text
+
+
+def _is_not_finite(leaf: object) -> bool:
+    return isinstance(leaf, float) and not math.isfinite(leaf)
+
+
+def _dumps_with_json(value: object, indent: int | None) -> str:
+    return json.dumps(
+        escape_characters(value, LONE_SURROGATE),
+        ensure_ascii=False,
+        allow_nan=False,
+        default=_read_back,
+        indent=indent,
+        separators=(",", ":") if indent is None else None,
+    )

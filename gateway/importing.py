@@ -14,12 +14,12 @@ from django.utils.translation import gettext as _
 
 from foundation import outbound
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
+from foundation.json_text import dumps
 from foundation.outbound import OutboundError
 from gateway import outbound_policy
 from gateway.openapi import documents, process
 from gateway.openapi.shapes import Import, OpenApiOperation
 from gateway.outbound_policy import InvalidTargetUrl
-from mcp_protocol.json_writer import dumps
 from tools_registry.endpoint import paging
 from workspace import reading_budget
 from workspace.reading_budget import ReadingBudgetSpent

@@ -7,6 +7,7 @@ docs/gateway.md, "Approvals".
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -27,9 +28,9 @@ from tools_registry.api import Blocks
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import (
     ApprovalPending,
-    Invocation,
+    FinalOutcome,
+    PreparedCall,
     RefusedCall,
-    Settled,
 )
 
 MAIL_TASK: Final = "gateway.mail_approvers"
@@ -61,58 +62,55 @@ CHANGED: Final = Decision(
 )
 
 
-def review(invocation: Invocation) -> Settled | None:
-    """Returns how a call ends without being run, or None to run it (`Surface.review`)."""
-    is_first = invocation.approval is None and not invocation.is_charged
-    if is_first and not quota.take(invocation.principal.organization_id):
+def review(call: PreparedCall) -> PreparedCall | FinalOutcome:
+    """Returns the call, to run it, or how it ends without being run (`Surface.review`)."""
+    is_first = call.invocation.approval is None and not call.is_charged
+    if is_first and not quota.take(call.principal.organization_id):
         return RefusedCall(EXHAUSTED)
     for _ in range(ATTEMPTS):
         with suppress(policies.RuleGone):
-            return _apply_policy(invocation)
+            return _apply_policy(call)
     return RefusedCall(DENIED)
 
 
-def _apply_policy(invocation: Invocation) -> Settled | None:
+def _apply_policy(call: PreparedCall) -> PreparedCall | FinalOutcome:
     """What the policy says of the call now. Raises RuleGone."""
-    subject = invocation.subject
-    policy = policies.read(policies.project_of(invocation.surface.name))
-    decision = policy.decide(subject.name, invocation.validated, is_read=not subject.mutates)
+    subject, approval = call.subject, call.invocation.approval
+    policy = policies.read(policies.project_of(call.invocation.surface.name))
+    decision = policy.decide(subject.name, call.arguments, is_read=not subject.mutates)
     if decision.effect == Effect.DENY:
         return RefusedCall(DENIED)
-    if invocation.approval is not None:
-        is_current = requests.version_of(invocation.approval) == policy.version
-        return None if is_current else RefusedCall(CHANGED)
-    return (
-        None if decision.effect == Effect.ALLOW else _request_approval(invocation, policy, decision)
-    )
+    if approval is not None:
+        is_current = requests.version_of(approval) == policy.version
+        return call if is_current else RefusedCall(CHANGED)
+    return call if decision.effect == Effect.ALLOW else _request_approval(call, policy, decision)
 
 
 def _request_approval(
-    invocation: Invocation, policy: ProjectPolicy, decision: PolicyDecision
-) -> Settled:
+    call: PreparedCall, policy: ProjectPolicy, decision: PolicyDecision
+) -> FinalOutcome:
     """The state of the request for this call, which is filed unless an identical one answers it.
 
     Raises RuleGone.
     """
-    project_id = policies.project_of(invocation.surface.name)
+    project_id = policies.project_of(call.invocation.surface.name)
     found = requests.request_call(
-        invocation,
+        call,
         expires_at=timezone.now() + timedelta(minutes=policy.approval_minutes),
         version=policy.version,
-        summary=invocation.subject.name,
+        summary=call.subject.name,
         rule=lambda: policies.kept_rule(project_id, policy, decision),
     )
     row = found.row
     if found.is_new:
         transaction.on_commit(partial(queueing.send, MAIL_TASK, str(row.organization_id)))
-    invocation.note = statuses.audit_detail(row)
-    invocation.approval_request = str(row.pk)
-    url = f" See {statuses.url(row)}"
-    outcome = outcomes.find_outcome(row, invocation.kind, url, is_repeated=True)
-    if outcome is not None:
-        return outcome
-    shows_card = mcp_apps.has_declared_apps(invocation.client_capabilities)
-    return ApprovalPending(_pending(row, _card(row) if shows_card else {}))
+    outcome: FinalOutcome | None = outcomes.find_outcome_of_call(
+        row, call, f" See {statuses.url(row)}"
+    )
+    if outcome is None:
+        shows_card = mcp_apps.has_declared_apps(call.invocation.client_capabilities)
+        outcome = ApprovalPending(_pending(row, _card(row) if shows_card else {}))
+    return replace(outcome, note=statuses.audit_detail(row), approval_request=str(row.pk))
 
 
 def _card(row: ApprovalRequest) -> dict[str, Any]:

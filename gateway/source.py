@@ -16,7 +16,7 @@ from gateway.policies import ProjectPolicy
 from oauth.scopes import ScopeSet
 from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Skill, Tool
 from tools_registry.api.apps import APPROVAL_CARD
-from tools_registry.pipeline.gate import Decision, Switches
+from tools_registry.pipeline.gate import ALLOWED, Decision, Switches
 
 # Whatever changes a tool or a policy changes the project's time, too (`projects.touch`).
 STAMP: Final = Statement("""
@@ -234,9 +234,9 @@ def refusal(tool: object) -> Unavailability | None:
     return None if call is None else call.refusal
 
 
-def availability(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision | None:
+def availability(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision:
     """A layer of the gate: refuses a tool that waits for an admin, who reviews or confirms it."""
     found = refusal(tool)
     if found is None:
-        return None
+        return ALLOWED
     return Decision(allowed=False, reason=found.reason, layer=LAYER, message=found.message)

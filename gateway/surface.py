@@ -24,7 +24,7 @@ from oauth.endpoints.challenges import ResourceChallenges
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.icons import with_icons
 from tools_registry.pipeline import gate
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.invocation import Surface
 from tools_registry.registry import Catalogue
 
 NAME: Final = re.compile(rf"{SURFACE_PREFIX}({scopes.PROJECT_ID})")

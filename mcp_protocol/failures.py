@@ -7,6 +7,7 @@ Error Handling.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from foundation.json_text import dumps_indented
 from mcp_protocol.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -15,7 +16,6 @@ from mcp_protocol.errors import (
     ProtocolError,
     quote_text,
 )
-from mcp_protocol.json_writer import dumps_indented
 from mcp_protocol.revisions import Revision, revisions_since
 from mcp_protocol.shapes import call_result, text_block
 from mcp_protocol.strict_json import JsonObject

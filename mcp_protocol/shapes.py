@@ -6,10 +6,10 @@ Differences between revisions are in tables. Source: MCP schema of each revision
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from foundation.json_text import SerializedJson
 from mcp_protocol import meta_keys
 from mcp_protocol.capabilities import bare_implementation
 from mcp_protocol.description import Row, unless_empty
-from mcp_protocol.json_writer import SerializedJson
 from mcp_protocol.revisions import HANDSHAKE, MODERN, REVISIONS, Revision, revisions_since
 from mcp_protocol.strict_json import JsonObject
 

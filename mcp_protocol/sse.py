@@ -6,7 +6,7 @@ Source: WHATWG HTML, 9.2.6; MCP 2026-07-28, basic/transports/streamable-http, Re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_protocol.json_writer import dumps
+from foundation.json_text import dumps
 
 # A comment line without content, which keeps intermediaries from closing a quiet stream.
 KEEP_ALIVE: Final = b": keep-alive\n\n"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
+from foundation.json_text import SerializedJson
 from mcp_protocol.description import RevisionSerializer
-from mcp_protocol.json_writer import SerializedJson
 from mcp_protocol.revisions import MODERN, REVISIONS, Revision, revisions_since
 from mcp_protocol.shapes import DECORATION, page_result
 from mcp_protocol.strict_json import JsonObject

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from agents.protocol.requests import Message, StreamMode
 from agents.protocol.resolution import ToolCall
-from mcp_protocol.json_writer import dumps
+from foundation.json_text import dumps
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_protocol.json_writer import dumps
+from foundation.json_text import dumps
 
 NOTHING: Final[Mapping[str, str]] = {}
 

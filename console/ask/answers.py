@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from console.ask.fields import to_label
-from mcp_protocol.json_writer import dumps, dumps_indented
+from foundation.json_text import dumps, dumps_indented
 from oauth import addresses
 from tools_registry.api import Arguments, Blocks, Result
 

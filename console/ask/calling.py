@@ -33,9 +33,9 @@ from tools_registry.pipeline.invocation import (
     Outcome,
     RefusedCall,
     Succeeded,
+    Surface,
     TokenEnded,
 )
-from tools_registry.pipeline.surface import Surface
 
 # No approved request runs anything on this surface: `approvable` is empty.
 SURFACE: Final = Surface(
@@ -128,7 +128,7 @@ def call(who: Principal, tool: Tool, arguments: Arguments, address: str) -> Call
     )
     try:
         with _calls.hold(ids.text(who.user_id)):
-            return _reply(calls.run(invocation))
+            return _reply(calls.prepare_and_run(invocation))
     except ConcurrencyLimitReached:
         text = _("Another call is in progress. Wait for its answer, then send again.")
         headers = {"Retry-After": "1"}

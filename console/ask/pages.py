@@ -65,11 +65,10 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 def tools(request: HttpRequest, user: User, organization_id: UUID) -> HttpResponse:
     """Lists the tools that the person can call in an organization."""
     place = _place(user, organization_id)
-    is_off = gate.flag(mcp_server_on=place.principal.mcp_server_on)
     context = {
         "place": place,
         "groups": calling.groups(place.principal),
-        "problem": is_off.message if is_off else "",
+        "problem": gate.flag(mcp_server_on=place.principal.mcp_server_on).message,
     }
     return render(request, "console/ask_tools.html", context)
 

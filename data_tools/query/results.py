@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from data_tools.query.arguments import PRESENTATION, TIME
 from data_tools.query.call import DataToolCall
 from data_tools.query.texts import compact
-from mcp_protocol.json_writer import dumps_indented
+from foundation.json_text import dumps_indented
 from tools_registry.api import Facts, Json, Schema
 from workspace.models import Account
 

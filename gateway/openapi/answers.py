@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 from foundation import json_text
 from foundation.db.storable import escape_unstorable
+from foundation.json_text import dumps
 from foundation.outbound.retry import retry_after
 from gateway.openapi import cutting, masking, response_headers
 from gateway.openapi.shapes import Json, OpenApiOperation
 from mcp_protocol import meta_keys
-from mcp_protocol.json_writer import dumps
 from tools_registry.api import Blocks, IntegrationFailure, Unauthorized
 
 MAX_RESULT_BYTES: Final = 1_048_576

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from foundation import json_text
-from mcp_protocol.json_writer import dumps
+from foundation.json_text import dumps
 
 SPACE: Final = re.compile(r"[ \t\n\r]*")
 # How deep in objects a list is looked for.

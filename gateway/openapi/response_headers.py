@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from foundation import json_text
 from foundation.db.storable import leaves
+from foundation.json_text import dumps
 from gateway.openapi import masking
 from gateway.openapi.shapes import Json, OpenApiOperation, Parameter
-from mcp_protocol.json_writer import dumps
 
 # What every response may have, declared or not, in the order of its use.
 ALWAYS: Final = ("location", "etag", "retry-after", "link", "content-range", "x-next-page")

@@ -120,9 +120,9 @@ def _keys(workspace: str | None) -> Verifiers:
     }
 
 
-def _scope(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision | None:
+def _scope(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision:
     if not tool.scope or tool.scope in map(str, scope):
-        return None
+        return gate.ALLOWED
     message = f"The API key needs the scope {tool.scope}. Ask an admin for a key that has it."
     return Decision(
         allowed=False,

@@ -215,9 +215,10 @@ def test_only_what_the_gate_of_the_surface_lets_an_approval_allow_is_requested(
 def test_a_surface_names_the_layers_that_an_approval_passes(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def policy(tool: Any, _scope: Any, _switches: Any) -> gate.Decision | None:
+    def policy(tool: Any, _scope: Any, _switches: Any) -> gate.Decision:
         is_free = tool.name == "request"
-        return None if is_free else gate.Decision(allowed=False, reason="policy", layer="policy")
+        refused = gate.Decision(allowed=False, reason="policy", layer="policy")
+        return gate.ALLOWED if is_free else refused
 
     layers = {"policy": policy, "scope": gate.LAYERS["scope"]}
     mounted = surface(shelf.key, layers=layers, approvable=frozenset({"policy"}))

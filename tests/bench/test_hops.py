@@ -66,8 +66,8 @@ def test_every_figure_of_a_call_is_printed(printed: dict[str, str]) -> None:
 
 # At both revisions, a little above what they take: a call that needs more has got more hops.
 LIMITS = {
-    "setup_get_jwt_sample": {"modules": 40, "functions": 171, "carrier types": 12},
-    "search_docs": {"modules": 47, "functions": 203, "carrier types": 12},
+    "setup_get_jwt_sample": {"modules": 38, "functions": 171, "carrier types": 13},
+    "search_docs": {"modules": 45, "functions": 203, "carrier types": 13},
 }
 
 

@@ -88,10 +88,10 @@ def _always(first_line: str, value: str) -> tuple[str, str]:
 
 
 def _layer(name: str) -> Change:
-    line = f"def {name}(_tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision | None:"
+    line = f"def {name}(_tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision:"
     if name in {"_mode", "_agent", "_connection"}:
         line = line.replace("_tool", "tool")
-    return Change("tools_registry/pipeline/gate.py", *_always(line, "None"), ALL_GATES)
+    return Change("tools_registry/pipeline/gate.py", *_always(line, "ALLOWED"), ALL_GATES)
 
 
 CHANGES: Mapping[str, Change] = {
@@ -107,18 +107,16 @@ CHANGES: Mapping[str, Change] = {
     "scope: destructive actions": Change(
         "tools_registry/pipeline/gate.py",
         *_always(
-            "def _destructive(tool: Guarded, scope: ScopeSet, _switches: Switches)"
-            " -> Decision | None:",
-            "None",
+            "def _destructive(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision:",
+            "ALLOWED",
         ),
         ALL_GATES,
     ),
     "scope: tools that change something on a surface that reads": Change(
         "tools_registry/pipeline/gate.py",
         *_always(
-            "def _changes(tool: Guarded, _scope: ScopeSet, _switches: Switches)"
-            " -> Decision | None:",
-            "None",
+            "def _changes(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision:",
+            "ALLOWED",
         ),
         ("tests/console/test_ask.py", "tests/console/test_ask_access.py"),
     ),
@@ -178,8 +176,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "approval: the document that a request was made with": Change(
         "gateway/review.py",
-        "        return None if is_current else RefusedCall(CHANGED)\n",
-        "        return None\n",
+        "        return call if is_current else RefusedCall(CHANGED)\n",
+        "        return call\n",
         ("tests/gateway/approvals", "tests/gateway"),
     ),
     "approval: requesters do not approve their own requests": Change(
@@ -287,8 +285,8 @@ CHANGES: Mapping[str, Change] = {
     ),
     "idempotency: the caller and tool of a key of a call": Change(
         "tools_registry/pipeline/idempotency.py",
-        "        surface, party, invocation.subject.name, invocation.idempotency_key\n",
-        "        invocation.idempotency_key\n",
+        "        surface, party, call.subject.name, call.invocation.idempotency_key\n",
+        "        call.invocation.idempotency_key\n",
         ("tests/tools_registry/test_idempotency_keys.py",),
     ),
     "approval: an execution begins once": Change(

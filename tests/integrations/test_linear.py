@@ -21,7 +21,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
 from tools_registry.api import IntegrationFailure, ToolContext, Unauthorized, VendorResponse
-from tools_registry.pipeline.visibility import ORGANIZATION_FACTS
+from tools_registry.pipeline.calls import ORGANIZATION_FACTS
 
 SETTINGS = {"default_team": "ENG", "bug_label": "Bug", "feature_label": "Idea"}
 BASICS = {"title": "Login fails", "description": "It says 500.\n\nSteps: sign in."}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foundation.json_text import dumps
 from mcp_protocol.capabilities import ServerInfo
 from mcp_protocol.envelope import success
 from mcp_protocol.handshake_shapes import (
@@ -15,7 +16,6 @@ from mcp_protocol.handshake_shapes import (
     discover_result,
     initialize_result,
 )
-from mcp_protocol.json_writer import dumps
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision, revisions_since
 from mcp_protocol.shapes import call_result, empty_result, text_block
 from mcp_protocol.tool_shapes import tool_descriptor, tools_list_result

@@ -8,9 +8,9 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
+from foundation.json_text import SerializedJson, dumps
 from mcp_protocol import tool_shapes
 from mcp_protocol.headers import ParamHeader, param_headers
-from mcp_protocol.json_writer import SerializedJson, dumps
 from mcp_protocol.revisions import MODERN, Revision
 from oauth.principal import Principal
 from tools_registry.api import Tool

@@ -39,10 +39,7 @@ from tools_registry.endpoint.replies import Reply
 from tools_registry.endpoint.streams import cancellation
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.pipeline import calls
-from tools_registry.pipeline.invocation import (
-    Invocation,
-    NeedsInput,
-)
+from tools_registry.pipeline.invocation import Invocation, NeedsInput, PreparedCall
 from tools_registry.pipeline.invocation import Outcome as CallOutcome
 
 
@@ -54,7 +51,7 @@ class Waiting:
     request: MethodRequest
 
 
-Step: TypeAlias = CompleteAnswer | Invocation | Waiting | Stream
+Step: TypeAlias = CompleteAnswer | PreparedCall | Waiting | Stream
 
 
 def begin(request: MethodRequest) -> Step:
@@ -95,40 +92,37 @@ def _to_http_error(failure: CompleteAnswer) -> CompleteAnswer:
     return replace(failure, status=max(failure.status, 400))
 
 
-def run_silently(request: MethodRequest, invocation: Invocation) -> CompleteAnswer | Waiting:
+def run_silently(request: MethodRequest, call: PreparedCall) -> CompleteAnswer | Waiting:
     """Run a call that says nothing meanwhile, for as long as its answer is wanted."""
     channel = request.http.cancellation
     if channel is None:
-        return run(request, invocation, Silence())
+        return run(request, call, Silence())
     channel.call = request
-    channel.is_changing |= invocation.subject.mutates
+    channel.is_changing |= call.subject.mutates
     on_begin = channel.on_begin  # another thread may take it away in between
     if on_begin is not None:
         on_begin()
-    return run(request, invocation, channel)
+    return run(request, call, channel)
 
 
-def run(
-    request: MethodRequest, invocation: Invocation, channel: Channel
-) -> CompleteAnswer | Waiting:
+def run(request: MethodRequest, call: PreparedCall, channel: Channel) -> CompleteAnswer | Waiting:
     """Run a call to its response, or to the question that has to be answered first."""
-    _, outcome = calls.execute(invocation, channel)
-    return _step(request, invocation, outcome)
+    return _step(request, call.invocation, calls.run(call, channel))
 
 
 def again(
     waiting: Waiting, principal: Principal, answers: Answers, channel: Channel
 ) -> CompleteAnswer | Waiting:
     """Run a call again with the answers to its question, with what its caller may do now."""
-    invocation = calls.resume(waiting.question.invocation, principal, answers)
-    return _step(waiting.request, invocation, calls.run(invocation, channel))
+    invocation = calls.resume(waiting.question.call, principal, answers)
+    return _step(waiting.request, invocation, calls.prepare_and_run(invocation, channel))
 
 
 def end(waiting: Waiting, why: ToolFailure) -> CompleteAnswer:
     """End a request whose question stays without an answer."""
-    request, invocation = waiting.request, waiting.question.invocation
-    failed = calls.fail(invocation, why)
-    reply = replies.from_outcome(invocation, failed, request.revision, request.surface)
+    request, call = waiting.request, waiting.question.call
+    failed = calls.fail(call, why)
+    reply = replies.from_outcome(call.invocation, failed, request.revision, request.surface)
     return _build_answer(request.id, reply, request.revision, request.surface)
 
 
@@ -155,7 +149,7 @@ def answer(request: MethodRequest) -> CompleteAnswer:
     if isinstance(step, Stream):
         # No revision that has batches has a method that answers with a stream of its own.
         raise TypeError(f"{request.method} cannot be answered in silence.")
-    ended = run_silently(request, step) if isinstance(step, Invocation) else step
+    ended = run_silently(request, step) if isinstance(step, PreparedCall) else step
     # A second safeguard: callers of this function have said that they cannot wait.
     return end(ended, elicitation.cannot_ask()) if isinstance(ended, Waiting) else ended
 
@@ -167,7 +161,7 @@ def _begin_request(request: MethodRequest, message: JsonRpcRequest) -> Step:
     if methods.METHODS.get((message.method, terms.revision)) is not methods.MethodKind.REQUEST:
         raise method_not_found(message.method)
     reply = HANDLERS[message.method](request)
-    if isinstance(reply, Invocation | Stream):
+    if isinstance(reply, PreparedCall | Stream):
         return reply
     step = _build_answer(message.id, reply, terms.revision, request.surface)
     if isinstance(reply, ProtocolError):

@@ -21,7 +21,7 @@ from tools_registry.api import IntegrationFailure
 from tools_registry.api.answers import Answers, digests
 from tools_registry.endpoint import request_state
 from tools_registry.endpoint.request_state import SealedFor
-from tools_registry.pipeline.invocation import Invocation, NeedsInput
+from tools_registry.pipeline.invocation import NeedsInput, PreparedCall
 
 MINUTES_FROM: Final = 120
 CANNOT_ASK: Final = "This tool needs your input, and this client or call does not support that."
@@ -34,7 +34,7 @@ class StreamQuestion:
     `answered` has the answers of earlier questions, `digests` the digests of all questions so far.
     """
 
-    invocation: Invocation
+    call: PreparedCall
     requests: Mapping[str, JsonObject]
     state: Any
     earlier: Mapping[str, Any] = field(repr=False)
@@ -49,13 +49,13 @@ def as_result(asked: NeedsInput, revision: Revision) -> JsonObject | ProtocolErr
     """The question as the result of a call, for revisions that answer by calling again."""
     if asked.missing:
         return errors.missing_capability(asked.missing)
-    invocation = asked.invocation
+    invocation = asked.call.invocation
     ends = invocation.answers.ends or time.time() + settings.HALO_ASK_SECONDS
     requests = _with_deadlines(
         asked.requests, input_requests.serialize(asked.requests, revision), ends
     )
     state = request_state.seal(
-        _purpose_of(invocation), invocation.answers, asked.requests, asked.state
+        _purpose_of(asked.call), invocation.answers, asked.requests, asked.state
     )
     return shapes.input_required_result(requests, state)
 
@@ -70,9 +70,9 @@ def on_stream(asked: NeedsInput, revision: Revision, *, can_wait: bool) -> Strea
         return None
     ends = time.time() + settings.HALO_ASK_SECONDS
     requests = _with_deadlines(asked.requests, requests, ends)
-    before = asked.invocation.answers
+    before = asked.call.invocation.answers
     sent = {**before.put, **digests(asked.requests)}
-    return StreamQuestion(asked.invocation, requests, asked.state, before.by_key, sent)
+    return StreamQuestion(asked.call, requests, asked.state, before.by_key, sent)
 
 
 def _with_deadlines(
@@ -109,10 +109,11 @@ def cannot_ask() -> IntegrationFailure:
     return IntegrationFailure(CANNOT_ASK)
 
 
-def _purpose_of(invocation: Invocation) -> SealedFor:
+def _purpose_of(call: PreparedCall) -> SealedFor:
     """What a state is sealed for, and the only request that it can be opened for."""
+    invocation = call.invocation
     return SealedFor(
-        invocation.principal.authorization_id,
+        call.principal.authorization_id,
         invocation.kind.method,
         invocation.name,
         invocation.arguments,

@@ -25,7 +25,7 @@ from mcp_protocol.revisions import Revision
 from oauth.principal import Principal
 from tools_registry.endpoint import caller_slots
 from tools_registry.endpoint.surface import McpSurface
-from tools_registry.pipeline import action_caps
+from tools_registry.pipeline import calls
 from workspace import caps
 
 # What the record calls the limit that refused, by the beginning of its bucket's key.
@@ -33,7 +33,7 @@ PERSON: Final = "person"
 ORGANIZATION: Final = "organization"
 CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(get_args(RateBucket), "token"),
-    **{kind: kind for kind in (limits.ADDRESS, PERSON, ORGANIZATION, action_caps.NAME)},
+    **{kind: kind for kind in (limits.ADDRESS, PERSON, ORGANIZATION, calls.ACTION_CAP)},
 }
 
 

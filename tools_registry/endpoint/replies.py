@@ -23,6 +23,7 @@ from mcp_protocol.meta_keys import META
 from mcp_protocol.resource_shapes import Contents
 from mcp_protocol.revisions import MODERN, Revision
 from mcp_protocol.strict_json import JsonObject
+from oauth.scopes import ScopeSet
 from tools_registry.api import Blocks, ToolFailure
 from tools_registry.endpoint import elicitation, rates
 from tools_registry.endpoint.elicitation import StreamQuestion
@@ -38,10 +39,10 @@ from tools_registry.pipeline.invocation import (
     ChangeInterrupted,
     ConnectionLost,
     Failed,
+    FinalOutcome,
     Invocation,
     NeedsInput,
     RefusedCall,
-    Settled,
     Succeeded,
     TokenEnded,
     UnknownName,
@@ -57,15 +58,16 @@ def question(
     asked: NeedsInput, revision: Revision, surface: McpSurface, *, can_wait: bool
 ) -> Reply | StreamQuestion:
     """The question that a call has to have answered first: as its result, or on its stream."""
-    if asked.invocation.is_repeated:
+    invocation = asked.call.invocation
+    if invocation.is_repeated:
         return elicitation.as_result(asked, revision)
     question = elicitation.on_stream(asked, revision, can_wait=can_wait)
-    return question or _failure(asked.invocation, elicitation.cannot_ask(), revision, surface)
+    return question or _failure(invocation, elicitation.cannot_ask(), revision, surface)
 
 
 def from_outcome(
     invocation: Invocation,
-    outcome: Settled,
+    outcome: FinalOutcome,
     revision: Revision,
     surface: McpSurface,
     *,
@@ -82,7 +84,7 @@ def from_outcome(
     if isinstance(outcome, ApprovalPending):
         outcome = Succeeded(outcome.result)
     if isinstance(outcome, Succeeded):
-        return RESULTS[invocation.kind.method](invocation.subject, outcome, revision)
+        return RESULTS[invocation.kind.method](outcome.subject, outcome, revision)
     if isinstance(outcome, RefusedCall):
         return _refusal(invocation, outcome, revision, surface, host)
     if isinstance(outcome.failure, TokenEnded):
@@ -121,7 +123,7 @@ def unavailable() -> ProtocolError:
 
 
 def _reply_with_task(
-    invocation: Invocation, outcome: Settled, revision: Revision, surface: McpSurface
+    invocation: Invocation, outcome: FinalOutcome, revision: Revision, surface: McpSurface
 ) -> Reply | None:
     """The task that a call becomes, for a caller that takes one; None for the usual reply.
 
@@ -130,8 +132,8 @@ def _reply_with_task(
     """
     has_asked = revision in task_shapes.REQUESTED
     is_wanted = has_asked or isinstance(outcome, ApprovalPending)
-    if surface.tasks is not None and invocation.approval_request and is_wanted:
-        task = surface.tasks.find(invocation.principal, invocation.approval_request)
+    if surface.tasks is not None and outcome.approval_request and is_wanted:
+        task = surface.tasks.find(invocation.principal, outcome.approval_request)
         if task is not None:
             reply = task_shapes.new_task_result(task, revision)
             # What the card of the request shows, for a client that shows it.
@@ -191,7 +193,7 @@ def _refusal(
         return failures.refused_call(decision.reason, decision.message, revision)
     # Only a scope can be requested again, so only its refusal has a challenge and a 403.
     if decision.scope:
-        scope = _to_request(invocation, decision.scope, revision)
+        scope = _to_request(outcome.scope, decision.scope, revision)
         challenge = surface.challenges.insufficient_scope(scope, host=host)
     return failures.refusal(
         decision.reason,
@@ -204,7 +206,7 @@ def _refusal(
     )
 
 
-def _to_request(invocation: Invocation, missing: str, revision: Revision) -> str:
+def _to_request(permitted: ScopeSet, missing: str, revision: Revision) -> str:
     """The scopes that a client has to request next.
 
     Up to 2025-11-25 with those that it has, since clients request just what the challenge names and
@@ -213,7 +215,7 @@ def _to_request(invocation: Invocation, missing: str, revision: Revision) -> str
     """
     if revision in MODERN:
         return missing
-    return " ".join(dict.fromkeys([*map(str, invocation.principal.scope), missing]))
+    return " ".join(dict.fromkeys([*map(str, permitted), missing]))
 
 
 def _failure(

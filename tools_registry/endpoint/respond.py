@@ -13,7 +13,8 @@ from typing import Final
 import structlog
 from django.conf import settings
 
-from mcp_protocol import envelope, json_writer, negotiation, strict_json
+from foundation import json_text
+from mcp_protocol import envelope, negotiation, strict_json
 from mcp_protocol.envelope import JsonRpcBatch, JsonRpcRequest, Malformed, Message
 from mcp_protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcp_protocol.headers import VERSION_HEADER
@@ -39,7 +40,7 @@ from tools_registry.pipeline import calls
 from tools_registry.pipeline.invocation import (
     INTERRUPTED,
     OUTCOME_UNKNOWN,
-    Invocation,
+    PreparedCall,
     TokenEnded,
 )
 
@@ -103,7 +104,7 @@ def write_answer(answer: CompleteAnswer, request: HttpRequest) -> CompleteAnswer
     if answer.message is None:
         return CompleteAnswer(answer.status, (*answer.headers, *every), answer.body)
     headers = (*JSON_HEADERS, *answer.headers, *every)
-    return CompleteAnswer(answer.status, headers, json_writer.dumps(answer.message))
+    return CompleteAnswer(answer.status, headers, json_text.dumps(answer.message))
 
 
 def wants_body(request: HttpRequest) -> bool:
@@ -166,7 +167,7 @@ def answer_message(
         return _where_it_may_wait(http, partial(_batch, members))
     request = MethodRequest(http, who, session, message)
     step = dispatch.begin(request)
-    if isinstance(step, Invocation):
+    if isinstance(step, PreparedCall):
         subject = step.subject
         if subject.streams and streaming.is_requested(request):
             return _stream(request, step)
@@ -202,12 +203,12 @@ def _where_it_may_wait(
     return Deferred(run) if request.lasting else run()
 
 
-def _run(request: MethodRequest, invocation: Invocation) -> Answer:
-    step = dispatch.run_silently(request, invocation)
+def _run(request: MethodRequest, call: PreparedCall) -> Answer:
+    step = dispatch.run_silently(request, call)
     return _stream(request, step) if isinstance(step, Waiting) else step
 
 
-def _stream(request: MethodRequest, step: Invocation | Waiting) -> Answer:
+def _stream(request: MethodRequest, step: PreparedCall | Waiting) -> Answer:
     clock = time.perf_counter()
     try:
         return conversation.stream(request, step)

@@ -16,8 +16,8 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
+from foundation.json_text import dumps, dumps_indented
 from mcp_protocol.errors import quote_text
-from mcp_protocol.json_writer import dumps, dumps_indented
 from tools_registry.api import (
     Arguments,
     Blocks,

@@ -7,7 +7,7 @@ with every request.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 from uuid import UUID
 
 from foundation.db.rows import Row
@@ -18,9 +18,6 @@ from tools_registry.api import Guarded
 from tools_registry.models import ConnectionState
 from tools_registry.pipeline import approval_port
 from tools_registry.pipeline.approval_port import Approval
-
-if TYPE_CHECKING:  # a surface has the layers below by default
-    from tools_registry.pipeline.surface import Surface
 
 # The agent's kind is written out (AgentKind.ASK_AI): a prepared statement can then find it by the
 # index that holds one such agent an organization.
@@ -70,6 +67,19 @@ class Switches:
     integrations: Mapping[str, Integration] = field(default_factory=dict)
 
 
+Layer: TypeAlias = Callable[[Guarded, ScopeSet, Switches], Decision]
+Layers: TypeAlias = Mapping[str, Layer]
+
+
+class GatedSurface(Protocol):
+    """What the gate reads of a surface."""
+
+    @property
+    def layers(self) -> Layers: ...
+    @property
+    def approvable(self) -> frozenset[str]: ...
+
+
 # No switch and no scope allows a destructive action: those of the tool that requested it count.
 NEVER_DESTRUCTIVE: Final = frozenset({"agent", "scope"})
 GRANT_ENDED: Final = "The person who requested this has left, or their connection has ended."
@@ -79,32 +89,36 @@ ALLOWED: Final = Decision(allowed=True)
 WITHOUT_INTEGRATIONS: Final = {on: Switches(mcp_server_on=on) for on in (True, False)}
 
 
-def decide(tool: Guarded, scope: ScopeSet, switches: Switches, surface: "Surface") -> Decision:
+def decide(tool: Guarded, scope: ScopeSet, switches: Switches, surface: GatedSurface) -> Decision:
     """Ask every layer of a surface in order; the first that refuses is reported and recorded."""
     for ask in surface.layers.values():
-        if (refusal := ask(tool, scope, switches)) is not None:
-            return refusal
+        decision = ask(tool, scope, switches)
+        if not decision.allowed:
+            return decision
     return ALLOWED
 
 
 def explain(
-    tool: Guarded, scope: ScopeSet, switches: Switches, surface: "Surface"
+    tool: Guarded, scope: ScopeSet, switches: Switches, surface: GatedSurface
 ) -> list[Decision]:
     """What each layer says by itself, in order; `decide` gives the first refusal among them."""
+    decisions = {layer: ask(tool, scope, switches) for layer, ask in surface.layers.items()}
     return [
-        ask(tool, scope, switches) or Decision(allowed=True, layer=layer)
-        for layer, ask in surface.layers.items()
+        Decision(allowed=True, layer=layer) if decision.allowed else decision
+        for layer, decision in decisions.items()
     ]
 
 
-def may_be_approved(tool: Guarded, scope: ScopeSet, switches: Switches, surface: "Surface") -> bool:
+def may_be_approved(
+    tool: Guarded, scope: ScopeSet, switches: Switches, surface: GatedSurface
+) -> bool:
     """Whether a layer refuses the tool that an approved request passes (`Surface.approvable`)."""
     asked = (ask for layer, ask in surface.layers.items() if layer in surface.approvable)
-    return any(ask(tool, scope, switches) is not None for ask in asked)
+    return not all(ask(tool, scope, switches).allowed for ask in asked)
 
 
 def decide_approved(
-    tool: Guarded, approval: Approval, switches: Switches, surface: "Surface"
+    tool: Guarded, approval: Approval, switches: Switches, surface: GatedSurface
 ) -> Decision:
     """Ask every layer again, for a tool that is run to execute an approved request.
 
@@ -112,8 +126,9 @@ def decide_approved(
     `approvals.decisions` alone makes the approval. The other layers are asked about the tool that
     made the request as well as about the one that runs.
     """
-    if (refusal := _refuse_unapproved(tool, approval)) is not None:
-        return refusal
+    decision = _check_approval(tool, approval)
+    if not decision.allowed:
+        return decision
     if approval.scope is None:
         return _refusal("grant_ended", "grant", GRANT_ENDED)
     for layer, ask in surface.layers.items():
@@ -121,8 +136,9 @@ def decide_approved(
             continue
         is_own = tool.destructive and layer in NEVER_DESTRUCTIVE
         for asked in (approval.requested_with,) if is_own else (approval.requested_with, tool):
-            if (refusal := ask(asked, approval.scope, switches)) is not None:
-                return refusal
+            decision = ask(asked, approval.scope, switches)
+            if not decision.allowed:
+                return decision
     return ALLOWED
 
 
@@ -143,65 +159,65 @@ def cap(tool: Guarded, switches: Switches) -> int | None:
     return _state(tool, switches).caps.get(tool.action)
 
 
-def flag(*, mcp_server_on: bool) -> Decision | None:
-    """The outermost layer, which the endpoint asks before it looks at a method; None lets pass."""
+def flag(*, mcp_server_on: bool) -> Decision:
+    """The outermost layer, which the endpoint asks before it looks at a method."""
     if mcp_server_on:
-        return None
+        return ALLOWED
     message = "The MCP server is turned off for this organization."
     return _refusal("feature_disabled", "flag", message)
 
 
-def _flag(_tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision | None:
-    return None if switches.mcp_server_on else flag(mcp_server_on=False)
+def _flag(_tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision:
+    return ALLOWED if switches.mcp_server_on else flag(mcp_server_on=False)
 
 
-def _destructive(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision | None:
+def _destructive(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision:
     if not tool.destructive or scope_allows_destructive(scope):
-        return None
+        return ALLOWED
     message = "Destructive actions are never available over MCP."
     return _refusal("destructive_blocked", "destructive", message)
 
 
-def _changes(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision | None:
+def _changes(tool: Guarded, _scope: ScopeSet, _switches: Switches) -> Decision:
     if not tool.mutates:
-        return None
+        return ALLOWED
     message = "This tool changes something. Only tools that read can be called here."
     return _refusal("read_only", "read_only", message)
 
 
-def _refuse_unapproved(tool: Guarded, approval: Approval) -> Decision | None:
+def _check_approval(tool: Guarded, approval: Approval) -> Decision:
     if approval_port.store().is_executing(approval, tool):
-        return None
+        return ALLOWED
     return _refusal(
         "destructive_blocked", "destructive", "There is no approved request for this action."
     )
 
 
-def _connection(tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision | None:
+def _connection(tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision:
     if not tool.integration or _state(tool, switches).connected:
-        return None
+        return ALLOWED
     message = f"{registry.title(tool.integration)} is not connected."
     return _refusal("not_connected", "connection", message)
 
 
-def _mode(tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision | None:
+def _mode(tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision:
     if not tool.integration or _state(tool, switches).actions_on:
-        return None
+        return ALLOWED
     message = f"{registry.title(tool.integration)} actions are turned off for this organization."
     return _refusal("integration_disabled", "integration", message)
 
 
-def _agent(tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision | None:
+def _agent(tool: Guarded, _scope: ScopeSet, switches: Switches) -> Decision:
     if not tool.integration or tool.action in _state(tool, switches).enabled_actions:
-        return None
+        return ALLOWED
     title = registry.title(tool.integration)
     message = f"The {title} action {tool.action} is not enabled on the Ask AI agent."
     return _refusal("agent_disabled", "agent", message)
 
 
-def _scope(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision | None:
+def _scope(tool: Guarded, scope: ScopeSet, _switches: Switches) -> Decision:
     if scope.covers(tool.scope):
-        return None
+        return ALLOWED
     message = (
         f"This token does not have the scope {tool.scope}. Reconnect this server in your client "
         "and approve the scope."
@@ -241,9 +257,6 @@ def _state_of(
     caps = {action: most for action, most in actions.items() if most is not None}
     return Integration(actions_on, connected, frozenset(actions), caps)
 
-
-Layer: TypeAlias = Callable[[Guarded, ScopeSet, Switches], Decision | None]
-Layers: TypeAlias = Mapping[str, Layer]
 
 # Every layer by its name, in the order in which they are asked.
 LAYERS: Final[Layers] = {

@@ -27,9 +27,9 @@ from tools_registry.pipeline.invocation import (
     CallOutcomeUnknown,
     ConnectionLost,
     Failed,
-    Invocation,
+    FinalOutcome,
     Outcome,
-    Settled,
+    PreparedCall,
     Succeeded,
     TokenEnded,
     ToolChanged,
@@ -68,43 +68,43 @@ class FirstFailure(ToolFailure):
         self.upstream_status = kept["upstream_status"]
 
 
-def find_first_outcome(invocation: Invocation) -> Settled | None:
+def find_first_outcome(call: PreparedCall) -> FinalOutcome | None:
     """Returns the first outcome of the call's key, None if the key is new.
 
     Raises KeyReused, and CallInProgress while the first call runs.
     """
-    row = _rows(invocation).first()
-    return None if row is None else _read_outcome(row, invocation)
+    row = _rows(call).first()
+    return None if row is None else _read_outcome(row, call)
 
 
-def begin(invocation: Invocation) -> Settled | None:
+def begin(call: PreparedCall) -> PreparedCall | FinalOutcome:
     """Stores the key of a call that is about to run; returns the first outcome if it is not new.
 
     In a transaction with the row that says that the call has begun. Raises KeyReused and
     CallInProgress.
     """
     row, is_new = RepeatableCall.objects.get_or_create(
-        organization_id=invocation.principal.organization_id,
-        key=_digest(invocation),
-        defaults={"fingerprint": _fingerprint(invocation)},
+        organization_id=call.principal.organization_id,
+        key=_digest(call),
+        defaults={"fingerprint": _fingerprint(call)},
     )
-    return None if is_new else _read_outcome(row, invocation)
+    return call if is_new else _read_outcome(row, call)
 
 
-def store(invocation: Invocation, outcome: Outcome) -> None:
+def store(call: PreparedCall, outcome: Outcome) -> None:
     """Stores the outcome of a call that has run, through the journal. Raises NotStored.
 
     The key is new again if nothing was carried out.
     """
     kept = _as_json(outcome)
-    key = _digest(invocation)
+    key = _digest(call)
     sealed = None
     if kept is not None:
         sealed = sealing.seal(json.dumps(kept).encode(), context=_context(key))
     entry = {
-        "organization": str(invocation.principal.organization_id),
+        "organization": str(call.principal.organization_id),
         "key": key,
-        "fingerprint": _fingerprint(invocation),
+        "fingerprint": _fingerprint(call),
         "outcome": None if sealed is None else base64.b64encode(sealed).decode(),
     }
     journal.store(FIRST_OUTCOME, entry)
@@ -132,40 +132,41 @@ def prune() -> int:
     return old.delete()[0]
 
 
-def _rows(invocation: Invocation) -> QuerySet[RepeatableCall]:
+def _rows(call: PreparedCall) -> QuerySet[RepeatableCall]:
     return RepeatableCall.objects.filter(
-        organization=invocation.principal.organization_id, key=_digest(invocation)
+        organization=call.principal.organization_id, key=_digest(call)
     )
 
 
-def _digest(invocation: Invocation) -> str:
-    surface, party = invocation.surface.name, invocation.principal.party
+def _digest(call: PreparedCall) -> str:
+    surface, party = call.invocation.surface.name, call.principal.party
     return idempotency.key_digest(
-        surface, party, invocation.subject.name, invocation.idempotency_key
+        surface, party, call.subject.name, call.invocation.idempotency_key
     )
 
 
-def _fingerprint(invocation: Invocation) -> str:
-    return idempotency.fingerprint([invocation.arguments, invocation.binding])
+def _fingerprint(call: PreparedCall) -> str:
+    return idempotency.fingerprint([call.invocation.arguments, call.invocation.binding])
 
 
-def _read_outcome(row: RepeatableCall, invocation: Invocation) -> Settled:
-    if row.fingerprint != _fingerprint(invocation):
+def _read_outcome(row: RepeatableCall, call: PreparedCall) -> FinalOutcome:
+    if row.fingerprint != _fingerprint(call):
         raise KeyReused
     if row.sealed_outcome is None:
         running_for = timedelta(seconds=settings.HALO_AUDIT_INTERRUPTED_SECONDS)
         if row.created_at > timezone.now() - running_for:
             raise CallInProgress
-        return Failed(CallOutcomeUnknown())
+        return Failed(CallOutcomeUnknown(), note=NOTE)
     try:
         opened = sealing.unseal(bytes(row.sealed_outcome), context=_context(row.key))
     except SealBroken:
-        return Failed(CallOutcomeUnknown())
+        return Failed(CallOutcomeUnknown(), note=NOTE)
     kept = json.loads(opened)
     if "failure" in kept:
-        return Failed(FirstFailure(kept["failure"]))
+        return Failed(FirstFailure(kept["failure"]), note=NOTE)
     result = _to_result(kept)
-    return Succeeded(result, invocation.kind.text(result), is_repeated=True)
+    text = call.invocation.kind.text(result)
+    return Succeeded(result, text, call.subject, is_repeated=True, note=NOTE)
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any] | None:

@@ -1,50 +1,79 @@
-"""A call, what came of it, and why it failed: the same for every protocol.
+"""A call, the surface that it is made on, what came of it, and why it failed.
 
-Nothing here knows JSON-RPC, HTTP or a protocol revision. Each edge makes an `Invocation` of its
-request and serializes the `Outcome`.
+The same for every protocol: nothing here knows JSON-RPC, HTTP or a protocol revision. Each edge
+makes an `Invocation` of its request and serializes the `Outcome`. In between the call is a
+`PreparedCall`. None of them changes: a check that is made again makes another `PreparedCall`.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from audit.record import Actor
 from foundation import ids, store_failures
 from foundation.limits import Verdict
+from oauth.credentials import Verifiers
 from oauth.principal import Principal
+from oauth.scopes import ScopeSet
 from tools_registry.api import Arguments, Blocks, BoundCustomer, Outgoing, ToolFailure
 from tools_registry.api.answers import NONE_YET, Answers
+from tools_registry.pipeline import gate
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CALL, CallKind, CallSubject
-from tools_registry.pipeline.gate import Decision
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.gate import Decision, Layers
+from tools_registry.registry import Catalogue
+
+NO_SCOPE: Final = ScopeSet()
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+class Review(Protocol):
+    def __call__(self, call: "PreparedCall") -> "PreparedCall | FinalOutcome":
+        """Returns a call that every layer allows, to run it, or how it ends without being run.
+
+        Called again with `is_charged` set for a call that has waited. The invocation has an
+        `approval` if it is executed because it was approved. Raises ToolFailure.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Surface:
+    """What every protocol needs to know of an endpoint.
+
+    `credentials` are the kinds it accepts, `catalogue` is what it offers, and `layers` are asked
+    about each call, in this order. An approved request may run what a layer in `approvable`
+    refuses. `review` is the last check of a call, which depends on its arguments. `recorded`
+    returns what the audit row of a call keeps of its arguments, by its tool, None for an unknown
+    one; without it, all of them.
+    """
+
+    name: str
+    credentials: Verifiers
+    catalogue: Catalogue
+    layers: Layers = field(default_factory=lambda: gate.LAYERS)
+    approvable: frozenset[str] = frozenset({"destructive"})
+    review: Review | None = None
+    recorded: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Invocation:
-    """One call to run: who calls what on which surface, with which arguments.
+    """One call as its edge knows it: who calls what on which surface, with which arguments.
 
-    `name` is a tool's name, a URI or a prompt's name, by `kind`. `binding` names a customer as the
-    caller sent it. `address`, `protocol`, `request_id` and `note` are for the audit row, and so is
-    `actor`, where the call is made by somebody other than its principal. `approval` is set only
-    when an approved request is executed. `is_charged` says that the call was counted against the
-    cap of its action before. `id` is the idempotency key that the tool gets.
+    `name` is a tool's name, a URI or a prompt's name, by `kind`. `arguments` are recorded as they
+    were sent. `binding` names a customer as the caller sent it. `address`, `protocol`, `request_id`
+    and `note` are for the audit row, and so is `actor`, where the call is made by somebody other
+    than its principal. `approval` is set only when an approved request is executed. `is_charged`
+    says that the call was counted against the cap of its action before. `id` is the idempotency key
+    that the tool gets.
 
     `idempotency_key` is the caller's, empty if there is none: the outcome of the first call with it
     is the outcome of all.
 
-    `takes_task` says that the caller accepts a task for a call that waits for an approval, and
-    `approval_request` is the id of the request that the call waits for or has its outcome from, set
-    by the review of its surface.
-
-    `subject` and `customer` are what `name` and `binding` name, once `calls.prepare` has found
-    them; a call without a subject cannot be executed. `validated` are the arguments that the
-    subject runs with; `arguments` are recorded as they were sent. `outgoing` is what the subject
-    sends for them, if it says so; `waited` is the time in seconds that the call has waited to send
-    it, because others were waiting for the same server.
+    `takes_task` says that the caller accepts a task for a call that waits for an approval.
 
     `client_capabilities` say what the caller can be asked for, in the form of MCP's
     ClientCapabilities, and `answers` what it has answered so far. `is_repeated` says that a
@@ -72,36 +101,70 @@ class Invocation:
     id: str = field(default_factory=ids.uuid7_hex)
     started_at: datetime = field(default_factory=partial(datetime.now, UTC))
     clock: float = field(default_factory=time.perf_counter)
-    subject: CallSubject = field(init=False, repr=False)
-    customer: BoundCustomer | None = field(init=False, repr=False, default=None)
-    validated: Arguments = field(init=False, repr=False)
-    outgoing: Outgoing | None = field(init=False, repr=False, default=None)
-    waited: float = field(init=False, default=0.0)
-    approval_request: str = field(init=False, default="")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedCall:
+    """A call that was checked and can be run.
+
+    `principal` is its caller, with what the credential permitted when it was checked last.
+    `subject` and `customer` are what the name and the binding of the invocation name. `arguments`
+    are those that the subject runs with. `outgoing` is what it sends for them, if it says so, and
+    `waited` the time in seconds that the call has waited to send it, because others were waiting
+    for the same server. `is_charged` says that it was counted before, as in `Invocation`; the call
+    is being checked again then.
+    """
+
+    invocation: Invocation
+    principal: Principal
+    subject: CallSubject = field(repr=False)
+    arguments: Arguments = field(repr=False)
+    customer: BoundCustomer | None = field(repr=False)
+    is_charged: bool
+    outgoing: Outgoing | None = field(repr=False, default=None)
+    waited: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeNote:
+    """What is said of an outcome besides, by whatever ended the call.
+
+    `note` is for the audit row. `approval_request` is the id of the request that the call waits for
+    or has its outcome from.
+    """
+
+    note: str = ""
+    approval_request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(OutcomeNote):
     """The call ran. `text` is the JSON text of a result that is sent as text, else empty.
 
-    `is_repeated` says that the result is that of an identical call before, which was not run again.
+    `subject` is what was called, None where that is not known. `is_repeated` says that the result
+    is that of an identical call before, which was not run again.
     """
 
     result: Any
     text: str = ""
+    subject: CallSubject | None = field(repr=False, default=None)
     is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedCall:
-    """The gate refused the call, or the cap of its action did: then `verdict` says which limit."""
+class RefusedCall(OutcomeNote):
+    """The gate refused the call, or the cap of its action did: then `verdict` says which limit.
+
+    `scope` is what the caller's credential permitted at the gate.
+    """
 
     decision: Decision
     verdict: Verdict | None = None
+    scope: ScopeSet = NO_SCOPE
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(OutcomeNote):
     """The call could not be run, or its tool failed."""
 
     failure: ToolFailure
@@ -114,22 +177,22 @@ class NeedsInput:
     `missing` are the client capabilities that the questions need and the caller lacks.
     """
 
-    invocation: Invocation
+    call: PreparedCall
     requests: Mapping[str, Any]
     state: Any
     missing: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalPending:
+class ApprovalPending(OutcomeNote):
     """The call is not run until somebody else has decided; `result` is what its caller gets."""
 
     result: Blocks
 
 
-# How a call ends before it runs.
-Settled: TypeAlias = Succeeded | RefusedCall | Failed | ApprovalPending
-Outcome: TypeAlias = Settled | NeedsInput
+# How a call ends that needs no input.
+FinalOutcome: TypeAlias = Succeeded | RefusedCall | Failed | ApprovalPending
+Outcome: TypeAlias = FinalOutcome | NeedsInput
 
 
 class CallFailure(ToolFailure):

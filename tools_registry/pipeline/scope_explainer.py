@@ -12,7 +12,7 @@ from tools_registry import registry
 from tools_registry.api import Tool
 from tools_registry.pipeline import gate
 from tools_registry.pipeline.gate import Switches
-from tools_registry.pipeline.surface import Surface
+from tools_registry.pipeline.invocation import Surface
 from workspace import flags, organizations
 
 

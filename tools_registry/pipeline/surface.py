@@ -1,54 +1,12 @@
-"""A surface: one mounted endpoint, as data.
+"""The surfaces of this server by name, for what outlives a request."""
 
-The pipeline and the protocols read what differs between endpoints from here.
-"""
+from collections.abc import Callable
+from typing import Final
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
-
-from oauth.credentials import Verifiers
-from tools_registry.pipeline import gate
-from tools_registry.pipeline.gate import Layers
-from tools_registry.registry import Catalogue
-
-if TYPE_CHECKING:  # an invocation has a surface
-    from tools_registry.pipeline.invocation import Invocation, Settled
+from tools_registry.pipeline.invocation import Surface
 
 # The surface of the workspace server, which the pages of this product are about.
 WORKSPACE_NAME: Final = "workspace"
-
-
-class Review(Protocol):
-    def __call__(self, invocation: "Invocation") -> "Settled | None":
-        """Returns how a call that every layer allows ends without being run, or None to run it.
-
-        `invocation.validated` are its arguments. Called again with `is_charged` set for a call that
-        has waited, and with `approval` set for one that is executed because it was approved.
-        Raises ToolFailure.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Surface:
-    """What every protocol needs to know of an endpoint.
-
-    `credentials` are the kinds it accepts, `catalogue` is what it offers, and `layers` are asked
-    about each call, in this order. An approved request may run what a layer in `approvable`
-    refuses. `review` is the last check of a call, which depends on its arguments. `recorded`
-    returns what the audit row of a call keeps of its arguments, by its tool, None for an unknown
-    one; without it, all of them.
-    """
-
-    name: str
-    credentials: Verifiers
-    catalogue: Catalogue
-    layers: Layers = field(default_factory=lambda: gate.LAYERS)
-    approvable: frozenset[str] = frozenset({"destructive"})
-    review: Review | None = None
-    recorded: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None
-
 
 _mounted: dict[str, Surface] = {}
 # Surfaces of rows, as one for each project, by what their names have before the colon.

@@ -7,7 +7,7 @@ from tests.drivers.grants import Grant
 from tools_registry import registry, vendors
 from tools_registry.api import BoundCustomer, ToolContext, Toolset, VendorConnection
 from tools_registry.models import IntegrationMode
-from tools_registry.pipeline.visibility import ORGANIZATION_FACTS
+from tools_registry.pipeline.calls import ORGANIZATION_FACTS
 from tools_registry.vendors import credentials
 
 # For toolsets that never send anything.

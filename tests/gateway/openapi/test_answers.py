@@ -13,8 +13,8 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foundation.json_text import dumps
 from gateway.openapi import answers, cutting
-from mcp_protocol.json_writer import dumps
 from tests.drivers.gateway_operations import operation, parameter
 from tools_registry.api import Blocks, IntegrationFailure, ToolFailure, Unauthorized
 

@@ -15,7 +15,7 @@ from mcp_protocol.strict_json import JsonObject
 from tools_registry.api import Complete, Prompt, ResourceTemplate
 from tools_registry.api.uri_templates import compile_template
 from tools_registry.endpoint.methods.request import MethodRequest, object_in, text_in
-from tools_registry.pipeline import visibility
+from tools_registry.pipeline import calls, visibility
 
 log = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ def _values(
     function: Complete, request: MethodRequest, value: str, others: Mapping[str, str]
 ) -> Sequence[str]:
     try:
-        context = visibility.context(request.principal, request.surface)
+        context = calls.make_context(request.principal, request.surface)
         return function(context, value, others)
     except Exception:
         # A courtesy while somebody types: it offers nothing rather than fail.

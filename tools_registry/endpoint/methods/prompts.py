@@ -7,7 +7,7 @@ from tools_registry.endpoint.methods.request import MethodRequest, object_in, te
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
 from tools_registry.pipeline import call_kinds, visibility
-from tools_registry.pipeline.invocation import Invocation
+from tools_registry.pipeline.invocation import PreparedCall
 
 
 def list_prompts(request: MethodRequest) -> JsonObject:
@@ -19,7 +19,7 @@ def list_prompts(request: MethodRequest) -> JsonObject:
     return prompt_shapes.prompts_list_result(page.things, request.revision, page.next_cursor)
 
 
-def get_prompt(request: MethodRequest) -> Reply | Invocation:
+def get_prompt(request: MethodRequest) -> Reply | PreparedCall:
     """The first half: refused and recorded, or ready to run."""
     name, arguments = text_in(request.params, "name"), object_in(request.params, "arguments")
     return request.prepare(call_kinds.GET_PROMPT, name, arguments)

@@ -30,7 +30,7 @@ from tools_registry.endpoint.sessions import McpSession
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.pipeline import binding, calls, gate
 from tools_registry.pipeline.call_kinds import CallKind, CallSubject
-from tools_registry.pipeline.invocation import Invocation
+from tools_registry.pipeline.invocation import Invocation, PreparedCall
 
 Listed = TypeVar("Listed")
 
@@ -112,12 +112,12 @@ class MethodRequest:
     def require_server_on(self) -> None:
         """Raises ProtocolError while the MCP server is turned off, where that is a layer."""
         is_on, surface = self.principal.mcp_server_on, self.surface
-        off = None if is_on or "flag" not in surface.layers else gate.flag(mcp_server_on=is_on)
-        if off is not None:
+        decision = gate.flag(mcp_server_on=is_on or "flag" not in surface.layers)
+        if not decision.allowed:
             raise failures.refusal(
-                off.reason,
-                off.layer,
-                off.message,
+                decision.reason,
+                decision.layer,
+                decision.message,
                 self.error_revision,
                 surface.codes,
                 http_status=403,
@@ -141,7 +141,7 @@ class MethodRequest:
         check: Callable[[CallSubject], None] | None = None,
         *,
         takes_task: bool = False,
-    ) -> Reply | Invocation:
+    ) -> Reply | PreparedCall:
         """Prepare the call of this request: refused and recorded, or ready to run.
 
         Raises ProtocolError for a `requestState` that belongs to another request.
@@ -172,11 +172,11 @@ class MethodRequest:
             protocol=revision.value,
             address=http.address,
         )
-        outcome = calls.prepare(invocation, check)
-        if outcome is None:
-            return invocation
+        step = calls.prepare(invocation, check)
+        if isinstance(step, PreparedCall):
+            return step
         host = http.header("host") or ""
-        return replies.from_outcome(invocation, outcome, revision, http.surface, host=host)
+        return replies.from_outcome(invocation, step, revision, http.surface, host=host)
 
     def page(
         self,
@@ -189,7 +189,7 @@ class MethodRequest:
         return paging.page(things, key, place, self.params.get("cursor"), size)
 
 
-Handler: TypeAlias = Callable[[MethodRequest], Reply | Invocation | Stream]
+Handler: TypeAlias = Callable[[MethodRequest], Reply | PreparedCall | Stream]
 
 
 def _idempotency_key(meta: Mapping[str, Any]) -> str:

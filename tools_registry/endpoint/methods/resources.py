@@ -15,9 +15,9 @@ from tools_registry.endpoint.mcp_apps import McpApp
 from tools_registry.endpoint.methods.request import MethodRequest, text_in
 from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
-from tools_registry.pipeline import call_kinds, visibility
+from tools_registry.pipeline import call_kinds, calls, visibility
 from tools_registry.pipeline.call_kinds import CallKind
-from tools_registry.pipeline.invocation import Invocation
+from tools_registry.pipeline.invocation import PreparedCall
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +36,7 @@ def list_templates(request: MethodRequest) -> JsonObject:
     return resource_shapes.templates_list_result(page.things, request.revision, page.next_cursor)
 
 
-def read_resource(request: MethodRequest) -> Reply | Invocation:
+def read_resource(request: MethodRequest) -> Reply | PreparedCall:
     """The first half of a read: refused and recorded, or ready to run.
 
     The document of an app is the same for everybody and answered as a list is, without a record:
@@ -60,7 +60,7 @@ def unsubscribe(request: MethodRequest) -> Reply:
 
 def _acknowledge_request(request: MethodRequest, kind: CallKind) -> Reply:
     prepared = _prepare(request, kind)
-    return shapes.empty_result(request.revision) if isinstance(prepared, Invocation) else prepared
+    return shapes.empty_result(request.revision) if isinstance(prepared, PreparedCall) else prepared
 
 
 def _apps(request: MethodRequest) -> Iterable[McpApp]:
@@ -74,7 +74,7 @@ def _is_app(uri: str) -> bool:
     return uri.startswith(URI_SCHEME)
 
 
-def _prepare(request: MethodRequest, kind: CallKind) -> Reply | Invocation:
+def _prepare(request: MethodRequest, kind: CallKind) -> Reply | PreparedCall:
     return request.prepare(kind, _uri_in(request), {})
 
 
@@ -93,7 +93,7 @@ def _resources(request: MethodRequest) -> list[Resource]:
         *surface.catalogue.templates(organization),
         *surface.catalogue.resources(organization),
     ]
-    context = visibility.context(who, surface)
+    context = calls.make_context(who, surface)
     shown = (
         _list_offered(one, context) for one in visibility.filter_visible(offered, who, surface)
     )

@@ -15,7 +15,7 @@ from tools_registry.endpoint.paging import Key
 from tools_registry.endpoint.replies import Reply
 from tools_registry.pipeline import call_kinds, visibility
 from tools_registry.pipeline.call_kinds import CallSubject
-from tools_registry.pipeline.invocation import Invocation
+from tools_registry.pipeline.invocation import PreparedCall
 
 
 def list_tools(request: MethodRequest) -> JsonObject:
@@ -41,7 +41,7 @@ def list_tools(request: MethodRequest) -> JsonObject:
     return tool_shapes.tools_list_result(tools, revision, page.next_cursor)
 
 
-def call_tool(request: MethodRequest) -> Reply | Invocation:
+def call_tool(request: MethodRequest) -> Reply | PreparedCall:
     """The first half of a call: refused and recorded, or ready to run."""
     name, arguments = text_in(request.params, "name"), object_in(request.params, "arguments")
 
@@ -56,10 +56,10 @@ def call_tool(request: MethodRequest) -> Reply | Invocation:
     check = check_headers if has_headers else None
     takes_task = request.http.surface.tasks is not None and tasks.takes_task(request)
     prepared = request.prepare(call_kinds.CALL, name, arguments, check, takes_task=takes_task)
-    if takes_task and isinstance(prepared, Invocation) and request.revision not in MODERN:
+    if takes_task and isinstance(prepared, PreparedCall) and request.revision not in MODERN:
         raise task_shapes.no_task_error()
-    if isinstance(prepared, Invocation) and prepared.subject.mutates:
-        request_state.spend(prepared.answers)
+    if isinstance(prepared, PreparedCall) and prepared.subject.mutates:
+        request_state.spend(prepared.invocation.answers)
     return prepared
 
 

@@ -38,7 +38,7 @@ from tools_registry.pipeline.invocation import (
     INTERRUPTED,
     OUTCOME_UNKNOWN,
     CallCancelled,
-    Invocation,
+    PreparedCall,
 )
 from workspace import changes
 
@@ -81,17 +81,17 @@ class SentQuestion:
     expires_at: float
 
 
-def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
+def stream(request: MethodRequest, step: PreparedCall | Waiting) -> Stream:
     """The stream of a request; its last event is the response.
 
     Raises ProtocolError (429) when as many calls of its caller run on streams as may.
     """
     conversation = StreamConversation(request, step)
-    if isinstance(step, Invocation) and not conversation.acquire():
+    if isinstance(step, PreparedCall) and not conversation.acquire():
         raise _too_many(request)
     request.forget()
     topic = cancellation.topic(request.authorization_id, request.terms, request.id)
-    invocation = step if isinstance(step, Invocation) else step.question.invocation
+    call = step if isinstance(step, PreparedCall) else step.question.call
     return Stream(
         STREAM_HEADERS,
         conversation.start,
@@ -101,8 +101,8 @@ def stream(request: MethodRequest, step: Invocation | Waiting) -> Stream:
         on_shutdown=conversation.stop,
         on_interrupt=conversation.interrupt,
         left_out=partial(left_out_warning, request.terms),
-        pool="long" if isinstance(step, Invocation) else "quiet",
-        changes=invocation.subject.mutates,
+        pool="long" if isinstance(step, PreparedCall) else "quiet",
+        changes=call.subject.mutates,
         on_abandon=conversation.unfinished_message,
     )
 
@@ -135,11 +135,11 @@ def _too_many(request: MethodRequest) -> ProtocolError:
 class StreamConversation:
     """One request, and its client at the other end of the stream."""
 
-    def __init__(self, request: MethodRequest, step: Invocation | Waiting) -> None:
+    def __init__(self, request: MethodRequest, step: PreparedCall | Waiting) -> None:
         self._request = request
         self._first = step
-        invocation = step if isinstance(step, Invocation) else step.question.invocation
-        self._unfinished = OUTCOME_UNKNOWN if invocation.subject.mutates else INTERRUPTED
+        call = step if isinstance(step, PreparedCall) else step.question.call
+        self._unfinished = OUTCOME_UNKNOWN if call.subject.mutates else INTERRUPTED
         # Published when the caller's token may have become invalid.
         self._changed = changes.topic(request.principal.organization_id)
         self._questions_sent = 0

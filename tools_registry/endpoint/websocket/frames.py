@@ -13,7 +13,8 @@ from typing import Final
 
 import structlog
 
-from mcp_protocol import envelope, json_writer, strict_json
+from foundation import json_text
+from mcp_protocol import envelope, strict_json
 from mcp_protocol.envelope import (
     JsonRpcBatch,
     JsonRpcNotification,
@@ -47,7 +48,7 @@ MAX_IN_FLIGHT: Final = 32
 # Seconds; a guess at when one of them is answered.
 RETRY_AFTER: Final = 1
 # Compact JSON has no line breaks. Nothing but messages is sent: pings keep a socket open.
-LINES: Final = Encoding(lambda message: json_writer.dumps(message) + b"\n", lambda _text: b"", b"")
+LINES: Final = Encoding(lambda message: json_text.dumps(message) + b"\n", lambda _text: b"", b"")
 
 
 class InFlightMessage:
@@ -143,7 +144,7 @@ def _run_step(
         return Deferred(partial(_run_step, work, request, answered.finish))
     if isinstance(answered, Stream) or answered.message is None:
         return answered
-    return replace(answered, body=json_writer.dumps(answered.message), message=None)
+    return replace(answered, body=json_text.dumps(answered.message), message=None)
 
 
 def _begin(
@@ -180,7 +181,7 @@ def shutdown_response(work: InFlightMessage) -> bytes:
     """The response to a request that still runs when the server can wait no longer."""
     message = OUTCOME_UNKNOWN if work.cancellation.is_changing else INTERRUPTED
     error = ProtocolError(INTERNAL_ERROR, message)
-    return json_writer.dumps(envelope.failure(work.request_id, error))
+    return json_text.dumps(envelope.failure(work.request_id, error))
 
 
 def _with_version(request: HttpRequest, message: Message | JsonRpcBatch) -> HttpRequest:

@@ -11,8 +11,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from foundation import ids, pubsub, sealing
-from mcp_protocol import json_writer
+from foundation import ids, json_text, pubsub, sealing
 from tools_registry.models import PushedMessage
 
 LIFETIME: Final = timedelta(minutes=1)
@@ -35,7 +34,7 @@ def push(authorization_id: UUID | str, message: Mapping[str, Any]) -> None:
     PushedMessage.objects.create(
         id=identifier,
         authorization_id=str(authorization_id),
-        sealed=sealing.seal(json_writer.dumps(message), context=_context(identifier)),
+        sealed=sealing.seal(json_text.dumps(message), context=_context(identifier)),
         expires_at=now + LIFETIME,
     )
     pubsub.publish(topic(authorization_id))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from foundation.db.storable import has_unstorable_text
-from mcp_protocol.json_writer import SerializedJson, dumps, dumps_indented
+from foundation.json_text import SerializedJson, dumps, dumps_indented
 from mcp_protocol.strict_json import parse
 from tests.drivers.json_values import JSON_VALUES
 
