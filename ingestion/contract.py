@@ -8,9 +8,10 @@ from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 
-from ingestion import idempotency, openapi, serializers
+from ingestion import serializers
 from ingestion.callers import KEY_HEADER
-from ingestion.fields import StrictSerializer
+from rest import idempotency, openapi
+from rest.serializers import StrictSerializer
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -102,7 +103,7 @@ def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
 
 
 def _accept_null(schema: dict[str, Any]) -> None:
-    """Has optional members accept null, which leaves them out (`ingestion/fields.py`)."""
+    """Has optional members accept null, which leaves them out (`rest/serializers.py`)."""
     required = schema.get("required", ())
     for name, part in schema["properties"].items():
         if name in required or "null" in part.get("type", ()):

@@ -7,25 +7,25 @@ from functools import cache, partial
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from customers.events import MAX_BATCH
 from customers.identification.field_values import InvalidField
-from ingestion import callers, contract, errors, idempotency, requests, serializers
+from ingestion import callers, contract, errors, requests, serializers
 from ingestion.callers import SdkCaller, Secrets
 from ingestion.contract import operation
-from ingestion.errors import SdkForbidden
-from ingestion.idempotency import CallerKey
-from ingestion.parsing import Beacon, JsonOnly, StrictJson
 from oauth import server_keys
+from rest import idempotency
+from rest.bodies import Beacon, JsonOnly, StrictJson
+from rest.errors import ApiError, field_error
+from rest.idempotency import CallerKey
+from rest.serializers import validate
 from workspace import flags, organizations
 from workspace.models import Organization
 
@@ -50,19 +50,16 @@ class SdkView(APIView):
         return errors.response
 
     def caller(self, request: Request, scope: str = server_keys.SDK_WRITE) -> SdkCaller:
-        """Returns the caller by the headers.
-
-        Raises SdkRateLimited, SdkUnauthorized and SdkForbidden.
-        """
+        """Returns the caller by the headers. Raises ApiError."""
         secrets = callers.read_secrets(request)
-        charge(request, secrets)
+        callers.charge(request, secrets)
         return callers.authenticate(request, secrets, scope)
 
     def server(self, request: Request) -> SdkCaller:
-        """Returns the caller, who has a server key. Raises SdkForbidden for others."""
+        """Returns the caller, who has a server key. Raises ApiError for others."""
         caller = self.caller(request)
         if not caller.is_server:
-            raise SdkForbidden("", "This address takes a server key.")
+            raise ApiError(403, "This address takes a server key.")
         return caller
 
 
@@ -74,7 +71,7 @@ class ConfigView(SdkView):
         auth=[],
     )
     def get(self, request: Request) -> Response:
-        charge(request, Secrets())
+        callers.charge(request, Secrets())
         found = _organization(request.query_params.get("org_id", ""))
         body = {
             "org_id": str(found.pk),
@@ -92,7 +89,7 @@ class IdentifyView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.caller(request)
-        return Response(requests.identify(caller, _read(serializers.Identify, request)))
+        return Response(requests.identify(caller, validate(serializers.Identify, request.data)))
 
 
 class UsersUpdateView(SdkView):
@@ -104,9 +101,11 @@ class UsersUpdateView(SdkView):
     )
     def post(self, request: Request) -> Response:
         secrets = callers.read_secrets(request)
-        charge(request, secrets)
+        callers.charge(request, secrets)
         caller = callers.authenticate_update(request, secrets)
-        return Response(requests.update_users(caller, _read(serializers.UsersUpdate, request)))
+        return Response(
+            requests.update_users(caller, validate(serializers.UsersUpdate, request.data))
+        )
 
 
 class CompaniesView(SdkView):
@@ -117,7 +116,9 @@ class CompaniesView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.caller(request)
-        return Response(requests.upsert_company(caller, _read(serializers.CompanyUpsert, request)))
+        return Response(
+            requests.upsert_company(caller, validate(serializers.CompanyUpsert, request.data))
+        )
 
 
 class TicketsCreateView(SdkView):
@@ -129,7 +130,7 @@ class TicketsCreateView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.caller(request)
-        body = _read(serializers.TicketCreate, request)
+        body = validate(serializers.TicketCreate, request.data)
         return _once(request, caller, body, partial(requests.create_ticket, caller, body))
 
 
@@ -143,7 +144,7 @@ class TicketMessagesView(SdkView):
     )
     def post(self, request: Request, ticket_id: str) -> Response:
         caller = self.server(request)
-        body = _read(serializers.TicketReply, request)
+        body = validate(serializers.TicketReply, request.data)
         run = partial(requests.reply_to_ticket, caller, ticket_id, body)
         return _once(request, caller, body, run)
 
@@ -160,9 +161,11 @@ class EventsView(SdkView):
         secrets = callers.read_secrets(request)
         if not secrets.key:
             secrets = _read_body_secrets(request.data)
-        charge(request, secrets)
+        callers.charge(request, secrets)
         caller = callers.authenticate(request, secrets, server_keys.SDK_WRITE)
-        return Response(requests.record_events(caller, _read(serializers.EventBatch, request)))
+        return Response(
+            requests.record_events(caller, validate(serializers.EventBatch, request.data))
+        )
 
 
 class TranscriptsView(SdkView):
@@ -174,7 +177,7 @@ class TranscriptsView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.server(request)
-        sent = _read(serializers.TranscriptUpsert, request)
+        sent = validate(serializers.TranscriptUpsert, request.data)
         return Response(requests.upsert_transcript(caller, sent))
 
 
@@ -195,18 +198,6 @@ def _document() -> str:
     return json.dumps(contract.document(ROUTES), indent=2)
 
 
-def charge(request: Request, secrets: Secrets) -> None:
-    callers.charge(request, secrets, settings.HALO_RATE_SDK)
-
-
-def _read(body: type[Serializer], request: Request) -> Sent:
-    """Returns the checked body. Raises ParseError, SdkTooLarge and ValidationError."""
-    serializer = body(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    sent: Sent = serializer.validated_data
-    return sent
-
-
 def _read_body_secrets(data: Any) -> Secrets:
     """Returns the secrets that sendBeacon puts into the body: it sends no headers."""
     given = data if isinstance(data, dict) else {}
@@ -218,8 +209,7 @@ def _once(request: Request, caller: SdkCaller, body: Sent, run: Callable[[], Sen
     header = request.headers.get(idempotency.HEADER, "")
     if not header:
         return Response(run())
-    if not KEY.fullmatch(header):
-        raise InvalidField(idempotency.HEADER, "Send 1 to 200 visible ASCII characters.")
+    idempotency.check_key(header, KEY, "Send 1 to 200 visible ASCII characters.")
     key = CallerKey(
         caller.organization.pk,
         api="sdk",
@@ -231,12 +221,12 @@ def _once(request: Request, caller: SdkCaller, body: Sent, run: Callable[[], Sen
 
 
 def _organization(named: str) -> Organization:
-    """Raises InvalidField for text that is no id, and Http404 for an unknown organization."""
+    """Raises InvalidField for text that is no id, and ApiError for an unknown organization."""
     try:
         organization_id = UUID(named)
     except ValueError:
         raise InvalidField("org_id", "Send the id of your organization.") from None
     found = Organization.objects.filter(pk=organization_id, suspended_at__isnull=True).first()
     if found is None:
-        raise errors.SdkNotFound("org_id", "There is no such organization.")
+        raise field_error(404, "org_id", "There is no such organization.")
     return found

@@ -14,8 +14,8 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 
-from ingestion import idempotency
 from people.api.operation import Operation
+from rest import idempotency
 
 V = TypeVar("V", bound=Callable[..., Any])
 

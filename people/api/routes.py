@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 
-from ingestion import openapi as generated
 from people.api import contract, views
 from people.api.operation import Operation
 from people.api.operations import ALL
+from rest import openapi as generated
 
 PREFIX: Final = "api/v1/"
 PUBLIC_SECONDS: Final = 300
