@@ -1,16 +1,11 @@
 """The addresses of the SDK API. Each reads who is calling, then the body, then does the work."""
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -21,8 +16,8 @@ from ingestion import callers, contract, errors, requests, serializers
 from ingestion.callers import SdkCaller, Secrets
 from ingestion.contract import operation
 from oauth import server_keys
-from rest import idempotency
-from rest.bodies import Beacon, JsonOnly, StrictJson
+from rest import idempotency, openapi
+from rest.bodies import StrictJson
 from rest.errors import ApiError, field_error
 from rest.idempotency import CallerKey
 from rest.serializers import validate
@@ -31,20 +26,18 @@ from workspace.models import Organization
 
 Sent: TypeAlias = Mapping[str, Any]
 
-PUBLIC_SECONDS: Final = 300
 # Visible ASCII characters.
 KEY: Final = re.compile(r"[!-~]{1,200}")
 
 
-class SdkView(APIView):
-    """Charges the rate limits, then answers JSON. Cookies are never read."""
+class Beacon(StrictJson):
+    """JSON as text: `navigator.sendBeacon` can send no other type to another origin."""
 
-    authentication_classes = ()
-    permission_classes = ()
-    renderer_classes = (JSONRenderer,)
-    parser_classes: Sequence[type[BaseParser]] = (StrictJson,)
-    content_negotiation_class = JsonOnly
-    metadata_class = None
+    media_type = "text/plain"
+
+
+class SdkView(APIView):
+    """Charges the rate limits, then answers."""
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.response
@@ -78,7 +71,7 @@ class ConfigView(SdkView):
             "identity_verification": organizations.flag(found.pk, flags.IDENTITY_VERIFICATION),
             "max_events": MAX_BATCH,
         }
-        return Response(body, headers={"Cache-Control": f"public, max-age={PUBLIC_SECONDS}"})
+        return Response(body, headers=openapi.PUBLIC)
 
 
 class IdentifyView(SdkView):
@@ -179,23 +172,6 @@ class TranscriptsView(SdkView):
         caller = self.server(request)
         sent = validate(serializers.TranscriptUpsert, request.data)
         return Response(requests.upsert_transcript(caller, sent))
-
-
-@require_safe
-def openapi(_request: HttpRequest) -> HttpResponse:
-    """Returns the contract of this API."""
-    return HttpResponse(
-        _document(),
-        content_type="application/json",
-        headers={"Cache-Control": f"public, max-age={PUBLIC_SECONDS}"},
-    )
-
-
-@cache
-def _document() -> str:
-    from ingestion.routes import ROUTES  # noqa: PLC0415  it imports the views of this module
-
-    return json.dumps(contract.document(ROUTES), indent=2)
 
 
 def _read_body_secrets(data: Any) -> Secrets:

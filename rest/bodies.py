@@ -43,12 +43,6 @@ class StrictJson(BaseParser):
         return found
 
 
-class Beacon(StrictJson):
-    """JSON as text: `navigator.sendBeacon` can send no other type to another origin."""
-
-    media_type = "text/plain"
-
-
 class JsonOnly(DefaultContentNegotiation):
     """Answers JSON, whatever the request accepts."""
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import structlog
 from django.http import HttpRequest, HttpResponse
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -21,7 +20,6 @@ from people.api import callers, errors, requests
 from people.api.callers import ApiCaller
 from people.api.errors import HrApiError
 from people.api.operation import Operation
-from rest.bodies import JsonOnly, StrictJson
 from rest.callers import charge_request, limit_headers, read_bearer
 
 log = structlog.get_logger(__name__)
@@ -40,14 +38,8 @@ OUTCOMES: Final[Mapping[int, Outcome]] = {
 
 
 class HrView(APIView):
-    """Answers the operations of one path in JSON; cookies are never read."""
+    """Answers the operations of one path."""
 
-    authentication_classes = ()
-    permission_classes = ()
-    renderer_classes = (JSONRenderer,)
-    parser_classes = (StrictJson,)
-    content_negotiation_class = JsonOnly
-    metadata_class = None
     operations: ClassVar[Mapping[str, Operation]] = {}
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
