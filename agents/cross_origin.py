@@ -4,7 +4,8 @@ from typing import Final
 
 from django.conf import settings
 
-from agents.protocol.replies import AgentApiError, AgentReply
+from agents.replies import AgentReply, error_reply
+from rest.errors import ApiError
 
 SENT: Final = "authorization, content-type, idempotency-key"
 READ: Final = "retry-after, www-authenticate"
@@ -27,7 +28,7 @@ def preflight(origin: str) -> AgentReply:
     """Returns the answer to a browser that asks before it sends a request."""
     found = headers(origin)
     if not found:
-        return AgentApiError(403, "This origin is not allowed.").reply
+        return error_reply(ApiError(403, "This origin is not allowed."))
     return AgentReply(
         204,
         None,

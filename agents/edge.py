@@ -21,12 +21,13 @@ from agents.loop import FAILED, TurnRun
 from agents.models_port import ModelCompletion, ModelUsage
 from agents.protocol import events
 from agents.protocol.events import Event, StopReason, TurnStopEvent
-from agents.protocol.replies import AgentApiError, AgentReply
 from agents.protocol.requests import Message, StreamMode
+from agents.replies import AgentReply, error_reply
 from agents.session_tools import InThread, SessionTools
 from foundation import headers as fields
 from foundation import peer
 from foundation.concurrency.thread_pool import ThreadPool
+from rest.errors import ApiError
 from tools_registry.endpoint.asgi import with_connection
 from tools_registry.endpoint.asgi_types import Receive, Scope, Send
 from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
@@ -37,6 +38,8 @@ T = TypeVar("T")
 Headers: TypeAlias = Mapping[str, str]
 
 BODY_SECONDS: Final = 30.0
+# Of a request that was not read completely.
+CLOSING: Final = {"Connection": "close"}
 KEEP_ALIVE_SECONDS: Final = 15.0
 # A third of the lease.
 RENEWAL_SECONDS: Final = sessions.LEASE.total_seconds() / 3
@@ -128,10 +131,10 @@ class AgentApplication:
         try:
             body = await sent.read(limit + 1)
         except TimeoutError:
-            return AgentApiError(408, "The body took too long.", {"Connection": "close"}).reply
+            return error_reply(ApiError(408, "The body took too long.", headers=CLOSING))
         if len(body) > limit:
             message = f"The body is larger than {limit} bytes."
-            return AgentApiError(413, message, {"Connection": "close"}).reply
+            return error_reply(ApiError(413, message, headers=CLOSING))
         request = _request_of(scope, path, body)
         # Who calls is not known before a thread has found out.
         owner = request.headers.get("authorization") or request.address

@@ -4,9 +4,9 @@ Everything that can refuse a request is checked before anything is stored, and b
 begins.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -24,7 +24,6 @@ from agents.models_port import Model
 from agents.protocol import options, requests, resolution
 from agents.protocol.compaction import compact_history
 from agents.protocol.options import ChosenOptions
-from agents.protocol.replies import AgentApiError, AgentReply
 from agents.protocol.requests import (
     ClientTool,
     InvalidAgentRequest,
@@ -34,15 +33,18 @@ from agents.protocol.requests import (
     TurnRequest,
 )
 from agents.protocol.resolution import Resolved, ToolCall
+from agents.replies import AgentReply, error_reply
 from agents.sessions import Owner, Sent
 from agents.turns import BudgetUsed
-from foundation import ids, store_failures
+from foundation import ids
 from foundation.db.storable import has_unstorable_text
 from foundation.sealing import SealBroken
 from foundation.store_failures import is_store_failure
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
 from oauth.principal import Principal
+from rest import errors, idempotency
+from rest.errors import ApiError
 from tools_registry import registry
 from tools_registry.api import Tool
 from tools_registry.endpoint import admission
@@ -50,7 +52,7 @@ from tools_registry.pipeline import visibility
 
 log = structlog.get_logger(__name__)
 
-MAX_KEY: Final = 255
+KEY: Final = re.compile(r"[ -~]{0,255}")
 VERSION: Final = 1
 
 
@@ -99,32 +101,30 @@ def respond(request: AgentRequest) -> AgentReply | Started:
     """Returns the response to a request, or the turn whose events are the response."""
     try:
         return _respond(request)
-    except AgentApiError as refused:
-        return refused.reply
+    except ApiError as refused:
+        return error_reply(refused)
     except InvalidAgentRequest as invalid:
-        return AgentApiError(400, str(invalid)).reply
+        return error_reply(ApiError(400, str(invalid)))
     except Exception as error:
         request_id = ids.uuid7_hex()
         log.exception("agents_request_failed", request_id=request_id)
-        if is_store_failure(error):
-            retry = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
-            return AgentApiError(503, store_failures.MESSAGE, retry).reply
-        return AgentApiError(500, f"Internal error. Quote {request_id} to your admin.").reply
+        is_outage = is_store_failure(error)
+        return error_reply(errors.unavailable() if is_outage else errors.internal_error(request_id))
 
 
 def _respond(request: AgentRequest) -> AgentReply | Started:
     host = request.headers.get("host", "")
     # DNS rebinding: a page of another site must not reach a server on this computer.
     if not admission.is_ours(host, tuple(settings.ALLOWED_HOSTS)):
-        raise AgentApiError(421, "Unknown host.")
+        raise ApiError(421, "Unknown host.")
     parts = request.path.strip("/").split("/")
     handler = HANDLERS.get((parts[0], len(parts)))
     if handler is None:
-        raise AgentApiError(404, "There is nothing at this address.")
+        raise ApiError(404, "There is nothing at this address.")
     by_method = handler.get(request.method)
     if by_method is None:
         allowed = {"Allow": ", ".join(handler)}
-        raise AgentApiError(405, "This method is not allowed here.", allowed)
+        raise ApiError(405, "This method is not allowed here.", headers=allowed)
     authorization = request.headers.get("authorization", "")
     callers.charge(authorization, request.address)
     if parts[0] == "meta" and not authorization and settings.HALO_AGENTS_PUBLIC_META:
@@ -206,7 +206,7 @@ def continue_session(request: AgentRequest, who: Principal, session_id: str) -> 
     session = _session(who, session_id)
     agent = definitions.get_agents(who.organization_id).get(session.agent)
     if agent is None:
-        raise AgentApiError(409, "The agent of this session does not exist any more.")
+        raise ApiError(409, "The agent of this session does not exist any more.")
     body = _parse_body(request)
     turn = requests.new_turn(body)
     key = _idempotency_key(request)
@@ -225,16 +225,16 @@ def continue_session(request: AgentRequest, who: Principal, session_id: str) -> 
     except Session.DoesNotExist:
         raise _no_session() from None
     except sessions.Busy:
-        raise AgentApiError(409, "Another turn of this session is running.") from None
+        raise ApiError(409, "Another turn of this session is running.") from None
     except sessions.AlreadySent as before:
-        raise AgentApiError(409, _repeat_message(before)) from None
+        raise ApiError(409, _repeat_message(before)) from None
     return _prepare_run(session, row, turn.stream, allowed, resolved, is_new=False)
 
 
 def _authorize_agent(agent: ConfiguredAgent, who: Principal, secrets: Mapping[str, str]) -> Allowed:
     """What the key may use of an agent, with these secret options.
 
-    Raises AgentApiError if the organization's language model cannot be used, and
+    Raises ApiError if the organization's language model cannot be used, and
     InvalidAgentRequest if its applications use keys of their own, and this one has sent none.
     """
     row = language_models.find_model(who.organization_id, agent.language_model)
@@ -249,10 +249,10 @@ def _authorize_agent(agent: ConfiguredAgent, who: Principal, secrets: Mapping[st
         model = agent.model(row, secrets)
     except BudgetUsed as used:
         message = "The budget of the day is used up."
-        raise AgentApiError(429, message, {"Retry-After": str(used.seconds)}) from None
+        raise ApiError(429, message, headers={"Retry-After": str(used.seconds)}) from None
     except SealBroken:
         log.exception("language_model_key_unreadable")
-        raise AgentApiError(503, "The key of the language model cannot be read.") from None
+        raise ApiError(503, "The key of the language model cannot be read.") from None
     tools = {one.name: one for one in _tools(who) if agent.may_have(one)}
     return Allowed(agent, who, model, tools, has_own_key)
 
@@ -305,7 +305,7 @@ def _parse_body(request: AgentRequest) -> Any:
     try:
         found = strict_json.parse(request.body)
     except ProtocolError as error:
-        raise AgentApiError(400, f"The body is not valid JSON: {error.message}") from None
+        raise ApiError(400, f"The body is not valid JSON: {error.message}") from None
     if has_unstorable_text(found):
         raise InvalidAgentRequest("The body has a character that cannot be stored.")
     return found
@@ -318,8 +318,8 @@ def _session(who: Principal, session_id: str) -> Session:
     return found
 
 
-def _no_session() -> AgentApiError:
-    return AgentApiError(404, "Session not found.")
+def _no_session() -> ApiError:
+    return ApiError(404, "Session not found.")
 
 
 def _owner(who: Principal) -> Owner:
@@ -344,9 +344,9 @@ def _require_known(turn: TurnRequest, allowed: Allowed) -> None:
 def _idempotency_key(request: AgentRequest) -> str:
     """Returns the digest of the client's key, which may be any text, such as an email address."""
     key = request.headers.get("idempotency-key", "")
-    if len(key) > MAX_KEY or not (key.isascii() and key.isprintable()):
-        raise InvalidAgentRequest("Idempotency-Key must be up to 255 printable ASCII characters.")
-    return sha256(key.encode()).hexdigest() if key else ""
+    rule = f"{idempotency.HEADER} must be up to 255 printable ASCII characters."
+    idempotency.check_key(key, KEY, rule)
+    return ids.sha256_hex(key) if key else ""
 
 
 def _repeat_message(before: sessions.AlreadySent) -> str:

@@ -19,6 +19,7 @@ from mcp_protocol import errors as protocol_errors
 from mcp_protocol.errors import ProtocolError
 from oauth.endpoints import replies as oauth
 from oauth.errors import ServerBusy
+from rest.errors import ApiError
 from tools_registry.endpoint import replies as mcp
 
 UNAVAILABLE: Final = HTTPStatus.SERVICE_UNAVAILABLE
@@ -56,7 +57,7 @@ def _oauth(status: HTTPStatus) -> HttpResponse:
 def _sdk(status: HTTPStatus) -> HttpResponse:
     from ingestion import errors as sdk  # noqa: PLC0415  a web process starts without DRF
 
-    return _json(sdk.body_of_status(status, SENTENCES[status]), status)
+    return _json(sdk.body(ApiError(status, SENTENCES[status])), status)
 
 
 def _hr(status: HTTPStatus) -> HttpResponse:

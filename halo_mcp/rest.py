@@ -1,9 +1,16 @@
-"""Settings of the SDK API (docs/sdk-api.md), and of what pages of other origins may send."""
+"""Settings of the REST APIs, and of what pages of other origins may send."""
 
 from typing import Any, Final
 
-# The views set everything else themselves.
+# Views read keys themselves, since the limits of a request are charged before its key is looked up.
+# None reads cookies.
 FRAMEWORK: Final[dict[str, Any]] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PARSER_CLASSES": ["rest.bodies.StrictJson"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "rest.bodies.JsonOnly",
+    "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "UNAUTHENTICATED_USER": None,
 }

@@ -233,6 +233,7 @@ INSTALLED_APPS = [
     "people",
     "agents",
     "ingestion",
+    "rest",
     "console",
     "halo_mcp",
 ]

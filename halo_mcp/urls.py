@@ -29,8 +29,7 @@ from console.gateway.paths import PATHS as PROJECT_PAGES
 from halo_mcp import surfaces
 from halo_mcp.server.health import health, readiness
 from ingestion.contract import PREFIX as SDK
-from ingestion.routes import ROUTES
-from ingestion.views import openapi
+from ingestion.routes import ROUTES, openapi
 from oauth.endpoints import authorize, consent, metadata, registration, token_endpoint
 from oauth.endpoints.page_limits import limit_requests
 from oauth.scopes import PROJECT_ID

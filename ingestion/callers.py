@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from rest_framework.request import Request
 
-from audit import record
-from foundation import ids, limits, peer
-from foundation.limits import Bucket, Limit
-from ingestion.errors import SdkForbidden, SdkRateLimited, SdkUnauthorized
+from foundation.limits import Verdict
 from oauth import identity_tokens, server_keys
+from oauth.endpoints.replies import address_of
 from oauth.identity_tokens import Identity, InvalidToken
 from oauth.principal import KeyKind, Unauthenticated
+from rest.callers import charge_request, key_bucket, reject_key
+from rest.errors import ApiError, field_error
 from workspace import flags, organizations
 from workspace.models import Organization
 
@@ -79,18 +80,14 @@ def read_secrets(request: Request) -> Secrets:
     return Secrets(request.headers.get(KEY_HEADER, ""), bearer)
 
 
-def charge(request: Request, secrets: Secrets, per_key: Limit) -> None:
-    """Charges a request to its address and its key. Raises SdkRateLimited."""
-    buckets = [limits.address_bucket(_address(request))]
-    if secrets.key:
-        buckets.append(Bucket(f"sdk:{ids.sha256_hex(secrets.key)}", per_key))
-    verdict = limits.charge_or_share(buckets, record.limits_unavailable)
-    if verdict is not None:
-        raise SdkRateLimited(verdict)
+def charge(request: Request, secrets: Secrets) -> None:
+    """Charges a request to its address and its key. Raises ApiError."""
+    of_key = key_bucket("sdk", secrets.key, settings.HALO_RATE_SDK)
+    charge_request(address_of(request), of_key, Verdict.headers)
 
 
 def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
-    """Returns the caller of a request that writes. Raises SdkUnauthorized and SdkForbidden."""
+    """Returns the caller of a request that writes. Raises ApiError."""
     if secrets.is_server:
         return _server(request, secrets, scope)
     organization = _find_organization(request, secrets)
@@ -99,7 +96,7 @@ def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
         try:
             identity = identity_tokens.identity(organization, secrets.bearer)
         except InvalidToken as problem:
-            raise SdkForbidden("user_token", str(problem)) from None
+            raise field_error(403, "user_token", str(problem)) from None
     is_verifying = organizations.flag(organization.pk, flags.IDENTITY_VERIFICATION)
     return SdkCaller(
         organization, "widget", is_server=False, identity=identity, is_verifying=is_verifying
@@ -109,7 +106,7 @@ def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
 def authenticate_update(request: Request, secrets: Secrets) -> SdkCaller:
     """Returns the caller of a bulk update: a server key, or a token with the scope users.update.
 
-    Raises SdkUnauthorized and SdkForbidden.
+    Raises ApiError.
     """
     if secrets.is_server:
         return _server(request, secrets, server_keys.USERS_UPDATE)
@@ -117,7 +114,7 @@ def authenticate_update(request: Request, secrets: Secrets) -> SdkCaller:
     try:
         identity_tokens.check_update(organization, secrets.bearer)
     except InvalidToken as problem:
-        raise SdkForbidden("user_token", str(problem)) from None
+        raise field_error(403, "user_token", str(problem)) from None
     return SdkCaller(organization, "update-token", is_server=True)
 
 
@@ -127,7 +124,7 @@ def _server(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
     except Unauthenticated:
         raise _unknown(request, "server key") from None
     if scope not in found.scopes:
-        raise SdkForbidden("", f"The server key needs the scope {scope}.")
+        raise ApiError(403, f"The server key needs the scope {scope}.")
     organization = Organization.objects.get(pk=found.organization_id)
     return SdkCaller(organization, str(found.key_id), is_server=True)
 
@@ -141,11 +138,11 @@ def _find_organization(request: Request, secrets: Secrets) -> Organization:
     return found
 
 
-def _unknown(request: Request, detail: str) -> SdkUnauthorized:
-    record.security_event("sdk_key_rejected", address=_address(request), detail=detail)
-    return SdkUnauthorized(f"Send a valid widget key as {KEY_HEADER}, or a server key as bearer.")
-
-
-def _address(request: Request) -> str:
-    forwarded_for = request.headers.get("X-Forwarded-For")
-    return peer.client_address(request.META.get("REMOTE_ADDR", ""), forwarded_for)
+def _unknown(request: Request, detail: str) -> ApiError:
+    return reject_key(
+        "sdk_key_rejected",
+        address=address_of(request),
+        detail=detail,
+        realm="halo-sdk",
+        message=f"Send a valid widget key as {KEY_HEADER}, or a server key as bearer.",
+    )

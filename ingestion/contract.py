@@ -1,16 +1,16 @@
 """The OpenAPI document of the SDK API: what its views declare, put together by drf-spectacular."""
 
 from collections.abc import Callable, Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 
-from ingestion import idempotency, openapi, serializers
+from ingestion import serializers
 from ingestion.callers import KEY_HEADER
-from ingestion.fields import StrictSerializer
+from rest import openapi
+from rest.serializers import StrictSerializer
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -54,12 +54,7 @@ ORGANIZATION: Final = OpenApiParameter(
 TICKET: Final = OpenApiParameter(
     "ticket_id", str, OpenApiParameter.PATH, description="The id that creating it returned."
 )
-IDEMPOTENCY_KEY: Final = OpenApiParameter(
-    idempotency.HEADER,
-    {"type": "string", "pattern": "^[!-~]{1,200}$"},
-    OpenApiParameter.HEADER,
-    description="Your id of the request: repeating it within a day changes nothing.",
-)
+IDEMPOTENCY_KEY: Final = openapi.key_parameter({"type": "string", "pattern": "^[!-~]{1,200}$"})
 
 
 def operation(
@@ -71,10 +66,7 @@ def operation(
     auth: list[Any] = PAGES_AND_SERVERS,
 ) -> Callable[[V], V]:
     """Declares an operation in the contract: its bodies, parameters and kinds of caller."""
-    refusals = {
-        status: OpenApiResponse(serializers.ProblemSerializer, HTTPStatus(status).phrase)
-        for status in REFUSALS
-    }
+    refusals = openapi.refusal_responses(serializers.ProblemSerializer, REFUSALS)
     return extend_schema(
         summary=summary,
         tags=["sdk"],
@@ -88,21 +80,16 @@ def operation(
 def document(routes: Mapping[str, Callable[..., Any]]) -> Mapping[str, Any]:
     """Returns the OpenAPI document of these routes."""
     patterns = [path(PREFIX + where, view) for where, view in routes.items()]
-    found = openapi.document(patterns)
-    found["components"]["securitySchemes"] = SCHEMES
+    found = openapi.document(patterns, SCHEMES)
     for name, schema in found["components"]["schemas"].items():
         if name in STRICT_COMPONENTS:
             schema["additionalProperties"] = False
             _accept_null(schema)
-    for operations in found["paths"].values():
-        for one in operations.values():
-            # The docstring of a view is for readers of the code.
-            one.pop("description", None)
     return found
 
 
 def _accept_null(schema: dict[str, Any]) -> None:
-    """Has optional members accept null, which leaves them out (`ingestion/fields.py`)."""
+    """Has optional members accept null, which leaves them out (`rest/serializers.py`)."""
     required = schema.get("required", ())
     for name, part in schema["properties"].items():
         if name in required or "null" in part.get("type", ()):

@@ -12,7 +12,7 @@ from customers.identification import profiles
 from customers.identification.field_values import InvalidField
 from customers.identification.profiles import Profile
 from ingestion.callers import SdkCaller
-from ingestion.errors import SdkForbidden
+from rest.errors import field_error
 
 # Claims of an identity token that are traits as well.
 TRAIT_CLAIMS: Final = ("email", "name", "role", "plan")
@@ -22,40 +22,40 @@ MAX_ID: Final = 200
 def user_id(caller: SdkCaller, named: str, place: str = "user_id") -> str:
     """Returns the external id of the customer that a request is about; empty for a visitor.
 
-    Raises SdkForbidden if the caller may not name this customer.
+    Raises ApiError if the caller may not name this customer.
     """
     if caller.identity is not None:
         if named and named != caller.identity.user_id:
-            raise SdkForbidden(place, "The identity token names another customer.")
+            raise field_error(403, place, "The identity token names another customer.")
         return caller.identity.user_id
     if named and not caller.is_server and caller.is_verifying:
-        raise SdkForbidden(place, "Send an identity token of this customer.")
+        raise field_error(403, place, "Send an identity token of this customer.")
     return named
 
 
 def company_id(caller: SdkCaller, named: str | None) -> str | None:
     """Returns the external id of the customer's company; None if nothing is said of it.
 
-    Raises SdkForbidden if the caller may not name this company.
+    Raises ApiError if the caller may not name this company.
     """
     claimed = _claimed_company(caller)
     if caller.is_server or not caller.is_verifying or named == claimed:
         return claimed if named is None else named
     if named is None:
         return claimed
-    raise SdkForbidden("company_id", "The identity token does not name this company.")
+    raise field_error(403, "company_id", "The identity token does not name this company.")
 
 
 def profile(caller: SdkCaller, external_id: str, sent: Mapping[str, Any]) -> Profile:
     """Returns the profile of an identify; the token's claims take precedence over traits.
 
-    Raises SdkForbidden and InvalidField.
+    Raises ApiError and InvalidField.
     """
     traits = dict(sent.get("traits", {}))
     claims = {name: caller.claims[name] for name in TRAIT_CLAIMS if caller.claims.get(name)}
     is_page = not caller.is_server and caller.is_verifying
     if is_page and "email" in traits and traits["email"] != claims.get("email"):
-        raise SdkForbidden("traits.email", "The identity token does not name this address.")
+        raise field_error(403, "traits.email", "The identity token does not name this address.")
     named = company_id(caller, sent.get("company_id"))
     return profiles.parse(external_id, {**traits, **claims}, sent.get("context", {}), named)
 

@@ -1,9 +1,11 @@
 """The addresses of the SDK API below /api/sdk/."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
-from ingestion import views
+from ingestion import contract, views
+from rest.openapi import document_view
 
 ROUTES: Final[Mapping[str, Callable[..., Any]]] = {
     "config": views.ConfigView.as_view(),
@@ -15,3 +17,5 @@ ROUTES: Final[Mapping[str, Callable[..., Any]]] = {
     "events": views.EventsView.as_view(),
     "chat/transcripts": views.TranscriptsView.as_view(),
 }
+
+openapi: Final = document_view(partial(contract.document, ROUTES))

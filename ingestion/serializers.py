@@ -15,19 +15,18 @@ from customers.identification.traits import (
     parse_customer_traits,
 )
 from ingestion.fields import (
-    CheckedLater,
     Email,
     Fields,
     Flag,
     Percentage,
     Position,
     Sentiment,
-    StrictSerializer,
     Text,
     Time,
     Whole,
     identifier,
 )
+from rest.serializers import CheckedLater, StrictSerializer
 from workspace.models import (
     AuthorKind,
     ConversationOutcome,

@@ -1,68 +1,58 @@
 """The addresses of the SDK API. Each reads who is calling, then the body, then does the work."""
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from customers.events import MAX_BATCH
 from customers.identification.field_values import InvalidField
-from ingestion import callers, contract, errors, idempotency, requests, serializers
+from ingestion import callers, contract, errors, requests, serializers
 from ingestion.callers import SdkCaller, Secrets
 from ingestion.contract import operation
-from ingestion.errors import SdkForbidden
-from ingestion.idempotency import CallerKey
-from ingestion.parsing import Beacon, JsonOnly, StrictJson
 from oauth import server_keys
+from rest import idempotency, openapi
+from rest.bodies import StrictJson
+from rest.errors import ApiError, field_error
+from rest.idempotency import CallerKey
+from rest.serializers import validate
 from workspace import flags, organizations
 from workspace.models import Organization
 
 Sent: TypeAlias = Mapping[str, Any]
 
-PUBLIC_SECONDS: Final = 300
 # Visible ASCII characters.
 KEY: Final = re.compile(r"[!-~]{1,200}")
 
 
-class SdkView(APIView):
-    """Charges the rate limits, then answers JSON. Cookies are never read."""
+class Beacon(StrictJson):
+    """JSON as text: `navigator.sendBeacon` can send no other type to another origin."""
 
-    authentication_classes = ()
-    permission_classes = ()
-    renderer_classes = (JSONRenderer,)
-    parser_classes: Sequence[type[BaseParser]] = (StrictJson,)
-    content_negotiation_class = JsonOnly
-    metadata_class = None
+    media_type = "text/plain"
+
+
+class SdkView(APIView):
+    """Charges the rate limits, then answers."""
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.response
 
     def caller(self, request: Request, scope: str = server_keys.SDK_WRITE) -> SdkCaller:
-        """Returns the caller by the headers.
-
-        Raises SdkRateLimited, SdkUnauthorized and SdkForbidden.
-        """
+        """Returns the caller by the headers. Raises ApiError."""
         secrets = callers.read_secrets(request)
-        charge(request, secrets)
+        callers.charge(request, secrets)
         return callers.authenticate(request, secrets, scope)
 
     def server(self, request: Request) -> SdkCaller:
-        """Returns the caller, who has a server key. Raises SdkForbidden for others."""
+        """Returns the caller, who has a server key. Raises ApiError for others."""
         caller = self.caller(request)
         if not caller.is_server:
-            raise SdkForbidden("", "This address takes a server key.")
+            raise ApiError(403, "This address takes a server key.")
         return caller
 
 
@@ -74,14 +64,14 @@ class ConfigView(SdkView):
         auth=[],
     )
     def get(self, request: Request) -> Response:
-        charge(request, Secrets())
+        callers.charge(request, Secrets())
         found = _organization(request.query_params.get("org_id", ""))
         body = {
             "org_id": str(found.pk),
             "identity_verification": organizations.flag(found.pk, flags.IDENTITY_VERIFICATION),
             "max_events": MAX_BATCH,
         }
-        return Response(body, headers={"Cache-Control": f"public, max-age={PUBLIC_SECONDS}"})
+        return Response(body, headers=openapi.PUBLIC)
 
 
 class IdentifyView(SdkView):
@@ -92,7 +82,7 @@ class IdentifyView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.caller(request)
-        return Response(requests.identify(caller, _read(serializers.Identify, request)))
+        return Response(requests.identify(caller, validate(serializers.Identify, request.data)))
 
 
 class UsersUpdateView(SdkView):
@@ -104,9 +94,11 @@ class UsersUpdateView(SdkView):
     )
     def post(self, request: Request) -> Response:
         secrets = callers.read_secrets(request)
-        charge(request, secrets)
+        callers.charge(request, secrets)
         caller = callers.authenticate_update(request, secrets)
-        return Response(requests.update_users(caller, _read(serializers.UsersUpdate, request)))
+        return Response(
+            requests.update_users(caller, validate(serializers.UsersUpdate, request.data))
+        )
 
 
 class CompaniesView(SdkView):
@@ -117,7 +109,9 @@ class CompaniesView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.caller(request)
-        return Response(requests.upsert_company(caller, _read(serializers.CompanyUpsert, request)))
+        return Response(
+            requests.upsert_company(caller, validate(serializers.CompanyUpsert, request.data))
+        )
 
 
 class TicketsCreateView(SdkView):
@@ -129,7 +123,7 @@ class TicketsCreateView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.caller(request)
-        body = _read(serializers.TicketCreate, request)
+        body = validate(serializers.TicketCreate, request.data)
         return _once(request, caller, body, partial(requests.create_ticket, caller, body))
 
 
@@ -143,7 +137,7 @@ class TicketMessagesView(SdkView):
     )
     def post(self, request: Request, ticket_id: str) -> Response:
         caller = self.server(request)
-        body = _read(serializers.TicketReply, request)
+        body = validate(serializers.TicketReply, request.data)
         run = partial(requests.reply_to_ticket, caller, ticket_id, body)
         return _once(request, caller, body, run)
 
@@ -160,9 +154,11 @@ class EventsView(SdkView):
         secrets = callers.read_secrets(request)
         if not secrets.key:
             secrets = _read_body_secrets(request.data)
-        charge(request, secrets)
+        callers.charge(request, secrets)
         caller = callers.authenticate(request, secrets, server_keys.SDK_WRITE)
-        return Response(requests.record_events(caller, _read(serializers.EventBatch, request)))
+        return Response(
+            requests.record_events(caller, validate(serializers.EventBatch, request.data))
+        )
 
 
 class TranscriptsView(SdkView):
@@ -174,37 +170,8 @@ class TranscriptsView(SdkView):
     )
     def post(self, request: Request) -> Response:
         caller = self.server(request)
-        sent = _read(serializers.TranscriptUpsert, request)
+        sent = validate(serializers.TranscriptUpsert, request.data)
         return Response(requests.upsert_transcript(caller, sent))
-
-
-@require_safe
-def openapi(_request: HttpRequest) -> HttpResponse:
-    """Returns the contract of this API."""
-    return HttpResponse(
-        _document(),
-        content_type="application/json",
-        headers={"Cache-Control": f"public, max-age={PUBLIC_SECONDS}"},
-    )
-
-
-@cache
-def _document() -> str:
-    from ingestion.routes import ROUTES  # noqa: PLC0415  it imports the views of this module
-
-    return json.dumps(contract.document(ROUTES), indent=2)
-
-
-def charge(request: Request, secrets: Secrets) -> None:
-    callers.charge(request, secrets, settings.HALO_RATE_SDK)
-
-
-def _read(body: type[Serializer], request: Request) -> Sent:
-    """Returns the checked body. Raises ParseError, SdkTooLarge and ValidationError."""
-    serializer = body(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    sent: Sent = serializer.validated_data
-    return sent
 
 
 def _read_body_secrets(data: Any) -> Secrets:
@@ -218,8 +185,7 @@ def _once(request: Request, caller: SdkCaller, body: Sent, run: Callable[[], Sen
     header = request.headers.get(idempotency.HEADER, "")
     if not header:
         return Response(run())
-    if not KEY.fullmatch(header):
-        raise InvalidField(idempotency.HEADER, "Send 1 to 200 visible ASCII characters.")
+    idempotency.check_key(header, KEY, "Send 1 to 200 visible ASCII characters.")
     key = CallerKey(
         caller.organization.pk,
         api="sdk",
@@ -231,12 +197,12 @@ def _once(request: Request, caller: SdkCaller, body: Sent, run: Callable[[], Sen
 
 
 def _organization(named: str) -> Organization:
-    """Raises InvalidField for text that is no id, and Http404 for an unknown organization."""
+    """Raises InvalidField for text that is no id, and ApiError for an unknown organization."""
     try:
         organization_id = UUID(named)
     except ValueError:
         raise InvalidField("org_id", "Send the id of your organization.") from None
     found = Organization.objects.filter(pk=organization_id, suspended_at__isnull=True).first()
     if found is None:
-        raise errors.SdkNotFound("org_id", "There is no such organization.")
+        raise field_error(404, "org_id", "There is no such organization.")
     return found

@@ -1,4 +1,4 @@
-"""The Agent Application Protocol, version 1: its requests, messages, events and errors.
+"""The Agent Application Protocol, version 1: its requests, messages and events.
 
 Nothing here knows Django, rows or models.
 """

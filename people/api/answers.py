@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework.serializers import Serializer
 
-from people.api import etags, paging
 from people.api.operation import OperationAnswer
-from people.api.paging import PageOrder
+from rest import etags, paging
+from rest.paging import PageOrder
 
 
 def one(

@@ -1,9 +1,9 @@
 """The OpenAPI document of the HR API, generated from its operations."""
 
-from collections.abc import Callable, Mapping
-from http import HTTPStatus
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+from django.urls import URLPattern
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiExample,
@@ -14,12 +14,13 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 
-from ingestion import idempotency
 from people.api.operation import Operation
+from rest import openapi
 
 V = TypeVar("V", bound=Callable[..., Any])
 
 REFUSALS: Final = (400, 401, 403, 404, 405, 409, 412, 413, 415, 428, 429, 500, 503)
+OF_CHANGES: Final = frozenset({409, 412, 415, 428})
 SCHEMES: Final = {
     "ApiKey": {
         "type": "http",
@@ -41,12 +42,8 @@ IF_MATCH: Final = OpenApiParameter(
     required=True,
     description="The ETag of the record that is changed.",
 )
-IDEMPOTENCY_KEY: Final = OpenApiParameter(
-    idempotency.HEADER,
-    {"type": "string", "minLength": 8, "maxLength": 255, "pattern": "^[ -~]+$"},
-    OpenApiParameter.HEADER,
-    required=True,
-    description="Your id of the request: repeating it within a day changes nothing.",
+IDEMPOTENCY_KEY: Final = openapi.key_parameter(
+    {"type": "string", "minLength": 8, "maxLength": 255, "pattern": "^[ -~]+$"}, required=True
 )
 
 
@@ -74,11 +71,8 @@ class Pagination(serializers.Serializer):
 
 def decorate(operation: Operation) -> Callable[[V], V]:
     """Returns the decorator that declares an operation in the document."""
-    refusals = {
-        status: OpenApiResponse(Problem, HTTPStatus(status).phrase)
-        for status in REFUSALS
-        if not operation.is_read or status not in {409, 412, 415, 428}
-    }
+    statuses = [one for one in REFUSALS if not operation.is_read or one not in OF_CHANGES]
+    refusals = openapi.refusal_responses(Problem, statuses)
     answered = OpenApiResponse(
         envelope(operation),
         "Done" if operation.method != "GET" else "Found",
@@ -120,16 +114,12 @@ def _parameters(operation: Operation) -> list[Any]:
     return [*found, IDEMPOTENCY_KEY, *([IF_MATCH] if operation.on_version else [])]
 
 
-def complete_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the generated document with the schemes, and without docstrings of code."""
-    found = dict(document)
+def document(patterns: Sequence[URLPattern]) -> dict[str, Any]:
+    """Returns the OpenAPI document of the views at these addresses."""
+    found = openapi.document(patterns, SCHEMES)
     found["info"] = {
         "title": "HR API",
         "version": "1",
         "description": "People, employment and time off of one organization.",
     }
-    found["components"]["securitySchemes"] = SCHEMES
-    for operations in found["paths"].values():
-        for one in operations.values():
-            one.pop("description", None)
     return found

@@ -1,19 +1,17 @@
 """Errors of the HR API: one body with a code, a message, the request's id and its fields."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
-from django.db import IntegrityError
-from rest_framework import exceptions
+from rest_framework.exceptions import ValidationError
 
-from foundation import store_failures
-from foundation.limits import Verdict
-from foundation.store_failures import is_store_failure
-from ingestion import errors as ingestion
 from people import changes
 from people.access import RecordNotFound
+from rest import exceptions
+from rest.errors import ApiError, FieldIssue, internal_error
+from rest.exceptions import Translations
+from rest.idempotency import IdempotencyConflict
 
 log = structlog.get_logger(__name__)
 
@@ -36,26 +34,18 @@ STATUSES: Final[Mapping[str, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FieldIssue:
-    """What is wrong with one field."""
-
-    field: str
-    issue: str
-
-
-@dataclass(slots=True)
-class HrApiError(Exception):
+class HrApiError(ApiError):
     """A refusal; `code` is one of STATUSES."""
 
-    code: str
-    message: str
-    details: Sequence[FieldIssue] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def status(self) -> int:
-        return STATUSES[self.code]
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        details: Sequence[FieldIssue] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(STATUSES[code], message, details, headers)
+        self.code = code
 
     def body(self, request_id: str) -> dict[str, Any]:
         details = [{"field": one.field, "issue": one.issue} for one in self.details]
@@ -69,40 +59,29 @@ class HrApiError(Exception):
         }
 
 
-def rate_limited(verdict: Verdict) -> HrApiError:
-    headers = {"Retry-After": str(verdict.retry_after)}
-    return HrApiError("rate_limited", "Too many requests. Try again later.", headers=headers)
-
-
-def unavailable() -> HrApiError:
-    """Returns the error for a request that can be sent again as it is."""
-    headers = {"Retry-After": str(store_failures.RETRY_AFTER_SECONDS)}
-    return HrApiError("unavailable", store_failures.MESSAGE, headers=headers)
-
-
 def from_status(status: int, message: str) -> HrApiError:
     """Returns the error that no view raised: of an address, a method or a server."""
-    code = next(code for code, of_code in STATUSES.items() if of_code == status)
-    return HrApiError(code, message)
-
-
-def invalid(name: str, issue: str) -> HrApiError:
-    return HrApiError("invalid_request", issue, [FieldIssue(name, issue)])
+    return HrApiError(_find_code(status), message)
 
 
 def from_exception(problem: Exception, request_id: str) -> HrApiError:
     """Returns the refusal for an exception; an unexpected one is logged."""
-    if isinstance(problem, HrApiError):
-        return problem
-    if is_store_failure(problem):
-        log.error("hr_request_failed", request_id=request_id, error=repr(problem))
-        return unavailable()
-    for kind, translate in OTHERS.items():
-        if isinstance(problem, kind):
-            return translate(problem)
-    log.error("hr_request_failed", request_id=request_id, exc_info=problem)
-    message = f"Internal error. Quote {request_id} to your admin."
-    return HrApiError("internal_error", message)
+    event = "hr_request_failed"
+    refusal = exceptions.find_refusal(problem, TRANSLATIONS, event, request_id=request_id)
+    if refusal is None:
+        log.error(event, request_id=request_id, exc_info=problem)
+        refusal = internal_error(request_id)
+    return refusal if isinstance(refusal, HrApiError) else _add_code(refusal)
+
+
+def _add_code(refusal: ApiError) -> HrApiError:
+    is_reused = isinstance(refusal, IdempotencyConflict)
+    code = "idempotency_conflict" if is_reused else _find_code(refusal.status)
+    return HrApiError(code, refusal.message, refusal.details, refusal.headers)
+
+
+def _find_code(status: int) -> str:
+    return next(code for code, of_code in STATUSES.items() if of_code == status)
 
 
 def _translate_refusal(problem: changes.RefusedChange) -> HrApiError:
@@ -110,38 +89,15 @@ def _translate_refusal(problem: changes.RefusedChange) -> HrApiError:
     return HrApiError(problem.code, problem.message, details)
 
 
-def _translate_field_errors(problem: exceptions.ValidationError) -> HrApiError:
-    details = [FieldIssue(one.field, one.reason) for one in ingestion.list_problems(problem.detail)]
+def _translate_field_errors(problem: ValidationError) -> ApiError:
+    details = exceptions.list_issues(problem.detail)
     named = ", ".join(dict.fromkeys(one.field for one in details if one.field))
     message = f"Check these fields: {named}." if named else details[0].issue
-    return HrApiError("invalid_request", message, details)
+    return ApiError(400, message, details)
 
 
-def _translate_sdk_error(problem: ingestion.SdkApiError) -> HrApiError:
-    code = {409: "idempotency_conflict", 413: "payload_too_large"}.get(problem.status)
-    return HrApiError(
-        code or "invalid_request", problem.reason, [FieldIssue(problem.field, problem.reason)]
-    )
-
-
-def _translate_conflict(problem: Exception) -> HrApiError:
-    """Two requests changed the same rows."""
-    log.error("hr_request_failed", error=repr(problem))
-    return unavailable()
-
-
-# The exceptions of other modules, each with the refusal that is sent for it.
-OTHERS: Final[Mapping[type[Exception], Callable[[Any], HrApiError]]] = {
-    RecordNotFound: lambda _: HrApiError("not_found", "There is no such record."),
+TRANSLATIONS: Final[Translations] = {
+    RecordNotFound: lambda _: ApiError(404, "There is no such record."),
     changes.RefusedChange: _translate_refusal,
-    exceptions.ValidationError: _translate_field_errors,
-    exceptions.ParseError: lambda problem: HrApiError("invalid_request", str(problem.detail)),
-    exceptions.UnsupportedMediaType: lambda _: HrApiError(
-        "unsupported_media_type", "Send application/json."
-    ),
-    exceptions.MethodNotAllowed: lambda _: HrApiError(
-        "method_not_allowed", "This address does not accept the method."
-    ),
-    ingestion.SdkApiError: _translate_sdk_error,
-    IntegrityError: _translate_conflict,
+    ValidationError: _translate_field_errors,
 }

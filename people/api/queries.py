@@ -5,10 +5,10 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from ingestion.fields import StrictSerializer
 from people.api.fields import Day, RecordKey
-from people.api.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
 from people.api.time_off_shapes import STATUSES
+from rest.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
+from rest.serializers import StrictSerializer
 
 MAX_OUT_DAYS = 92
 

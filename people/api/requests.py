@@ -7,12 +7,13 @@ from typing import Any, Final
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
-from ingestion import idempotency
-from ingestion.idempotency import CallerKey
-from people.api import etags
 from people.api.callers import ApiCaller
-from people.api.errors import FieldIssue, HrApiError
+from people.api.errors import HrApiError
 from people.api.operation import CheckedCall, Operation
+from rest import etags, idempotency
+from rest.errors import FieldIssue
+from rest.idempotency import CallerKey
+from rest.serializers import validate
 
 # Printable ASCII.
 IDEMPOTENCY_KEY: Final = re.compile(r"[ -~]{8,255}")
@@ -69,7 +70,7 @@ def _single(request: Request) -> dict[str, str]:
 
 
 def validate_values(shape: type[Serializer] | None, given: Any) -> Mapping[str, Any]:
-    """Returns the values of a query or a body. Raises HrApiError and ValidationError."""
+    """Returns the values of a query or a body. Raises ApiError and ValidationError."""
     if shape is None:
         if given:
             details = [
@@ -77,10 +78,7 @@ def validate_values(shape: type[Serializer] | None, given: Any) -> Mapping[str, 
             ]
             raise HrApiError("invalid_request", "This address takes no parameters.", details)
         return {}
-    serializer = shape(data=given)
-    serializer.is_valid(raise_exception=True)
-    found: Mapping[str, Any] = serializer.validated_data
-    return found
+    return validate(shape, given)
 
 
 def _if_match(operation: Operation, request: Request) -> str:
@@ -96,6 +94,5 @@ def _if_match(operation: Operation, request: Request) -> str:
 def _check_key(header: str) -> None:
     if not header:
         raise HrApiError("idempotency_required", f"Send a new {idempotency.HEADER}.")
-    if not IDEMPOTENCY_KEY.fullmatch(header):
-        issue = "Send 8 to 255 printable ASCII characters."
-        raise HrApiError("invalid_request", issue, [FieldIssue(idempotency.HEADER, issue)])
+    rule = "Send 8 to 255 printable ASCII characters."
+    idempotency.check_key(header, IDEMPOTENCY_KEY, rule)

@@ -1,13 +1,11 @@
 """The addresses of the HR API. Each view serves the operations of one path."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import structlog
 from django.http import HttpRequest, HttpResponse
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -15,14 +13,14 @@ from rest_framework.views import APIView
 from audit import record
 from audit.outcomes import ActorKind, Outcome
 from audit.record import Actor, Execution
-from foundation import ids, limits
+from foundation import ids
 from foundation.store_failures import is_store_failure
-from ingestion.parsing import JsonOnly, StrictJson
 from oauth.endpoints import replies
 from people.api import callers, errors, requests
 from people.api.callers import ApiCaller
 from people.api.errors import HrApiError
 from people.api.operation import Operation
+from rest.callers import charge_request, limit_headers, read_bearer
 
 log = structlog.get_logger(__name__)
 
@@ -40,33 +38,25 @@ OUTCOMES: Final[Mapping[int, Outcome]] = {
 
 
 class HrView(APIView):
-    """Answers the operations of one path in JSON; cookies are never read."""
+    """Answers the operations of one path."""
 
-    authentication_classes = ()
-    permission_classes = ()
-    renderer_classes = (JSONRenderer,)
-    parser_classes = (StrictJson,)
-    content_negotiation_class = JsonOnly
-    metadata_class = None
     operations: ClassVar[Mapping[str, Operation]] = {}
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         self.request_id = ids.uuid7_hex()
         self.caller: ApiCaller | None = None
         self.began = time.perf_counter()
-        self.secret = callers.secret_of(request)
+        self.secret = read_bearer(request.headers.get("Authorization", ""))
         self.address = replies.address_of(request)
         return super().initialize_request(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        callers.charge(self.secret, self.address)
+        charge_request(self.address, callers.bucket_of(self.secret))
         self.caller = callers.authenticate(self.secret, kwargs["workspace"], self.address)
 
     def answer(self, request: Request, operation: Operation, path: Mapping[str, str]) -> Response:
-        caller = self.caller
-        if caller is None:
-            raise callers.unknown()
+        caller = cast("ApiCaller", self.caller)
         found = requests.answer(operation, caller, request, path)
         headers = {"ETag": found["etag"]} if found["etag"] else {}
         self._record(caller, operation, path, Outcome.SUCCESS, rows=found["rows"])
@@ -74,7 +64,10 @@ class HrView(APIView):
             return Response(status=304, headers=headers)
         return Response(found["body"], operation.status, headers=headers)
 
-    def handle_exception(self, exc: Exception) -> Response:
+    def get_exception_handler(self) -> Callable[..., Response]:
+        return self._refuse
+
+    def _refuse(self, exc: Exception, _context: Mapping[str, Any]) -> Response:
         problem = errors.from_exception(exc, self.request_id)
         operation = self.operations.get(str(self.request.method))
         path = {name: text for name, text in self.kwargs.items() if name != "workspace"}
@@ -87,9 +80,7 @@ class HrView(APIView):
                     raise
                 problem = errors.from_exception(failure, self.request_id)
         body = problem.body(self.request_id)
-        response = Response(body, problem.status, headers=dict(problem.headers))
-        response.exception = True
-        return response
+        return Response(body, problem.status, headers=dict(problem.headers))
 
     def finalize_response(
         self, request: Request, response: HttpResponse, *args: Any, **kwargs: Any
@@ -99,7 +90,8 @@ class HrView(APIView):
         found["Cache-Control"] = "private, no-store"
         if self.caller is not None or found.status_code == OVER_LIMIT:
             try:
-                _put_limits(found, self.secret)
+                for name, value in limit_headers(callers.bucket_of(self.secret)).items():
+                    found[name] = value
             except Exception:
                 # What was requested is done: the answer goes out without these headers.
                 log.exception("limit_headers_missing", request_id=self.request_id)
@@ -138,14 +130,6 @@ class HrView(APIView):
             row_count=rows,
         )
         record.execution(actor, call)
-
-
-def _put_limits(response: HttpResponse, secret: str) -> None:
-    state = limits.reading(callers.bucket_of(secret)) if secret else None
-    if state is not None:
-        response["RateLimit-Limit"] = str(state.limit)
-        response["RateLimit-Remaining"] = str(state.remaining)
-        response["RateLimit-Reset"] = str(max(0, state.reset_at - math.ceil(time.time())))
 
 
 def view_of(operations: Mapping[str, Operation], decorate: Decorate) -> type[HrView]:

@@ -8,17 +8,17 @@ from uuid import UUID
 
 from rest_framework.exceptions import ValidationError
 
-from ingestion import errors as ingestion
 from oauth import server_keys
 from oauth.principal import Unauthenticated
 from oauth.server_keys import KeyPrincipal
 from people import changes
 from people.access import RecordNotFound
 from people.api import callers, errors, requests
-from people.api.errors import FieldIssue, HrApiError
+from people.api.errors import HrApiError
 from people.api.operation import CheckedCall, Operation
-from people.api.paging import DEFAULT_LIMIT
 from people.mcp import budget, projections
+from rest.errors import ApiError, FieldIssue
+from rest.paging import DEFAULT_LIMIT
 from tools_registry.api import Facts, ToolContext, ToolFailure, ValidationFailure
 from tools_registry.api import NotFound as NoSuchRecord
 
@@ -60,11 +60,10 @@ class BudgetSpent(ToolFailure):
 
 
 REFUSALS: Final = (
-    HrApiError,
+    ApiError,
     RecordNotFound,
     changes.RefusedChange,
     ValidationError,
-    ingestion.SdkApiError,
 )
 FAILURES: Final[Mapping[str, type[ToolFailure]]] = {
     "invalid_request": ValidationFailure,

@@ -6,21 +6,22 @@ and is refused for the same reasons. Committing does so again, asks the person, 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
 
-from ingestion import idempotency
-from ingestion.idempotency import CallerKey
 from mcp_protocol import mcp_apps, meta_keys
 from oauth.server_keys import KeyPrincipal
-from people.api.errors import HrApiError
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.mcp import prepared, projections, running
 from people.mcp.contract import EXPOSED
 from people.mcp.prepared import PreparedWrite, Unfit
 from people.mcp.running import OperationCall, OperationRefused
+from rest import idempotency
+from rest.errors import ApiError
+from rest.idempotency import CallerKey
 from tools_registry.api import Declined, Facts, ToolContext, ValidationFailure
 
 SCOPE: Final = "mcp:write"
@@ -177,11 +178,11 @@ def _preview_change(
 def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
     try:
         return operation.run(call).body
-    except HrApiError as problem:
-        if problem.code != "precondition_failed":
+    except ApiError as problem:
+        if problem.status != HTTPStatus.PRECONDITION_FAILED:
             raise
         message = "The record has changed since. Prepare the change again with prepare_api_write."
-        raise HrApiError(problem.code, message) from None
+        raise ApiError(problem.status, message) from None
 
 
 def _person(call: CheckedCall, record: Mapping[str, Any]) -> Mapping[str, str] | None:

@@ -25,6 +25,7 @@ PACKAGES = (
     "people",
     "agents",
     "ingestion",
+    "rest",
     "console",
     "retrieval",
     "aap_conformance",

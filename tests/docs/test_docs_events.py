@@ -20,6 +20,7 @@ APPS = (
     "people",
     "agents",
     "ingestion",
+    "rest",
     "tools_registry",
     "data_tools",
     "integrations",

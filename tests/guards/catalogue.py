@@ -60,6 +60,7 @@ TESTS = {
     "oauth/": ("tests/oauth", "tests/console"),
     "audit/": ("tests/audit", "tests/workspace"),
     "ingestion/": ("tests/ingestion",),
+    "rest/": ("tests/ingestion", "tests/people/api", "tests/agents"),
 }
 
 
@@ -278,7 +279,7 @@ CHANGES: Mapping[str, Change] = {
         ("tests/halo_mcp/test_page_pools.py",),
     ),
     "idempotency: the caller of a key": Change(
-        "ingestion/idempotency.py",
+        "rest/idempotency.py",
         "key_digest(self.api, self.credential, self.identity, self.key)",
         "key_digest(self.key)",
         ("tests/people/api/test_api_writes.py", "tests/ingestion/test_records.py"),
@@ -314,7 +315,7 @@ CHANGES: Mapping[str, Change] = {
         ("tests/gateway/approvals/test_policies.py",),
     ),
     "text: NUL and lone surrogates in requests": Change(
-        "ingestion/parsing.py",
+        "rest/bodies.py",
         "        if place is not None:\n",
         "        if False:\n",
         ("tests/ingestion",),

@@ -10,8 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ingestion import idempotency
-from ingestion.models import RepeatableRequest
+from rest import idempotency
+from rest.models import RepeatableRequest
 from tests.drivers import in_process_server
 from tests.ingestion import app as own_app
 from tests.ingestion.app import SDK, App

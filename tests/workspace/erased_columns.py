@@ -43,7 +43,7 @@ NOT_SEARCHED = {
     "the record that it happened: the internal id, once it is finished": {"workspace.Erasure"},
     "rows of which an erasure empties those that it changes": {"admin.LogEntry"},
     "answers of changes that may be repeated, for a day": {
-        *("ingestion.RepeatableRequest", "tools_registry.RepeatableCall"),
+        *("rest.RepeatableRequest", "tools_registry.RepeatableCall"),
     },
     "deleted by an erasure that finds the customer in its content": {"workspace.OutgoingMail"},
     "deleted with the session": {"agents.Session", "agents.SessionMessage"},

@@ -7,9 +7,9 @@ from django.utils import timezone
 from people import access, balances
 from people.api import answers, time_off_shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.paging import PageOrder
 from people.api.queries import DayQuery, PageQuery
 from people.models import Person
+from rest.paging import PageOrder
 
 
 def balance(call: CheckedCall) -> OperationAnswer:

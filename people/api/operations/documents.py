@@ -5,9 +5,9 @@ from typing import Final
 from people import access
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.paging import PageOrder
 from people.api.queries import DocumentsQuery
 from people.models import Document
+from rest.paging import PageOrder
 
 
 def documents(call: CheckedCall) -> OperationAnswer:

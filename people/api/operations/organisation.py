@@ -6,9 +6,9 @@ from oauth.principal import KeyKind
 from people import access
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.paging import PageOrder
 from people.api.queries import PageQuery, UnitsQuery
 from people.models import OrgUnit, ReferenceItem, ReferenceKind, TimeOffSettings, WorkingPattern
+from rest.paging import PageOrder
 from workspace.models import Organization
 
 

@@ -10,13 +10,13 @@ from django.utils import timezone
 from people import access, balances
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.paging import PageOrder
 from people.api.queries import PageQuery, PeopleQuery
 from people.models import (
     EmploymentRecord,
     Person,
     PersonProfile,
 )
+from rest.paging import PageOrder
 
 EMPLOYED_AS: Final = ("department", "manager", "work_place", "work_type", "working_pattern")
 NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email")

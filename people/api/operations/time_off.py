@@ -6,16 +6,17 @@ from typing import Any, Final
 from django.utils import timezone
 from rest_framework import serializers
 
-from ingestion.fields import StrictSerializer
 from people import access, balances, time_off
-from people.api import answers, etags, time_off_shapes
-from people.api.errors import invalid
+from people.api import answers, time_off_shapes
 from people.api.fields import Day, RecordKey, YesNo
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.paging import PageOrder
 from people.api.queries import TimeOffQuery, WhoIsOutQuery, YearQuery
 from people.api.time_off_shapes import STATUSES
 from people.models import AbsenceStatus, Person, PublicHoliday, TimeOff, TimeOffCategory
+from rest import etags
+from rest.errors import field_error
+from rest.paging import PageOrder
+from rest.serializers import StrictSerializer
 
 BY_START: Final = PageOrder("start_date", is_descending=True)
 
@@ -158,11 +159,11 @@ def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
 
 
 def _find_referenced_row(model: Any, call: CheckedCall, key: str, name: str) -> Any:
-    """The row that a body names. Raises HrApiError that names the field."""
+    """The row that a body names. Raises ApiError that names the field."""
     try:
         return access.row(model, call.organization_id, key)
     except access.RecordNotFound:
-        raise invalid(name, "There is no such record.") from None
+        raise field_error(400, name, "There is no such record.") from None
 
 
 EXAMPLE: Final = {

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from ingestion import idempotency
-from ingestion.models import RepeatableRequest
 from people.models import AbsenceStatus, Person, TimeOff
+from rest import idempotency
+from rest.models import RepeatableRequest
 from tests.people.api.program import Program, Reply
 from tests.people.conftest import Office, opened
 

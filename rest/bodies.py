@@ -1,17 +1,16 @@
-"""Reads request bodies: strict JSON, whatever the client accepts."""
+"""Reads request bodies as strict JSON, and answers JSON whatever the client accepts."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
-from rest_framework import exceptions
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 
 from foundation.db.storable import unstorable_place
-from ingestion.errors import SdkInvalidRequest, SdkTooLarge
 from mcp_protocol import strict_json
 from mcp_protocol.errors import ProtocolError
+from rest.errors import ApiError, field_error
 
 # A thousand customers with a hundred traits each.
 MAX_VALUES: Final = 200_000
@@ -28,29 +27,20 @@ class StrictJson(BaseParser):
         media_type: str | None = None,  # noqa: ARG002  the framework's signature
         parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Any:
-        """Raises ParseError, SdkInvalidRequest for text that is in no row, and SdkTooLarge.
-
-        The last one before the whole body is read.
-        """
+        """Raises ApiError; a body that is too large is not read completely."""
         limit = settings.HALO_MAX_BODY_BYTES
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise SdkTooLarge("", f"Send at most {limit} bytes.")
+            raise field_error(413, "", f"Send at most {limit} bytes.")
         try:
             found = strict_json.parse(body, MAX_VALUES)
         except ProtocolError as problem:
-            raise exceptions.ParseError(str(problem)) from None
+            raise ApiError(400, str(problem)) from None
         # Here, because an error that repeats the text could not be encoded either.
         place = unstorable_place(found)
         if place is not None:
-            raise SdkInvalidRequest(place, "The text contains NUL or a lone surrogate.")
+            raise field_error(400, place, "The text contains NUL or a lone surrogate.")
         return found
-
-
-class Beacon(StrictJson):
-    """JSON as text: `navigator.sendBeacon` can send no other type to another origin."""
-
-    media_type = "text/plain"
 
 
 class JsonOnly(DefaultContentNegotiation):

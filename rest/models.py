@@ -20,6 +20,8 @@ class RepeatableRequest(models.Model):
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
 
     class Meta:
+        # The name of earlier versions, which use the same database during an upgrade.
+        db_table = "ingestion_repeatablerequest"
         verbose_name = "repeatable request"
         verbose_name_plural = "repeatable requests"
         constraints = [

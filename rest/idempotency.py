@@ -1,5 +1,6 @@
 """Runs a request with an Idempotency-Key once, and repeats its response for a day."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,10 +10,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from foundation import idempotency
-from ingestion.errors import SdkConflict
-from ingestion.models import RepeatableRequest
+from rest.errors import ApiError, FieldIssue, field_error
+from rest.models import RepeatableRequest
 
 HEADER: Final = "Idempotency-Key"
+
+
+class IdempotencyConflict(ApiError):
+    """The key was sent with another request before."""
+
+    def __init__(self) -> None:
+        message = "This key was used for another request."
+        super().__init__(409, message, [FieldIssue(HEADER, message)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +44,17 @@ class CallerKey:
         return idempotency.key_digest(self.api, self.credential, self.identity, self.key)
 
 
+def check_key(key: str, form: re.Pattern[str], rule: str) -> None:
+    """Raises ApiError with the sentence `rule` for a key that has not this form."""
+    if not form.fullmatch(key):
+        raise field_error(400, HEADER, rule)
+
+
 @transaction.atomic
 def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
     """Returns the response of `run`, or the stored one if the key was used for the same request.
 
-    A concurrent request with the same key waits for the first one. Raises SdkConflict if the key
-    was used for another request.
+    A concurrent request with the same key waits for the first one. Raises IdempotencyConflict.
     """
     fingerprint = idempotency.fingerprint(sent)
     rows = RepeatableRequest.objects.select_for_update()
@@ -50,7 +64,7 @@ def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Map
         defaults={"fingerprint": fingerprint},
     )
     if row.fingerprint != fingerprint:
-        raise SdkConflict(HEADER, "This key was used for another request.")
+        raise IdempotencyConflict
     if is_new:
         row.response = dict(run())
         row.save(update_fields=["response"])

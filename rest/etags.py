@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from people.api.errors import HrApiError
+from rest.errors import ApiError
 
 TAG: Final = re.compile(r'(?:W/)?"[!#-~]*"')
 
@@ -26,7 +26,7 @@ def names(header: str, tag: str) -> bool:
 
 
 def require(header: str, tag: str) -> None:
-    """Raises HrApiError if If-Match does not name this tag, exactly and alone."""
+    """Raises ApiError if If-Match does not name this tag, exactly and alone."""
     if header.strip() != tag:
         message = "The record has changed. Read it again and send its ETag as If-Match."
-        raise HrApiError("precondition_failed", message, headers={"ETag": tag})
+        raise ApiError(412, message, headers={"ETag": tag})

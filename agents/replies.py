@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from foundation.json_text import dumps
-
-NOTHING: Final[Mapping[str, str]] = {}
+from rest.errors import ApiError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +21,6 @@ class AgentReply:
         return b"" if self.value is None else dumps(self.value)
 
 
-class AgentApiError(Exception):
-    """A request is refused; `message` is a sentence for the client's developer."""
-
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] = NOTHING) -> None:
-        super().__init__(message)
-        self.status, self.message, self.headers = status, message, headers
-
-    @property
-    def reply(self) -> AgentReply:
-        return AgentReply(self.status, {"error": self.message}, self.headers)
+def error_reply(problem: ApiError) -> AgentReply:
+    """Returns the response to a refused request."""
+    return AgentReply(problem.status, {"error": problem.message}, problem.headers)

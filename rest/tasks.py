@@ -1,5 +1,5 @@
 from foundation.background import task
-from ingestion import idempotency
+from rest import idempotency
 
 
 @task(name="ingestion.prune_repeatable_requests")

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Field, Model, Q, QuerySet
 
 from foundation.db.storable import has_unstorable_text
-from people.api.errors import HrApiError, invalid
+from rest.errors import ApiError, field_error
 
 PREFIX: Final = "cursor_"
 DEFAULT_LIMIT: Final = 25
@@ -39,7 +39,7 @@ class RowPage:
 
 
 def page(rows: QuerySet[Any], query: Mapping[str, Any], order: PageOrder) -> RowPage:
-    """Returns the page that a query asks for. Raises HrApiError for a cursor that is none."""
+    """Returns the page that a query asks for. Raises ApiError for a cursor that is none."""
     limit = query.get("limit", DEFAULT_LIMIT)
     if query.get("sort") == "updated_at_desc":
         order = NEWEST
@@ -84,5 +84,5 @@ def _read(cursor: str, order: PageOrder) -> tuple[str, str]:
     return value, key
 
 
-def _invalid_cursor() -> HrApiError:
-    return invalid("cursor", "Send next_cursor of the page before, with the same sort.")
+def _invalid_cursor() -> ApiError:
+    return field_error(400, "cursor", "Send next_cursor of the page before, with the same sort.")
