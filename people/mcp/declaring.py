@@ -1,9 +1,9 @@
 """How tools of the HR endpoint are declared, and schemas that several of them have."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tools_registry.api import Run, Tool
+from tools_registry.api import Arguments, Result, Tool, ToolContext, pass_as_mapping
 
 KEY: Final = {"type": "string", "minLength": 1, "maxLength": 64}
 TEXT: Final = {"type": "string"}
@@ -14,7 +14,13 @@ QUERY: Final = {
 }
 
 
-def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
+def tool(
+    run: Callable[[ToolContext, Arguments], Result],
+    title: str,
+    description: str,
+    scope: str,
+    **more: Any,
+) -> Tool:
     """Returns the tool of a function; `more` are properties, required, output, mutates and app.
 
     `accepted` are properties as they are validated, if that is more than what is listed.
@@ -34,7 +40,7 @@ def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Too
         input_schema=listed,
         argument_schema=None if accepted is None else {**listed, "properties": accepted},
         output_schema=more.pop("output"),
-        run=run,
+        run=pass_as_mapping(run),
         scope=scope,
         mutates=mutates,
         read_only=not mutates,

@@ -387,7 +387,7 @@ def _run_with_reconnect(invocation: Invocation, channel: Channel) -> Any:
     may_repeat = True
     while True:
         try:
-            return subject.run(_context(invocation, channel), arguments)
+            return subject.run(_context(invocation, channel), **arguments)
         except (InterfaceError, OperationalError) as error:
             raw = connection.connection
             # SQLite's have no such attribute: there is no connection to lose.
