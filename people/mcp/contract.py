@@ -78,12 +78,6 @@ def require_path(operation: Operation, given: Mapping[str, str]) -> None:
         raise ValidationFailure(f"Send these path parameters: {names}.", field="args.pathParams")
 
 
-def parameters(operation: Operation, names: Iterable[str]) -> dict[str, Any]:
-    """Returns the schemas of some query parameters, by name."""
-    described = query_parameters(operation)
-    return {name: described[name] for name in names}
-
-
 def query_parameters(operation: Operation) -> dict[str, Any]:
     """Returns the schemas of the query parameters that are available over MCP, by name."""
     found = _parameters(operation, "query")

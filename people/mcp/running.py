@@ -25,7 +25,10 @@ from tools_registry.api import NotFound as NoSuchRecord
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """An operation with its parameters and its body as they were sent."""
+    """An operation with its parameters and its body as they were sent.
+
+    A query parameter that is None was left out.
+    """
 
     operation: Operation
     path: Mapping[str, str] = field(default_factory=dict)
@@ -133,16 +136,17 @@ def check_call(key: KeyPrincipal, asked: OperationCall) -> CheckedCall:
     operation = asked.operation
     if operation.scope and operation.scope not in key.scopes:
         raise HrApiError("permission_denied", f"The API key needs the scope {operation.scope}.")
-    hidden = [name for name in asked.query if name in operation.hidden]
-    if hidden or (operation.query is None and asked.query):
-        names = hidden or list(asked.query)
+    query = {name: value for name, value in asked.query.items() if value is not None}
+    hidden = [name for name in query if name in operation.hidden]
+    if hidden or (operation.query is None and query):
+        names = hidden or list(query)
         details = [FieldIssue(name[:80], "There is no such parameter.") for name in names]
         raise HrApiError("invalid_request", "There is no such parameter.", details)
     return CheckedCall(
         callers.records_of(key),
         key,
         path=asked.path,
-        query=requests.validate_values(operation.query, dict(asked.query)),
+        query=requests.validate_values(operation.query, query),
         body=requests.validate_values(operation.request, dict(asked.body)),
         if_match=asked.if_match,
     )

@@ -6,7 +6,7 @@ and is refused for the same reasons. Committing does so again, asks the person, 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -17,11 +17,13 @@ from mcp_protocol import mcp_apps, meta_keys
 from oauth.server_keys import KeyPrincipal
 from people.api.errors import HrApiError
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.mcp import prepared, projections, running
+from people.mcp import contract, prepared, projections, running
 from people.mcp.contract import EXPOSED
+from people.mcp.declaring import TEXT, Identifier, OperationArguments, an_object, hr_tool
 from people.mcp.prepared import PreparedWrite, Unfit
 from people.mcp.running import OperationCall, OperationRefused
-from tools_registry.api import Declined, Facts, ToolContext, ValidationFailure
+from tools_registry.api import Declined, Facts, Keywords, ToolContext, ValidationFailure
+from tools_registry.api.apps import APPROVAL_CARD
 
 SCOPE: Final = "mcp:write"
 # The record, and the person whom it is about.
@@ -44,6 +46,22 @@ UNFIT: Final = (
     "The confirmation token is not valid or has expired. Prepare the change again with "
     "prepare_api_write."
 )
+PAYLOAD: Final = an_object(
+    {"operation_id": TEXT, "method": TEXT, "path": TEXT, "body": {"type": "object"}}
+)
+# A field that is not answered over MCP has no `from`.
+CHANGE: Final = {
+    "type": "object",
+    "properties": {"field": TEXT, "from": {}, "to": {}},
+    "required": ["field", "to"],
+}
+PERSON: Final = {"oneOf": [an_object({"id": TEXT, "display_name": TEXT}), {"type": "null"}]}
+
+
+class WriteArguments(OperationArguments, total=False):
+    """As of any operation, with the body of one that changes records."""
+
+    body: Annotated[Mapping[str, Any], Keywords(description="get_api_operation has its schema.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +92,45 @@ def refusal(operation: Operation, key: KeyPrincipal) -> OperationRefused | None:
     return OperationRefused(message, reason="permission_denied")
 
 
-def prepare(context: ToolContext, asked: OperationCall) -> Facts:
-    """Returns what a change would do, and the token to commit it with. Changes nothing."""
+@hr_tool(
+    title="Prepare a change",
+    description=(
+        "Check one operation that changes records, such as createTimeOff, and read what it "
+        "would change. Nothing is changed yet. Show the person the difference, then send "
+        "confirmation_token to commit_api_write within five minutes."
+    ),
+    scope=SCOPE,
+    output=lambda: an_object(
+        {
+            "confirmation_token": TEXT,
+            "expires_at": TEXT,
+            "frozen_payload": PAYLOAD,
+            "difference": {"type": "array", "items": CHANGE},
+            "person": PERSON,
+        }
+    ),
+    app=APPROVAL_CARD,
+)
+def prepare_api_write(
+    context: ToolContext, operation_id: Identifier, args: WriteArguments | None = None
+) -> Facts:
+    operation = contract.find(operation_id)
+    if operation.is_read:
+        message = f"{operation.id} reads. Send it to call_api_operation."
+        raise ValidationFailure(message, field="operation_id")
+    sent: WriteArguments = args or {}
+    path, body = sent.get("pathParams", {}), sent.get("body", {})
+    contract.require_path(operation, path)
     key = running.key_of(context)
-    operation = asked.operation
     _require(operation, key)
     with running.failures(context):
+        asked = OperationCall(operation, path, sent.get("query", {}), body)
         call = running.check_call(key, asked)
         with running.reserve_budget(key, ROWS, call.organization_id) as rows:
             present = _present(operation, call)
-            frozen = PreparedWrite(operation.id, dict(asked.path), dict(asked.body), present.etag)
+            frozen = PreparedWrite(operation.id, path, body, present.etag)
             call = replace(call, if_match=present.etag)
-            found = _preview_change(operation, call, frozen.body, present)
+            found = _preview_change(operation, call, body, present)
             rows.answered = found.rows
     value = {
         "confirmation_token": prepared.to_token(frozen, key),
@@ -93,8 +138,8 @@ def prepare(context: ToolContext, asked: OperationCall) -> Facts:
         "frozen_payload": {
             "operation_id": operation.id,
             "method": operation.method,
-            "path": f"/{operation.path}".format(**asked.path),
-            "body": frozen.body,
+            "path": f"/{operation.path}".format(**path),
+            "body": body,
         },
         "difference": found.difference,
         "person": found.person,
@@ -105,13 +150,29 @@ def prepare(context: ToolContext, asked: OperationCall) -> Facts:
     return Facts(value, row_count=rows.answered, meta=meta)
 
 
-def commit(context: ToolContext, token: str) -> Facts:
-    """Runs a prepared change once a person has approved it.
-
-    A change that was committed before is not run again: its answer is repeated.
-    """
+@hr_tool(
+    title="Commit a change",
+    description=(
+        "Make a change that prepare_api_write has prepared. The person is asked to approve it "
+        "first; without their approval nothing is changed. Do not try again when they decline."
+    ),
+    scope=SCOPE,
+    mutates=True,
+    output=lambda: an_object(
+        {
+            "operation_id": TEXT,
+            "answer": {"type": "object"},
+            "is_repeated": {"type": "boolean"},
+        }
+    ),
+)
+def commit_api_write(
+    context: ToolContext,
+    confirmation_token: Annotated[str, Keywords(minLength=1, maxLength=prepared.MAX_CHARACTERS)],
+) -> Facts:
+    """A change that was committed before is not run again: its answer is repeated."""
     key = running.key_of(context)
-    frozen = _read_token(token, key)
+    frozen = _read_token(confirmation_token, key)
     operation = EXPOSED[frozen.operation_id]
     _require(operation, key)
     with running.failures(context):
