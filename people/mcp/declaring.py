@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, TypedDict, TypeVar
 
 from people.mcp import contract
+from people.mcp.contract import EXPOSED
 from tools_registry.api import Keywords, Result, Schema, Signature, Tool, read_signature
 
 F = TypeVar("F", bound=Callable[..., Result])
@@ -55,9 +56,9 @@ def hr_tool(
                 description=description,
                 input_schema=listed,
                 argument_schema=accepted if unlisted else None,
-                output_schema=output() if output else contract.answer(contract.EXPOSED[operation]),
+                output_schema=output() if output else contract.answer_schema(EXPOSED[operation]),
                 run=signature.run,
-                scope=contract.EXPOSED[operation].scope if operation else scope,
+                scope=EXPOSED[operation].scope if operation else scope,
                 read_only=not more.get("mutates"),
                 **more,
             )
@@ -80,8 +81,8 @@ def an_object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 def _input_schema(signature: Signature, operation: str) -> dict[str, Any]:
     properties = signature.properties
-    if operation and contract.EXPOSED[operation].query is not None:
-        described = contract.query_parameters(contract.EXPOSED[operation])
+    if operation and EXPOSED[operation].query is not None:
+        described = contract.query_parameters(EXPOSED[operation])
         properties = {name: described[name] for name in properties}
     return {
         "type": "object",

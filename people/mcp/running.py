@@ -83,13 +83,13 @@ def key_of(context: ToolContext) -> KeyPrincipal:
         raise KeyEnded("The key is no longer valid.") from None
 
 
-def one(context: ToolContext, asked: OperationCall) -> Facts:
+def run_operation(context: ToolContext, asked: OperationCall) -> Facts:
     """Returns the projected answer of one operation. Raises ToolFailure."""
-    (body,), rows = several(context, [asked])
+    (body,), rows = run_operations(context, [asked])
     return Facts(body, row_count=rows)
 
 
-def several(
+def run_operations(
     context: ToolContext, asked: Sequence[OperationCall]
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns the projected answers of operations, and how many records of people are in them.
@@ -99,12 +99,12 @@ def several(
     key = key_of(context)
     with failures(context):
         calls = [check_call(key, one) for one in asked]
-        most = sum(_most(one.operation, call) for one, call in zip(asked, calls, strict=True))
+        most = sum(_max_rows(one.operation, call) for one, call in zip(asked, calls, strict=True))
         with reserve_budget(key, most, calls[0].organization_id) as rows:
             found = [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
             pairs = list(zip(asked, found, strict=True))
             rows.answered = sum(one.operation.rows(body) for one, body in pairs)
-    return [projections.answer(one.operation, body) for one, body in pairs], rows.answered
+    return [projections.project_answer(one.operation, body) for one, body in pairs], rows.answered
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def check_call(key: KeyPrincipal, asked: OperationCall) -> CheckedCall:
     )
 
 
-def _most(operation: Operation, call: CheckedCall) -> int:
+def _max_rows(operation: Operation, call: CheckedCall) -> int:
     """How many records of people an answer may have."""
     if not operation.personal:
         return 0

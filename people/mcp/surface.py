@@ -18,7 +18,7 @@ from oauth import addresses, server_keys
 from oauth.credentials import Verifiers
 from oauth.scopes import ScopeSet
 from people import hosts
-from people.mcp import recorded
+from people.mcp import audit_arguments
 from tools_registry.api import Guarded, Toolset
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.icons import with_icons
@@ -168,5 +168,5 @@ SURFACE: Final = McpSurface(
     descriptor=None,
     bare_initialize=_bare_initialize,
     refused_as_results=frozenset({"scope"}),
-    recorded=recorded.arguments,
+    recorded=audit_arguments.redact_arguments,
 )

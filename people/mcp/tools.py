@@ -15,7 +15,7 @@ from people.api.operation import Operation
 from people.mcp import contract, declaring, running, writes
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import TEXT, Identifier, OperationArguments, an_object, hr_tool
-from people.mcp.running import OperationCall
+from people.mcp.running import OperationCall, run_operation
 from tools_registry.api import Facts, Keywords, Schema, Tool, ToolContext, ValidationFailure
 from tools_registry.api.apps import TIME_OFF_CALENDAR
 
@@ -52,7 +52,7 @@ def catalogue_version() -> str:
 
 
 def _principal_schema() -> Schema:
-    principal = contract.resource(EXPOSED["getApiPrincipal"])
+    principal = contract.resource_schema(EXPOSED["getApiPrincipal"])
     version = {"catalogue_version": TEXT}
     return {
         **principal,
@@ -70,7 +70,7 @@ def _principal_schema() -> Schema:
     output=_principal_schema,
 )
 def whoami(context: ToolContext) -> Facts:
-    value: Any = running.one(context, OperationCall(EXPOSED["getApiPrincipal"])).value
+    value: Any = run_operation(context, OperationCall(EXPOSED["getApiPrincipal"])).value
     return Facts({**value["data"], "catalogue_version": catalogue_version()})
 
 
@@ -90,7 +90,7 @@ def search_people(
     cursor: str | None = None,
 ) -> Facts:
     query = {"search": search, "limit": limit, "cursor": cursor}
-    return running.one(context, OperationCall(EXPOSED["listPeople"], query=query))
+    return run_operation(context, OperationCall(EXPOSED["listPeople"], query=query))
 
 
 @hr_tool(
@@ -99,20 +99,20 @@ def search_people(
     operation="getPerson",
 )
 def get_person(context: ToolContext, person_id: Identifier) -> Facts:
-    return running.one(context, OperationCall(EXPOSED["getPerson"], {"person_id": person_id}))
+    return run_operation(context, OperationCall(EXPOSED["getPerson"], {"person_id": person_id}))
 
 
 def _person_context_schema() -> Schema:
-    balance = contract.resource(EXPOSED["getPersonTimeOffBalance"])
+    balance = contract.resource_schema(EXPOSED["getPersonTimeOffBalance"])
     return an_object(
         {
-            "person": contract.resource(EXPOSED["getPerson"]),
-            "employment": contract.resource(EXPOSED["getPersonEmployment"]),
-            "org_links": contract.resource(EXPOSED["getPersonOrgLinks"]),
+            "person": contract.resource_schema(EXPOSED["getPerson"]),
+            "employment": contract.resource_schema(EXPOSED["getPersonEmployment"]),
+            "org_links": contract.resource_schema(EXPOSED["getPersonOrgLinks"]),
             "time_off_balance": {"oneOf": [balance, {"type": "null"}]},
             "upcoming_time_off": {
                 "type": ["array", "null"],
-                "items": contract.resource(EXPOSED["listTimeOff"]),
+                "items": contract.resource_schema(EXPOSED["listTimeOff"]),
             },
         }
     )
@@ -141,7 +141,7 @@ def get_person_context(context: ToolContext, person_id: Identifier) -> Facts:
         query = {**days, **path, "limit": MAX_AHEAD}
         parts["time_off_balance"] = OperationCall(EXPOSED["getPersonTimeOffBalance"], path)
         parts["upcoming_time_off"] = OperationCall(EXPOSED["listTimeOff"], query=query)
-    bodies, rows = running.several(context, list(parts.values()))
+    bodies, rows = running.run_operations(context, list(parts.values()))
     found = {name: body["data"] for name, body in zip(parts, bodies, strict=True)}
     empty = dict.fromkeys(("time_off_balance", "upcoming_time_off"))
     return Facts({**empty, **found}, row_count=rows)
@@ -179,7 +179,7 @@ def list_time_off(
         "updated_since": updated_since,
         "sort": sort,
     }
-    return running.one(context, OperationCall(EXPOSED["listTimeOff"], query=query))
+    return run_operation(context, OperationCall(EXPOSED["listTimeOff"], query=query))
 
 
 @hr_tool(
@@ -188,12 +188,14 @@ def list_time_off(
     operation="getTimeOff",
 )
 def get_time_off(context: ToolContext, time_off_id: Identifier) -> Facts:
-    return running.one(context, OperationCall(EXPOSED["getTimeOff"], {"time_off_id": time_off_id}))
+    return run_operation(
+        context, OperationCall(EXPOSED["getTimeOff"], {"time_off_id": time_off_id})
+    )
 
 
 def _reference_schema() -> Schema:
     shapes = [
-        contract.resource(EXPOSED[REFERENCE[kind]])
+        contract.resource_schema(EXPOSED[REFERENCE[kind]])
         for kind in ("work_places", "time_off_categories", "countries")
     ]
     return an_object({"data": {"type": "array", "items": {"anyOf": shapes}}})
@@ -211,7 +213,7 @@ def _reference_schema() -> Schema:
 def list_reference(
     context: ToolContext, kind: Annotated[str, Keywords(enum=list(REFERENCE))]
 ) -> Facts:
-    return running.one(context, OperationCall(EXPOSED[REFERENCE[kind]]))
+    return run_operation(context, OperationCall(EXPOSED[REFERENCE[kind]]))
 
 
 @hr_tool(
@@ -262,14 +264,14 @@ def _is_permitted(operation: Operation, key: KeyPrincipal) -> bool:
     ),
 )
 def get_api_operation(_context: ToolContext, operation_id: Identifier) -> Facts:
-    operation = contract.find(operation_id)
+    operation = contract.find_operation(operation_id)
     return Facts(
         {
             **contract.summary(operation),
             "path_params": contract.path_parameters(operation),
             "query": contract.query_parameters(operation),
-            "body": contract.body(operation),
-            "answer": contract.answer(operation),
+            "body": contract.body_schema(operation),
+            "answer": contract.answer_schema(operation),
         }
     )
 
@@ -283,7 +285,7 @@ def get_api_operation(_context: ToolContext, operation_id: Identifier) -> Facts:
 def call_api_operation(
     context: ToolContext, operation_id: Identifier, args: ReadArguments | None = None
 ) -> Facts:
-    operation = contract.find(operation_id)
+    operation = contract.find_operation(operation_id)
     if not operation.is_read:
         message = f"{operation.id} changes records. Send it to prepare_api_write."
         raise ValidationFailure(message, field="operation_id")
@@ -292,5 +294,5 @@ def call_api_operation(
         raise ValidationFailure(f"{operation.id} reads: it takes no body.", field="args.body")
     asked = OperationCall(operation, sent.get("pathParams", {}), sent.get("query", {}))
     contract.require_path(operation, asked.path)
-    found = running.one(context, asked)
+    found = run_operation(context, asked)
     return Facts({"operation_id": operation.id, "answer": found.value}, row_count=found.row_count)
