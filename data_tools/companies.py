@@ -1,31 +1,30 @@
 """data_find_company and data_search_companies: the companies that customers belong to."""
 
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Case, Count, F, Max, Q, TextField, Value, When
 
 from data_tools.query import (
-    COMPANY,
-    DETAIL,
+    ALL_TIME,
     PAGE,
-    QUERY,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Grouping,
     Listing,
+    Name,
+    Page,
+    Query,
     RowOrder,
-    choice,
+    TimeRange,
     data_tool,
-    filter_choice,
     groups,
-    integer,
     listing,
-    number,
-    optional_choice,
+    number_limits,
+    one_of,
     results,
-    text,
-    time_of,
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
@@ -37,7 +36,8 @@ TOOLSET: Final = Toolset(scope="data:read", title="Companies")
 Item = dict[str, Json]
 
 MAX_PEOPLE: Final = 20
-MAX_MRR: Final = 10**12
+Score: TypeAlias = Annotated[int, number_limits(0, 100)]
+Amount: TypeAlias = Annotated[float, number_limits(0, 10**12)]
 RECENT: Final = timedelta(days=30)
 ORDERS: Final = {
     "mrr_desc": RowOrder("-mrr"),
@@ -61,8 +61,6 @@ BY_HEALTH_BAND: Final = Grouping(
         "One company: plan, revenue, health, renewal, people, open tickets. "
         "For several companies use data_search_companies."
     ),
-    arguments={**COMPANY, **DETAIL},
-    required=("company",),
     result=results.schema(
         match=results.TEXT,
         company=results.OBJECT,
@@ -72,8 +70,11 @@ BY_HEALTH_BAND: Final = Grouping(
         currency=results.TEXT,
     ),
 )
-def data_find_company(call: DataToolCall) -> Facts:
-    match = who.look_up(call, who.COMPANIES, call.arguments["company"])
+def data_find_company(
+    call: DataToolCall, company: CompanyName, response_format: Detail = "concise"
+) -> Facts:
+    call = call.with_detail(response_format)
+    match = who.look_up(call, who.COMPANIES, company)
     if match.row is None:
         return results.answer(
             call,
@@ -101,50 +102,50 @@ def data_find_company(call: DataToolCall) -> Facts:
         "List, rank or count companies by plan, health, MRR or renewal. "
         "Everything about one company: data_find_company."
     ),
-    arguments={
-        **QUERY,
-        "industry": text(longest=100),
-        "plan": text(longest=100),
-        "renewal_status": filter_choice(*RenewalStatus.values),
-        "min_health": integer(0, 100),
-        "max_health": integer(0, 100),
-        "min_mrr": number(0, MAX_MRR),
-        "max_mrr": number(0, MAX_MRR),
-        **time_of("all_time"),
-        "time_field": choice("created_at", "renewal_date"),
-        "sort": choice(*ORDERS),
-        "group_by": optional_choice("industry", "plan", "renewal_status", "health_band"),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_search_companies(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    filters.words("query", ("name_key__contains", "domain__contains"))
-    filters.add_ignoring_case("industry", "industry")
-    filters.add_ignoring_case("plan", "plan")
-    filters.add_equal("renewal_status", "renewal_status", unless="any")
-    filters.add_range("health", "health_score")
-    filters.add_range("mrr", "mrr")
-    return listing.answer(
-        call,
-        Listing(
-            noun="companies",
-            rows=access.companies(call.access),
-            filters=filters,
-            order=ORDERS[call.arguments["sort"]],
-            items=lambda rows: [_company(call, row) for row in rows],
-            time=call.arguments["time_field"],
-            groupings={
-                "industry": groups.column("industry"),
-                "plan": groups.column("plan"),
-                "renewal_status": groups.column("renewal_status"),
-                "health_band": BY_HEALTH_BAND,
-            },
-            known={"industry": "industry", "plan": "plan", "renewal_status": "renewal_status"},
-            members={"currency": call.organization.currency},
-        ),
+def data_search_companies(
+    call: DataToolCall,
+    *,
+    query: Query | None = None,
+    industry: Name | None = None,
+    plan: Name | None = None,
+    renewal_status: RenewalStatus | Literal["any"] | None = None,
+    min_health: Score | None = None,
+    max_health: Score | None = None,
+    min_mrr: Amount | None = None,
+    max_mrr: Amount | None = None,
+    time: TimeRange = ALL_TIME,
+    time_field: Literal["created_at", "renewal_date"] = "created_at",
+    sort: Annotated[str, one_of(*ORDERS)] = "mrr_desc",
+    group_by: Literal["industry", "plan", "renewal_status", "health_band"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    filters = Filters()
+    filters.words(query, ("name_key__contains", "domain__contains"))
+    filters.add_ignoring_case("industry", industry)
+    filters.add_ignoring_case("plan", plan)
+    filters.add_equal("renewal_status", renewal_status, unless="any")
+    filters.add_range("health", "health_score", min_health, max_health)
+    filters.add_range("mrr", "mrr", min_mrr, max_mrr)
+    companies = Listing(
+        noun="companies",
+        rows=access.companies(call.access),
+        filters=filters,
+        order=ORDERS[sort],
+        items=lambda rows: [_company(call, row) for row in rows],
+        time=time_field,
+        groupings={
+            "industry": groups.column("industry"),
+            "plan": groups.column("plan"),
+            "renewal_status": groups.column("renewal_status"),
+            "health_band": BY_HEALTH_BAND,
+        },
+        known={"industry": "industry", "plan": "plan", "renewal_status": "renewal_status"},
+        members={"currency": call.organization.currency},
     )
+    return listing.answer(call, companies, page, time, group_by)
 
 
 def _candidate(company: Company) -> Item:

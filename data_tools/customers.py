@@ -1,29 +1,30 @@
 """data_find_user, data_search_users and data_search_leads: people before and after sign-up."""
 
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Count, Max, Q
 
 from data_tools.query import (
-    COMPANY,
-    DETAIL,
+    ALL_TIME,
     PAGE,
-    QUERY,
-    USER,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Listing,
+    Name,
+    Page,
+    Query,
     RowOrder,
-    choice,
+    TimeRange,
+    UserName,
     data_tool,
-    filter_choice,
     groups,
     listing,
-    optional_choice,
+    one_of,
     results,
     text,
-    time_of,
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
@@ -34,8 +35,7 @@ TOOLSET: Final = Toolset(scope="data:read", title="Customers")
 
 Item = dict[str, Json]
 
-RENEWAL: Final = {"renewal_status": filter_choice(*RenewalStatus.values)}
-TRAIT: Final = {"trait": text("name=value")}
+Trait: TypeAlias = Annotated[str, text(200, "name=value")]
 RECENT: Final = timedelta(days=30)
 USER_ORDERS: Final = {
     "last_seen_desc": RowOrder("-last_seen"),
@@ -51,8 +51,6 @@ USER_ORDERS: Final = {
         "Who is this customer: company, plan, revenue, renewal, recent activity. "
         "For several customers use data_search_users."
     ),
-    arguments={**USER, **DETAIL},
-    required=("user",),
     result=results.schema(
         match=results.TEXT,
         user=results.OBJECT,
@@ -61,8 +59,11 @@ USER_ORDERS: Final = {
         currency=results.TEXT,
     ),
 )
-def data_find_user(call: DataToolCall) -> Facts:
-    match = who.look_up(call, who.USERS, call.arguments["user"])
+def data_find_user(
+    call: DataToolCall, user: UserName, response_format: Detail = "concise"
+) -> Facts:
+    call = call.with_detail(response_format)
+    match = who.look_up(call, who.USERS, user)
     if match.row is None:
         return results.answer(
             call,
@@ -87,48 +88,47 @@ def data_find_user(call: DataToolCall) -> Facts:
         "List or count customers by company, plan, trait, renewal or when they were last seen. "
         "People who have not signed up yet: data_search_leads."
     ),
-    arguments={
-        **QUERY,
-        **COMPANY,
-        "plan": text(longest=100),
-        "role": text(longest=100),
-        **TRAIT,
-        **RENEWAL,
-        **time_of("all_time"),
-        "time_field": choice("last_seen", "signed_up_at", "renewal_date"),
-        "sort": choice(*USER_ORDERS),
-        "group_by": optional_choice("plan", "company", "renewal_status"),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_search_users(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    filters.words("query", ("name_key__contains", "email_key__contains"))
-    if company := who.find_row(call, who.COMPANIES):
-        filters.add("company", Q(company=company.pk), shown=results.reference(company))
-    filters.add_ignoring_case("plan", "plan")
-    filters.add_ignoring_case("role", "role")
-    filters.add_equal("renewal_status", "renewal_status", unless="any")
-    filters.trait("trait", "custom_fields")
-    return listing.answer(
-        call,
-        Listing(
-            noun="customers",
-            rows=access.customers(call.access).select_related("company"),
-            filters=filters,
-            order=USER_ORDERS[call.arguments["sort"]],
-            items=lambda rows: [_user(call, row) for row in rows],
-            time=call.arguments["time_field"],
-            groupings={
-                "plan": groups.column("plan"),
-                "renewal_status": groups.column("renewal_status"),
-                "company": groups.reference("company", access.companies(call.access)),
-            },
-            known={"plan": "plan", "role": "role", "renewal_status": "renewal_status"},
-            members={"currency": call.organization.currency},
-        ),
+def data_search_users(
+    call: DataToolCall,
+    *,
+    query: Query | None = None,
+    company: CompanyName | None = None,
+    plan: Name | None = None,
+    role: Name | None = None,
+    trait: Trait | None = None,
+    renewal_status: RenewalStatus | Literal["any"] | None = None,
+    time: TimeRange = ALL_TIME,
+    time_field: Literal["last_seen", "signed_up_at", "renewal_date"] = "last_seen",
+    sort: Annotated[str, one_of(*USER_ORDERS)] = "last_seen_desc",
+    group_by: Literal["plan", "company", "renewal_status"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    filters = Filters()
+    filters.words(query, ("name_key__contains", "email_key__contains"))
+    filters.add_row("company", who.find_row(call, who.COMPANIES, company))
+    filters.add_ignoring_case("plan", plan)
+    filters.add_ignoring_case("role", role)
+    filters.add_equal("renewal_status", renewal_status, unless="any")
+    filters.trait(trait, "custom_fields")
+    customers = Listing(
+        noun="customers",
+        rows=access.customers(call.access).select_related("company"),
+        filters=filters,
+        order=USER_ORDERS[sort],
+        items=lambda rows: [_user(call, row) for row in rows],
+        time=time_field,
+        groupings={
+            "plan": groups.column("plan"),
+            "renewal_status": groups.column("renewal_status"),
+            "company": groups.reference("company", access.companies(call.access)),
+        },
+        known={"plan": "plan", "role": "role", "renewal_status": "renewal_status"},
+        members={"currency": call.organization.currency},
     )
+    return listing.answer(call, customers, page, time, group_by)
 
 
 @data_tool(
@@ -138,41 +138,41 @@ def data_search_users(call: DataToolCall) -> Facts:
         "List or count people captured by a form or the sales agent. "
         "People who have signed up: data_search_users."
     ),
-    arguments={
-        **QUERY,
-        "status": choice("any", "open", "converted"),
-        "source": text(longest=50),
-        **TRAIT,
-        **time_of("all_time"),
-        "group_by": optional_choice("source", "status", "day"),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_search_leads(call: DataToolCall) -> Facts:
+def data_search_leads(
+    call: DataToolCall,
+    *,
+    query: Query | None = None,
+    status: Literal["any", "open", "converted"] = "any",
+    source: Annotated[str, text(50)] | None = None,
+    trait: Trait | None = None,
+    time: TimeRange = ALL_TIME,
+    group_by: Literal["source", "status", "day"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
     rows = access.leads(call.access).select_related("customer")
-    filters = Filters(call)
-    filters.words("query", ("name__icontains", "email_key__contains"))
-    filters.add_equal("status", "status", unless="any")
-    filters.add_ignoring_case("source", "source")
-    filters.trait("trait", "fields")
-    return listing.answer(
-        call,
-        Listing(
-            noun="leads",
-            rows=rows,
-            filters=filters,
-            order=RowOrder("-created_at"),
-            items=lambda rows: [_lead(call, row) for row in rows],
-            time="created_at",
-            groupings={
-                "source": groups.column("source"),
-                "status": groups.column("status"),
-                "day": groups.day("created_at", call.zone),
-            },
-            known={"source": "source"},
-        ),
+    filters = Filters()
+    filters.words(query, ("name__icontains", "email_key__contains"))
+    filters.add_equal("status", status, unless="any")
+    filters.add_ignoring_case("source", source)
+    filters.trait(trait, "fields")
+    leads = Listing(
+        noun="leads",
+        rows=rows,
+        filters=filters,
+        order=RowOrder("-created_at"),
+        items=lambda rows: [_lead(call, row) for row in rows],
+        time="created_at",
+        groupings={
+            "source": groups.column("source"),
+            "status": groups.column("status"),
+            "day": groups.day("created_at", call.zone),
+        },
+        known={"source": "source"},
     )
+    return listing.answer(call, leads, page, time, group_by)
 
 
 def _candidate(customer: Customer) -> Item:

@@ -4,33 +4,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from django.db.models import Q, QuerySet
 
 from data_tools.query import (
-    COMPANY,
-    DETAIL,
+    ALL_TIME,
+    LAST_7_DAYS,
     PAGE,
-    USER,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Listing,
+    Page,
     RowOrder,
-    choice,
+    TimeRange,
+    UserName,
     cursors,
     data_tool,
     groups,
-    invalid_argument,
     listing,
-    optional_choice,
+    one_of,
     periods,
     results,
     text,
     texts,
-    time_of,
     who,
 )
+from data_tools.query.arguments import TIME
 from data_tools.query.cursors import Cursor
 from tools_registry.api import Facts, Json, Toolset
 from workspace import access
@@ -54,49 +56,48 @@ ROWS_OF_ENTRY: Final = 5
         "List or count product events by type, page, element, customer or time. "
         "All that one customer did: data_user_journey."
     ),
-    arguments={
-        "event_type": text("Such as page_view, click, form_submit, error", longest=100),
-        "page_url": text("Part of the address", longest=500),
-        "element_selector": text("Such as #upgrade", longest=500),
-        **USER,
-        **COMPANY,
-        "session_id": text(longest=200),
-        **time_of("last_7_days"),
-        "group_by": optional_choice("event_type", "page_url", "user", "day"),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_search_events(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    filters.add_equal("event_type", "event_type")
-    filters.add_equal("element_selector", "element_selector")
-    filters.add_equal("session_id", "session_id")
-    if "page_url" in call.arguments:
-        filters.add("page_url", Q(page_url__icontains=call.arguments["page_url"]))
-    if user := who.find_row(call, who.USERS):
-        filters.add("user", Q(customer=user.pk), shown=who.reference(user))
-    if company := who.find_row(call, who.COMPANIES):
-        filters.add("company", Q(customer__company=company.pk), shown=who.reference(company))
-    return listing.answer(
-        call,
-        Listing(
-            noun="events",
-            rows=access.events(call.access).select_related("customer"),
-            filters=filters,
-            order=RowOrder("-at", "-pk"),
-            items=lambda rows: [_event(call, row) for row in rows],
-            time="at",
-            unindexed=UNINDEXED,
-            max_total=None if UNINDEXED.isdisjoint(filters.conditions) else MAX_UNINDEXED,
-            groupings={
-                "event_type": groups.column("event_type"),
-                "page_url": groups.column("page_url"),
-                "user": groups.reference("customer", access.customers(call.access)),
-                "day": groups.day("at", call.zone),
-            },
-        ),
+def data_search_events(
+    call: DataToolCall,
+    *,
+    event_type: Annotated[str, text(100, "Such as page_view, click, form_submit, error")]
+    | None = None,
+    page_url: Annotated[str, text(500, "Part of the address")] | None = None,
+    element_selector: Annotated[str, text(500, "Such as #upgrade")] | None = None,
+    user: UserName | None = None,
+    company: CompanyName | None = None,
+    session_id: Annotated[str, text(200)] | None = None,
+    time: TimeRange = LAST_7_DAYS,
+    group_by: Literal["event_type", "page_url", "user", "day"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    filters = Filters()
+    filters.add_equal("event_type", event_type)
+    filters.add_equal("element_selector", element_selector)
+    filters.add_equal("session_id", session_id)
+    if page_url is not None:
+        filters.add("page_url", Q(page_url__icontains=page_url))
+    filters.add_row("user", who.find_row(call, who.USERS, user), "customer")
+    filters.add_row("company", who.find_row(call, who.COMPANIES, company), "customer__company")
+    events = Listing(
+        noun="events",
+        rows=access.events(call.access).select_related("customer"),
+        filters=filters,
+        order=RowOrder("-at", "-pk"),
+        items=lambda rows: [_event(call, row) for row in rows],
+        time="at",
+        unindexed=UNINDEXED,
+        max_total=None if UNINDEXED.isdisjoint(filters.conditions) else MAX_UNINDEXED,
+        groupings={
+            "event_type": groups.column("event_type"),
+            "page_url": groups.column("page_url"),
+            "user": groups.reference("customer", access.customers(call.access)),
+            "day": groups.day("at", call.zone),
+        },
     )
+    return listing.answer(call, events, page, time, group_by)
 
 
 def _event(call: DataToolCall, event: Event) -> dict[str, Json]:
@@ -156,32 +157,30 @@ class JourneyEntry:
         "One customer's events, conversations, tickets and feedback in order; repeated events are "
         "one entry with a count. Events of several customers: data_search_events."
     ),
-    arguments={
-        **USER,
-        "include": choice("all", *SOURCES),
-        **time_of("all_time"),
-        "sort": choice("at_desc", "at_asc"),
-        **PAGE,
-    },
-    required=("user",),
 )
-def data_user_journey(call: DataToolCall) -> Facts:
-    user = who.find_row(call, who.USERS)
-    if user is None:
-        raise invalid_argument("user", "send one.")
-    cursor = cursors.read_cursor(call)
-    period = cursor.period if cursor else periods.from_call(call)
-    include, size = call.arguments["include"], call.arguments["page_size"]
+def data_user_journey(
+    call: DataToolCall,
+    *,
+    user: UserName,
+    include: Annotated[str, one_of("all", *SOURCES)] = "all",
+    time: TimeRange = ALL_TIME,
+    sort: Literal["at_desc", "at_asc"] = "at_desc",
+    page: Page = PAGE,
+) -> Facts:
+    customer = who.get_row(call, who.USERS, user)
+    cursor = cursors.read_cursor(call, page.cursor)
+    period = cursor.period if cursor else periods.from_call(call, time)
     chosen = [one for name, one in SOURCES.items() if include in {"all", name}]
     rows = [
         one.rows(call.access).filter(
-            period.q(one.rows(call.access).model, one.at, call.zone), customer=user.pk
+            period.q(one.rows(call.access).model, one.at, call.zone), customer=customer.pk
         )
         for one in chosen
     ]
-    limit = size * ROWS_OF_ENTRY
-    entries = _entries(call, list(zip(chosen, rows, strict=True)), cursor, limit + 1)
-    items, read = _items(call, entries[:limit], size)
+    limit = page.page_size * ROWS_OF_ENTRY
+    sources = list(zip(chosen, rows, strict=True))
+    entries = _entries(sources, cursor, limit + 1, descending=sort == "at_desc")
+    items, read = _items(call, entries[:limit], page.page_size)
     total = sum(one.count() for one in rows)
     more = None
     if read < len(entries):
@@ -195,19 +194,19 @@ def data_user_journey(call: DataToolCall) -> Facts:
         total=total,
         next_cursor=more,
         period=period.describe(call, "at"),
-        searched={"user": who.reference(user)},
+        searched={"user": who.reference(customer)},
         hints=[] if items else [_nothing(call)],
     )
 
 
 def _entries(
-    call: DataToolCall,
     sources: Sequence[tuple[JourneySource, QuerySet[Any]]],
     cursor: Cursor | None,
     limit: int,
+    *,
+    descending: bool,
 ) -> list[JourneyEntry]:
     """The next rows of all sources together."""
-    descending = call.arguments["sort"] == "at_desc"
     minus = "-" if descending else ""
     found = []
     for source, rows in sources:
@@ -264,6 +263,6 @@ def _grouping_key(entry: JourneyEntry) -> tuple[str, Json]:
 
 
 def _nothing(call: DataToolCall) -> str:
-    if {"from", "to", "period"} & call.given.keys():
+    if TIME & call.given:
         return "Nothing in this period. Try period all_time."
     return "Nothing was recorded of this customer."

@@ -1,28 +1,28 @@
 """data_list_negative_feedback: the answers that customers or trainers rated badly."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Subquery
 
 from data_tools.query import (
-    AGENT,
-    COMPANY,
-    DETAIL,
+    LAST_30_DAYS,
     PAGE,
-    USER,
+    AgentName,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Listing,
+    Page,
     RowOrder,
-    choice,
+    TimeRange,
+    UserName,
     data_tool,
     groups,
     listing,
     messages,
-    optional_choice,
     results,
-    time_of,
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
@@ -41,42 +41,39 @@ Item = dict[str, Json]
         "Answers that customers or trainers rated badly, with the question and the comment. "
         "Conversations in a bad mood: data_low_sentiment_conversations."
     ),
-    arguments={
-        "given_by": choice("anyone", *GivenBy.values),
-        **USER,
-        **COMPANY,
-        **AGENT,
-        **time_of("last_30_days"),
-        "group_by": optional_choice("agent", "company"),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_list_negative_feedback(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    filters.add_equal("given_by", "given_by", unless="anyone")
-    if user := who.find_row(call, who.USERS):
-        filters.add("user", Q(customer=user.pk), shown=results.reference(user))
-    if company := who.find_row(call, who.COMPANIES):
-        filters.add("company", Q(company=company.pk), shown=results.reference(company))
-    if agent := who.find_row(call, who.AGENTS):
-        filters.add("agent", Q(agent=agent.pk), shown=results.reference(agent))
+def data_list_negative_feedback(
+    call: DataToolCall,
+    *,
+    given_by: Literal["anyone"] | GivenBy = "anyone",
+    user: UserName | None = None,
+    company: CompanyName | None = None,
+    agent: AgentName | None = None,
+    time: TimeRange = LAST_30_DAYS,
+    group_by: Literal["agent", "company"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    filters = Filters()
+    filters.add_equal("given_by", given_by, unless="anyone")
+    filters.add_row("user", who.find_row(call, who.USERS, user), "customer")
+    filters.add_row("company", who.find_row(call, who.COMPANIES, company))
+    filters.add_row("agent", who.find_row(call, who.AGENTS, agent))
     bad = access.feedback(call.access).filter(rating=Rating.BAD)
-    return listing.answer(
-        call,
-        Listing(
-            noun="bad ratings",
-            rows=bad.select_related("customer"),
-            filters=filters,
-            order=RowOrder("-at"),
-            items=lambda rows: _items(call, rows),
-            time="at",
-            groupings={
-                "agent": groups.reference("agent", access.agents(call.access)),
-                "company": groups.reference("company", access.companies(call.access)),
-            },
-        ),
+    ratings = Listing(
+        noun="bad ratings",
+        rows=bad.select_related("customer"),
+        filters=filters,
+        order=RowOrder("-at"),
+        items=lambda rows: _items(call, rows),
+        time="at",
+        groupings={
+            "agent": groups.reference("agent", access.agents(call.access)),
+            "company": groups.reference("company", access.companies(call.access)),
+        },
     )
+    return listing.answer(call, ratings, page, time, group_by)
 
 
 def _items(call: DataToolCall, rows: Sequence[Feedback]) -> list[Item]:

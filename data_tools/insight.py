@@ -3,33 +3,34 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from customers import questions
 from data_tools.query import (
-    AGENT,
-    COMPANY,
-    DETAIL,
+    LAST_30_DAYS,
     PAGE,
-    RANK,
-    USER,
+    AgentName,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Listing,
+    Page,
+    PageSize,
+    QueryPeriod,
     RowOrder,
-    choice,
+    TimeRange,
+    UserName,
     data_tool,
-    filter_choice,
     groups,
-    integer,
     listing,
-    optional_choice,
+    number_limits,
+    one_of,
     periods,
     results,
-    time_of,
     who,
 )
 from tools_registry.api import Facts, Json, Toolset
@@ -44,6 +45,8 @@ from workspace.models import (
 )
 
 TOOLSET: Final = Toolset(scope="data:read", title="Conversation insight")
+
+Reason: TypeAlias = Literal["any", "escalated", "abandoned", "low_confidence", "bad_rating"]
 
 PAGE_VIEW: Final = "page_view"
 # A ranking is made of the newest conversations of the period, at most of so many.
@@ -67,20 +70,22 @@ RANKING: Final = results.schema(
         "The pages that people viewed last before they began a conversation: where help is "
         "missing. What they asked: data_top_unresolved_questions."
     ),
-    arguments={
-        "within_minutes": integer(1, 120, default=30),
-        "outcome": filter_choice(*ConversationOutcome.values),
-        **time_of("last_30_days"),
-        **RANK,
-    },
     result=RANKING,
 )
-def data_top_pages_before_chat(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    filters.add_equal("outcome", "outcome", unless="any")
-    found, period = _newest(call, filters)
-    viewed = found.annotate(page=_last_page(call)).values_list("pk", "page")[:MAX_RANKED]
-    rows = list(viewed)
+def data_top_pages_before_chat(
+    call: DataToolCall,
+    *,
+    within_minutes: Annotated[int, number_limits(1, 120)] = 30,
+    outcome: ConversationOutcome | Literal["any"] | None = None,
+    time: TimeRange = LAST_30_DAYS,
+    page_size: PageSize = 10,
+) -> Facts:
+    filters = Filters()
+    filters.add_equal("outcome", outcome, unless="any")
+    period = periods.from_call(call, time)
+    last_page = _last_page(call, timedelta(minutes=within_minutes))
+    viewed = _newest(call, filters, period).annotate(page=last_page).values_list("pk", "page")
+    rows = list(viewed[:MAX_RANKED])
     by_page: dict[str, list[str]] = defaultdict(list)
     for key, page in rows:
         if page:
@@ -96,7 +101,7 @@ def data_top_pages_before_chat(call: DataToolCall) -> Facts:
         }
         for page, keys in ranked
     ]
-    return _ranking(call, items, rows, period, {})
+    return _ranking(call, items[:page_size], rows, period, {}, total=len(items))
 
 
 @data_tool(
@@ -106,20 +111,23 @@ def data_top_pages_before_chat(call: DataToolCall) -> Facts:
         "Questions on which the AI agents failed, grouped by similar words: gaps in the knowledge "
         "base. The conversations: data_search_transcripts."
     ),
-    arguments={
-        "reason": choice("any", "escalated", "abandoned", "low_confidence", "bad_rating"),
-        **COMPANY,
-        **AGENT,
-        **time_of("last_30_days"),
-        **RANK,
-    },
     result=RANKING,
 )
-def data_top_unresolved_questions(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    _name(filters, call, {"company": who.COMPANIES, "agent": who.AGENTS})
-    filters.add("reason", _unresolved_condition(call))
-    found, period = _newest(call, filters)
+def data_top_unresolved_questions(
+    call: DataToolCall,
+    *,
+    reason: Reason = "any",
+    company: CompanyName | None = None,
+    agent: AgentName | None = None,
+    time: TimeRange = LAST_30_DAYS,
+    page_size: PageSize = 10,
+) -> Facts:
+    filters = Filters()
+    filters.add_row("company", who.find_row(call, who.COMPANIES, company))
+    filters.add_row("agent", who.find_row(call, who.AGENTS, agent))
+    filters.add("reason", _unresolved_condition(call, reason))
+    period = periods.from_call(call, time)
+    found = _newest(call, filters, period)
     rows = list(found.exclude(question="").values_list("pk", "question", "customer")[:MAX_RANKED])
     items = []
     for numbers in questions.group_similar([question for _, question, _ in rows]):
@@ -132,7 +140,7 @@ def data_top_unresolved_questions(call: DataToolCall) -> Facts:
                 "transcript_ids": [key for key, *_ in asked[:MAX_EXAMPLES]],
             }
         )
-    return _ranking(call, items, rows, period, filters.shown)
+    return _ranking(call, items[:page_size], rows, period, filters.shown, total=len(items))
 
 
 @data_tool(
@@ -142,60 +150,60 @@ def data_top_unresolved_questions(call: DataToolCall) -> Facts:
         "Conversations with confused, frustrated or angry customers, worst first. Answers that "
         "were rated badly: data_list_negative_feedback."
     ),
-    arguments={
-        "mood": choice("any", *BAD_MOODS),
-        **USER,
-        **COMPANY,
-        **AGENT,
-        **time_of("last_30_days"),
-        "group_by": optional_choice("mood", "company", "agent"),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_low_sentiment_conversations(call: DataToolCall) -> Facts:
-    filters = Filters(call)
-    filters.add_equal("mood", "mood", unless="any")
-    _name(filters, call, {"user": who.USERS, "company": who.COMPANIES, "agent": who.AGENTS})
+def data_low_sentiment_conversations(
+    call: DataToolCall,
+    *,
+    mood: Annotated[str, one_of("any", *BAD_MOODS)] = "any",
+    user: UserName | None = None,
+    company: CompanyName | None = None,
+    agent: AgentName | None = None,
+    time: TimeRange = LAST_30_DAYS,
+    group_by: Literal["mood", "company", "agent"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    filters = Filters()
+    filters.add_equal("mood", mood, unless="any")
+    filters.add_row("user", who.find_row(call, who.USERS, user), "customer")
+    filters.add_row("company", who.find_row(call, who.COMPANIES, company))
+    filters.add_row("agent", who.find_row(call, who.AGENTS, agent))
     rows = access.conversations(call.access).filter(mood__in=BAD_MOODS)
-    return listing.answer(
-        call,
-        Listing(
-            noun="conversations in a bad mood",
-            rows=rows.select_related("customer", "company").annotate(badness=BADNESS),
-            filters=filters,
-            order=RowOrder("badness"),
-            items=lambda page: _conversations(call, page),
-            time="started_at",
-            groupings={
-                "mood": groups.column("mood"),
-                "company": groups.reference("company", access.companies(call.access)),
-                "agent": groups.reference("agent", access.agents(call.access)),
-            },
-        ),
+    conversations = Listing(
+        noun="conversations in a bad mood",
+        rows=rows.select_related("customer", "company").annotate(badness=BADNESS),
+        filters=filters,
+        order=RowOrder("badness"),
+        items=lambda rows: _conversations(call, rows),
+        time="started_at",
+        groupings={
+            "mood": groups.column("mood"),
+            "company": groups.reference("company", access.companies(call.access)),
+            "agent": groups.reference("agent", access.agents(call.access)),
+        },
     )
+    return listing.answer(call, conversations, page, time, group_by)
 
 
-def _newest(
-    call: DataToolCall, filters: Filters
-) -> tuple[QuerySet[Conversation], periods.QueryPeriod]:
+def _newest(call: DataToolCall, filters: Filters, period: QueryPeriod) -> QuerySet[Conversation]:
     """The conversations of the period that the filters let through, newest first."""
-    period = periods.from_call(call)
     rows = access.conversations(call.access).filter(filters.combine_without())
     within = period.q(Conversation, "started_at", call.zone)
-    return rows.filter(within).order_by("-started_at", "pk"), period
+    return rows.filter(within).order_by("-started_at", "pk")
 
 
 def _ranking(
     call: DataToolCall,
     items: Sequence[Mapping[str, Json]],
     rows: Sequence[Any],
-    period: periods.QueryPeriod,
+    period: QueryPeriod,
     searched: Mapping[str, Json],
+    *,
+    total: int,
 ) -> Facts:
-    """The first of the items; `total` is how many there are, `considered` over how many rows."""
-    shown = items[: call.arguments["page_size"]]
-    shown = shown[: results.fitting(shown)]
+    """The first items; `total` is how many there are, `considered` over how many rows."""
+    shown = items[: results.fitting(items)]
     hints = []
     if len(rows) == MAX_RANKED:
         hints.append(f"Only the newest {MAX_RANKED} conversations of the period are considered.")
@@ -206,7 +214,7 @@ def _ranking(
         items=list(shown),
         returned=len(shown),
         rows=len(shown),
-        total=len(items),
+        total=total,
         considered=len(rows),
         period=period.describe(call, "started_at"),
         searched=searched,
@@ -214,12 +222,12 @@ def _ranking(
     )
 
 
-def _last_page(call: DataToolCall) -> Coalesce:
+def _last_page(call: DataToolCall, within: timedelta) -> Coalesce:
     """The address of the last page view before, in the session or else of the customer."""
     views = access.events(call.access).filter(
         event_type=PAGE_VIEW,
         at__lte=OuterRef("started_at"),
-        at__gte=OuterRef("started_at") - timedelta(minutes=call.arguments["within_minutes"]),
+        at__gte=OuterRef("started_at") - within,
     )
     newest = views.exclude(page_url="").order_by("-at", "-pk").values("page_url")
     # The exclusion is implied by what follows; with it the index of sessions is used.
@@ -228,7 +236,7 @@ def _last_page(call: DataToolCall) -> Coalesce:
     return Coalesce(Subquery(in_session), Subquery(of_customer))
 
 
-def _unresolved_condition(call: DataToolCall) -> Q:
+def _unresolved_condition(call: DataToolCall, reason: Reason) -> Q:
     bad = access.feedback(call.access).filter(conversation=OuterRef("pk"), rating=Rating.BAD)
     reasons = {
         "escalated": Q(outcome=ConversationOutcome.ESCALATED),
@@ -236,7 +244,6 @@ def _unresolved_condition(call: DataToolCall) -> Q:
         "low_confidence": Q(confidence__lt=LOW_CONFIDENCE),
         "bad_rating": Q(Exists(bad)),
     }
-    reason = call.arguments["reason"]
     if reason != "any":
         return reasons[reason]
     return Q.create(list(reasons.values()), connector=Q.OR)
@@ -245,14 +252,6 @@ def _unresolved_condition(call: DataToolCall) -> Q:
 def _usual(asked: Sequence[str]) -> str:
     """The question that was asked most often in these words; of several, the newest."""
     return Counter(asked).most_common(1)[0][0]
-
-
-def _name(filters: Filters, call: DataToolCall, kinds: Mapping[str, who.RowKind[Any]]) -> None:
-    columns = {"user": "customer"}
-    for argument, kind in kinds.items():
-        if row := who.find_row(call, kind):
-            column = columns.get(argument, argument)
-            filters.add(argument, Q(**{column: row.pk}), shown=who.reference(row))
 
 
 def _conversations(call: DataToolCall, page: Sequence[Conversation]) -> list[dict[str, Json]]:

@@ -1,11 +1,11 @@
 """data_search_knowledge: passages of the organization's documents."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import knowledge
-from data_tools.query import DataToolCall, data_tool, integer, invalid_argument, results, text
+from data_tools.query import DataToolCall, data_tool, invalid_argument, number_limits, results, text
 from knowledge import KnowledgeHit
-from tools_registry.api import Facts, Json, Toolset
+from tools_registry.api import Facts, Json, Keywords, Toolset
 from workspace import access
 from workspace.models import SourceStatus
 
@@ -21,20 +21,16 @@ MAX_TITLES: Final = 20
         "Search the knowledge base by meaning and words; passages to cite. "
         "For the documentation of Halo use search_docs."
     ),
-    arguments={
-        "query": {**text("A question or words"), "minLength": 2},
-        "source": text("Id or title of one document or site", longest=300),
-        "page_size": integer(1, 20, default=5),
-    },
-    required=("query",),
 )
-def data_search_knowledge(call: DataToolCall) -> Facts:
-    query, source = call.arguments["query"].strip(), call.arguments.get("source", "")
-    if not query:
+def data_search_knowledge(
+    call: DataToolCall,
+    query: Annotated[str, text(200, "A question or words"), Keywords(minLength=2)],
+    source: Annotated[str, text(300, "Id or title of one document or site")] | None = None,
+    page_size: Annotated[int, number_limits(1, 20)] = 5,
+) -> Facts:
+    if not query.strip():
         raise invalid_argument("query", "must not be empty.")
-    hits = knowledge.search(
-        call.access, query, source=source, limit=int(call.arguments["page_size"])
-    )
+    hits = knowledge.search(call.access, query.strip(), source=source or "", limit=page_size)
     items = [_item(hit) for hit in hits]
     sent = results.fitting(items)
     return results.answer(
@@ -59,7 +55,7 @@ def _item(hit: KnowledgeHit) -> dict[str, Json]:
     }
 
 
-def _hints(call: DataToolCall, source: str, found: int, sent: int) -> list[str]:
+def _hints(call: DataToolCall, source: str | None, found: int, sent: int) -> list[str]:
     if sent < found:
         return [f"{found - sent} more passages did not fit. Use a smaller page_size."]
     if found:

@@ -4,26 +4,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from statistics import fmean
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from customers import kpis
 from customers.kpis import FIGURES, activity, days
 from customers.kpis.activity import METRICS, Interval
 from customers.kpis.days import Unit
 from data_tools.query import (
-    COMPANY,
+    LAST_30_DAYS,
+    CompanyName,
     DataToolCall,
     QueryPeriod,
-    choice,
+    TimeRange,
     comparison,
     data_tool,
     invalid_argument,
-    optional_choice,
+    one_of,
     periods,
     results,
-    time_of,
     who,
 )
+from data_tools.query.comparison import Comparison
 from tools_registry.api import Facts, Json, Toolset
 from tools_registry.api.apps import FIGURES_PLOT
 from tools_registry.sources import docs, guidance
@@ -40,6 +41,7 @@ READ_FIGURES: Final = """\
 
 `references/metrics.md` defines each figure, and `references/data-tools.md` has the arguments.
 """
+NO_VALUE: Final = "no value, nothing to divide by in the period."
 NOT_OVER: Final = "The period is not over, so the one before is counted up to the same time of day."
 
 
@@ -50,11 +52,6 @@ NOT_OVER: Final = "The period is not over, so the one before is counted up to th
         "Key figures such as MRR, churn, tickets and response times, against the period before. "
         "Curves over time: data_query_activity_time_series."
     ),
-    arguments={
-        "metric": optional_choice(*FIGURES, description="All figures without it"),
-        **time_of("last_30_days"),
-        "compare": choice(comparison.PREVIOUS_PERIOD, comparison.PREVIOUS_YEAR, "none"),
-    },
     result=results.schema(
         items=results.LIST,
         returned=results.WHOLE,
@@ -63,11 +60,15 @@ NOT_OVER: Final = "The period is not over, so the one before is counted up to th
         previous_period=results.OBJECT,
     ),
 )
-def data_query_metrics(call: DataToolCall) -> Facts:
-    names = [call.arguments["metric"]] if "metric" in call.arguments else list(FIGURES)
-    period = periods.from_call(call)
+def data_query_metrics(
+    call: DataToolCall,
+    metric: Annotated[str, one_of(*FIGURES, description="All figures without it")] | None = None,
+    time: TimeRange = LAST_30_DAYS,
+    compare: Comparison | Literal["none"] = "previous_period",
+) -> Facts:
+    names = list(FIGURES) if metric is None else [metric]
+    period = periods.from_call(call, time)
     start, end = _bounds(call, period)
-    compare = call.arguments["compare"]
     previous = None if compare == "none" else comparison.compared_period(call, period, compare)
     now = kpis.values(call.access, call.zone, start, end, names)
     then: Mapping[str, float | None] = {}
@@ -82,7 +83,10 @@ def data_query_metrics(call: DataToolCall) -> Facts:
         currency=call.organization.currency,
         period=replace(period, start=start).describe(call, ""),
         previous_period=previous and previous.describe(call, ""),
-        hints=_hints(call, period, [name for name in names if now[name] is None]),
+        hints=[
+            *([] if compare == "none" else _comparison_hints(call, period)),
+            *(f"{name}: {NO_VALUE}" for name in names if now[name] is None),
+        ],
     )
 
 
@@ -93,13 +97,6 @@ def data_query_metrics(call: DataToolCall) -> Facts:
         "Active users, new users, conversations or tickets in each hour, day, week or month, with "
         "the peak. A point with complete false is not over. Key figures: data_query_metrics."
     ),
-    arguments={
-        "metric": optional_choice(*METRICS),
-        "bucket": choice(Unit.DAY, Unit.HOUR, Unit.WEEK, Unit.MONTH),
-        **COMPANY,
-        **time_of("last_30_days"),
-    },
-    required=("metric",),
     result=results.schema(
         items=results.LIST,
         returned=results.WHOLE,
@@ -108,22 +105,27 @@ def data_query_metrics(call: DataToolCall) -> Facts:
     ),
     app=FIGURES_PLOT,
 )
-def data_query_activity_time_series(call: DataToolCall) -> Facts:
-    metric, unit = call.arguments["metric"], Unit(call.arguments["bucket"])
-    company = who.find_row(call, who.COMPANIES)
-    period = periods.from_call(call)
-    start, end = _bounds(call, period, unit)
-    _check_points(start, end, unit)
-    parts = activity.intervals(unit, call.zone, start, end)
+def data_query_activity_time_series(
+    call: DataToolCall,
+    metric: Annotated[str, one_of(*METRICS)],
+    bucket: Annotated[Unit, one_of(Unit.DAY, Unit.HOUR, Unit.WEEK, Unit.MONTH)] = Unit.DAY,
+    company: CompanyName | None = None,
+    time: TimeRange = LAST_30_DAYS,
+) -> Facts:
+    of_company = who.find_row(call, who.COMPANIES, company)
+    period = periods.from_call(call, time)
+    start, end = _bounds(call, period, bucket)
+    _check_points(start, end, bucket)
+    parts = activity.intervals(bucket, call.zone, start, end)
     values = activity.series(
         call.access,
         call.zone,
         metric,
-        unit=unit,
+        unit=bucket,
         parts=parts,
-        company=company.pk if company else "",
+        company=of_company.pk if of_company else "",
     )
-    points = [_point(call, unit, part, value) for part, value in zip(parts, values, strict=True)]
+    points = [_point(call, bucket, part, value) for part, value in zip(parts, values, strict=True)]
     return results.answer(
         call,
         items=points,
@@ -131,7 +133,7 @@ def data_query_activity_time_series(call: DataToolCall) -> Facts:
         rows=len(points),
         summary=_summary(metric, points),
         period=replace(period, start=start).describe(call, ""),
-        searched={"company": who.reference(company)},
+        searched={"company": who.reference(of_company)},
         hints=[] if any(values) else [_nothing(call, metric)],
     )
 
@@ -168,13 +170,11 @@ def _round_value(value: float | None, places: int) -> float | None:
     return round(value, places) if places else round(value)
 
 
-def _hints(call: DataToolCall, period: QueryPeriod, unknown: Sequence[str]) -> list[str]:
+def _comparison_hints(call: DataToolCall, period: QueryPeriod) -> list[str]:
+    if period.start is None:
+        return ["A period without a start has none before it to compare with."]
     is_over = period.end is not None and period.end <= call.now
-    is_compared = call.arguments["compare"] != "none" and period.start is not None
-    found = [] if is_over or not is_compared else [NOT_OVER]
-    if call.arguments["compare"] != "none" and period.start is None:
-        found.append("A period without a start has none before it to compare with.")
-    return [*found, *(f"{name}: no value, nothing to divide by in the period." for name in unknown)]
+    return [] if is_over else [NOT_OVER]
 
 
 def _check_points(start: datetime, end: datetime, unit: Unit) -> None:

@@ -1,37 +1,39 @@
 """data_search_tickets and data_get_ticket: tickets and what was written in them."""
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Q
 
 from customers import words
 from data_tools.query import (
-    COMPANY,
-    DETAIL,
+    ALL_TIME,
     PAGE,
-    QUERY,
-    USER,
+    PAGE_OF_MESSAGES,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Grouping,
     Listing,
+    Name,
+    Page,
+    Query,
     RowOrder,
-    choice,
+    TimeRange,
+    UserName,
     data_tool,
-    filter_choice,
     groups,
     listing,
     messages,
-    optional_choice,
+    one_of,
     results,
     text,
     texts,
-    time_of,
     who,
 )
-from data_tools.query.arguments import page_of
-from tools_registry.api import Facts, Json, NotFound, Toolset
+from tools_registry.api import Facts, Json, Keywords, NotFound, Toolset
 from workspace import access
 from workspace.models import UNRESOLVED, Ticket, TicketMessage, TicketPriority, TicketStatus
 
@@ -44,9 +46,29 @@ ORDERS: Final = {
     "created_at_asc": RowOrder("created_at", "-pk"),
     "updated_at_desc": RowOrder("-updated_at"),
 }
-GROUPS: Final = ("status", "priority", "assignee", "category", "company", "day")
+StatusFilter: TypeAlias = Literal["any", "unresolved"] | TicketStatus
 ME: Final = "me"
 UNASSIGNED: Final = "unassigned"
+
+
+@dataclass(frozen=True, slots=True)
+class TicketFilters:
+    """What tickets are chosen by, besides words and time."""
+
+    status: Annotated[
+        StatusFilter,
+        Keywords(description="any: all but spam; unresolved: open, priority, in_progress, snoozed"),
+    ] = "any"
+    priority: TicketPriority | Literal["any"] | None = None
+    assignee: Annotated[str, text(254, "Name, e-mail, me or unassigned")] | None = None
+    inbox: Name | None = None
+    category: Name | None = None
+    source: Annotated[str, text(50)] | None = None
+    user: UserName | None = None
+    company: CompanyName | None = None
+
+
+EVERY_TICKET: Final = TicketFilters()
 
 
 @data_tool(
@@ -56,50 +78,38 @@ UNASSIGNED: Final = "unassigned"
         "List or count support tickets by words, status, assignee, customer or time. Open tickets "
         "are those with status unresolved. Chats: data_search_transcripts."
     ),
-    arguments={
-        **QUERY,
-        "status": choice(
-            "any",
-            "unresolved",
-            *TicketStatus.values,
-            description="any: all but spam; unresolved: open, priority, in_progress, snoozed",
-        ),
-        "priority": filter_choice(*TicketPriority.values),
-        "assignee": text("Name, e-mail, me or unassigned", longest=254),
-        "inbox": text(longest=100),
-        "category": text(longest=100),
-        "source": text(longest=50),
-        **USER,
-        **COMPANY,
-        **time_of("all_time"),
-        "time_field": choice("created_at", "updated_at", "resolved_at"),
-        "sort": choice(*ORDERS),
-        "group_by": optional_choice(*GROUPS),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_search_tickets(call: DataToolCall) -> Facts:
-    found = messages.terms(call)
-    filters, max_total = Filters(call), None
+def data_search_tickets(
+    call: DataToolCall,
+    *,
+    query: Query | None = None,
+    chosen_by: TicketFilters = EVERY_TICKET,
+    time: TimeRange = ALL_TIME,
+    time_field: Literal["created_at", "updated_at", "resolved_at"] = "created_at",
+    sort: Annotated[str, one_of(*ORDERS)] = "created_at_desc",
+    group_by: Literal["status", "priority", "assignee", "category", "company", "day"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    found = messages.terms(query)
+    filters, max_total = Filters(), None
     if found:
         condition, max_total = words.having(access.ticket_messages(call.access), found, "ticket")
         filters.add("query", condition)
-    _add_filters(filters)
-    return listing.answer(
-        call,
-        Listing(
-            noun="tickets",
-            rows=access.tickets(call.access).select_related("customer", "company", "assignee"),
-            filters=filters,
-            order=ORDERS[call.arguments["sort"]],
-            items=lambda rows: _items(call, rows, found),
-            time=call.arguments["time_field"],
-            groupings=_groupings(call),
-            known={"inbox": "inbox", "category": "category", "source": "source"},
-            max_total=max_total,
-        ),
+    _add_filters(filters, call, chosen_by)
+    tickets = Listing(
+        noun="tickets",
+        rows=access.tickets(call.access).select_related("customer", "company", "assignee"),
+        filters=filters,
+        order=ORDERS[sort],
+        items=lambda rows: _items(call, rows, found),
+        time=time_field,
+        groupings=_groupings(call, time_field),
+        known={"inbox": "inbox", "category": "category", "source": "source"},
+        max_total=max_total,
     )
+    return listing.answer(call, tickets, page, time, group_by)
 
 
 @data_tool(
@@ -109,8 +119,6 @@ def data_search_tickets(call: DataToolCall) -> Facts:
         "One ticket with its messages, the oldest first, internal notes marked. "
         "Find ids with data_search_tickets."
     ),
-    arguments={"ticket_id": text(longest=64), **page_of(30), **DETAIL},
-    required=("ticket_id",),
     result=results.schema(
         ticket=results.OBJECT,
         items=results.LIST,
@@ -120,63 +128,64 @@ def data_search_tickets(call: DataToolCall) -> Facts:
         next_cursor=results.TEXT,
     ),
 )
-def data_get_ticket(call: DataToolCall) -> Facts:
-    named = call.arguments["ticket_id"].strip()
+def data_get_ticket(
+    call: DataToolCall,
+    ticket_id: Annotated[str, text(64)],
+    page: Page = PAGE_OF_MESSAGES,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    named = ticket_id.strip()
     rows = access.tickets(call.access).select_related("customer", "company", "assignee")
     ticket = rows.filter(pk=named).first()
     if ticket is None:
         raise NotFound(f"No ticket {texts.line(named)}. Find ids with data_search_tickets.")
-    return listing.answer(
-        call,
-        Listing(
-            noun="messages of this ticket",
-            rows=access.ticket_messages(call.access).filter(ticket=ticket),
-            filters=Filters(call),
-            order=RowOrder("position"),
-            items=lambda rows: [_message(call, row) for row in rows],
-            members={"ticket": _profile(call, ticket)},
-        ),
+    thread = Listing(
+        noun="messages of this ticket",
+        rows=access.ticket_messages(call.access).filter(ticket=ticket),
+        filters=Filters(),
+        order=RowOrder("position"),
+        items=lambda rows: [_message(call, row) for row in rows],
+        members={"ticket": _profile(call, ticket)},
     )
+    return listing.answer(call, thread, page)
 
 
-def _add_filters(filters: Filters) -> None:
-    call = filters.call
-    filters.add("status", _status(call.arguments["status"]))
-    filters.add_equal("priority", "priority", unless="any")
-    _add_assignee(filters)
-    filters.add_ignoring_case("inbox", "inbox")
-    filters.add_ignoring_case("category", "category")
-    filters.add_ignoring_case("source", "source")
-    if user := who.find_row(call, who.USERS):
-        filters.add("user", Q(customer=user.pk), shown=results.reference(user))
-    if company := who.find_row(call, who.COMPANIES):
-        filters.add("company", Q(company=company.pk), shown=results.reference(company))
+def _add_filters(filters: Filters, call: DataToolCall, chosen_by: TicketFilters) -> None:
+    filters.add("status", _status_condition(chosen_by.status))
+    filters.add_equal("priority", chosen_by.priority, unless="any")
+    _add_assignee(filters, call, chosen_by.assignee)
+    filters.add_ignoring_case("inbox", chosen_by.inbox)
+    filters.add_ignoring_case("category", chosen_by.category)
+    filters.add_ignoring_case("source", chosen_by.source)
+    filters.add_row("user", who.find_row(call, who.USERS, chosen_by.user), "customer")
+    filters.add_row("company", who.find_row(call, who.COMPANIES, chosen_by.company))
 
 
-def _status(value: str) -> Q:
+def _status_condition(value: StatusFilter) -> Q:
     if value == "any":
         return ~Q(status=TicketStatus.SPAM)
     return Q(status__in=UNRESOLVED) if value == "unresolved" else Q(status=value)
 
 
-def _add_assignee(filters: Filters) -> None:
-    named = filters.call.arguments.get("assignee", "").strip().casefold()
+def _add_assignee(filters: Filters, call: DataToolCall, assignee: str | None) -> None:
+    named = (assignee or "").strip().casefold()
     if named == UNASSIGNED:
         filters.add("assignee", Q(assignee=None))
     elif named == ME:
-        filters.add("assignee", Q(assignee=filters.call.user_id))
-    elif person := who.find_row(filters.call, who.TEAMMATES):
+        filters.add("assignee", Q(assignee=call.user_id))
+    elif person := who.find_row(call, who.TEAMMATES, assignee):
         filters.add("assignee", Q(assignee=person.pk), shown=who.person(person))
 
 
-def _groupings(call: DataToolCall) -> dict[str, Grouping]:
+def _groupings(call: DataToolCall, time_field: str) -> dict[str, Grouping]:
     return {
         "status": groups.column("status"),
         "priority": groups.column("priority"),
         "assignee": groups.reference("assignee", access.teammates(call.access), who.person),
         "category": groups.column("category"),
         "company": groups.reference("company", access.companies(call.access)),
-        "day": groups.day(call.arguments["time_field"], call.zone),
+        "day": groups.day(time_field, call.zone),
     }
 
 

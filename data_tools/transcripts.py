@@ -2,38 +2,39 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from customers import words
 from data_tools.query import (
-    AGENT,
-    COMPANY,
-    DETAIL,
+    ALL_TIME,
     PAGE,
-    QUERY,
-    USER,
+    PAGE_OF_MESSAGES,
+    AgentName,
+    CompanyName,
     DataToolCall,
+    Detail,
     Filters,
     Listing,
+    Page,
+    Query,
     RowOrder,
-    choice,
+    TimeRange,
+    UserName,
     data_tool,
-    filter_choice,
     groups,
-    integer,
     invalid_argument,
     listing,
     messages,
-    optional_choice,
+    number_limits,
+    one_of,
     results,
     text,
     texts,
-    time_of,
     who,
 )
-from data_tools.query.arguments import page_of
 from tools_registry.api import Facts, Json, NotFound, Toolset
 from workspace import access
 from workspace.models import (
@@ -52,7 +53,6 @@ Item = dict[str, Json]
 
 NEWEST: Final = "started_at_desc"
 RELEVANCE: Final = "relevance"
-GROUPS: Final = ("outcome", "mood", "agent", "company", "day")
 MAX_POSITION: Final = 100_000
 # So many messages are counted to rank conversations.
 MAX_RANKED: Final = 2_000
@@ -64,6 +64,21 @@ SAID_BY: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationFilters:
+    """What conversations are chosen by, besides words and time."""
+
+    user: UserName | None = None
+    company: CompanyName | None = None
+    agent: AgentName | None = None
+    mode: Mode | Literal["any"] | None = None
+    outcome: ConversationOutcome | Literal["any"] | None = None
+    mood: Mood | Literal["any"] | None = None
+
+
+EVERY_CONVERSATION: Final = ConversationFilters()
+
+
 @data_tool(
     TOOLSET,
     title="Search conversations",
@@ -71,54 +86,54 @@ SAID_BY: Final = {
         "Search conversations by words said, customer, outcome, mood or time. "
         "The whole text of one: data_get_transcript. Tickets: data_search_tickets."
     ),
-    arguments={
-        **QUERY,
-        "said_by": choice(*SAID_BY, description="Who said the words; agent: AI or teammate"),
-        **USER,
-        **COMPANY,
-        **AGENT,
-        "mode": filter_choice(*Mode.values),
-        "outcome": filter_choice(*ConversationOutcome.values),
-        "mood": filter_choice(*Mood.values),
-        **time_of("all_time"),
-        "sort": choice(NEWEST, RELEVANCE),
-        "group_by": optional_choice(*GROUPS),
-        **PAGE,
-        **DETAIL,
-    },
 )
-def data_search_transcripts(call: DataToolCall) -> Facts:
-    found = messages.terms(call)
-    said = access.conversation_messages(call.access).filter(SAID_BY[call.arguments["said_by"]])
-    filters, max_total = _filters(call), None
+def data_search_transcripts(
+    call: DataToolCall,
+    *,
+    query: Query | None = None,
+    said_by: Annotated[
+        str, one_of(*SAID_BY, description="Who said the words; agent: AI or teammate")
+    ] = "anyone",
+    chosen_by: ConversationFilters = EVERY_CONVERSATION,
+    time: TimeRange = ALL_TIME,
+    sort: Literal["started_at_desc", "relevance"] = NEWEST,
+    group_by: Literal["outcome", "mood", "agent", "company", "day"] | None = None,
+    page: Page = PAGE,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    found = messages.terms(query)
+    said = access.conversation_messages(call.access).filter(SAID_BY[said_by])
+    filters, max_total = _make_filters(call, chosen_by), None
     rows, order = access.conversations(call.access), RowOrder("-started_at")
-    if call.arguments["sort"] == RELEVANCE:
-        rows, order = (
-            _rank_by_matches(call, rows, filters, words.matching(said, found)),
-            RowOrder("-rank"),
-        )
+    if sort == RELEVANCE:
+        if not found:
+            raise invalid_argument("sort", f"relevance needs query. Without it use {NEWEST}.")
+        rows = _rank_by_matches(rows, filters, words.matching(said, found))
+        order = RowOrder("-rank")
     elif found:
         condition, max_total = words.having(said, found, "conversation")
         filters.add("query", condition)
-    return listing.answer(
-        call,
-        Listing(
-            noun="conversations",
-            rows=rows.select_related("customer", "company", "agent"),
-            filters=filters,
-            order=order,
-            items=lambda rows: _items(call, rows, said, found),
-            time="started_at",
-            groupings={
-                "outcome": groups.column("outcome"),
-                "mood": groups.column("mood"),
-                "agent": groups.reference("agent", access.agents(call.access)),
-                "company": groups.reference("company", access.companies(call.access)),
-                "day": groups.day("started_at", call.zone),
-            },
-            max_total=max_total,
-        ),
+    # Without words, what the customer said first, unless the call names another author.
+    is_any = not found and said_by == "anyone"
+    quoted = said.filter(messages.BY_CUSTOMER) if is_any else said
+    conversations = Listing(
+        noun="conversations",
+        rows=rows.select_related("customer", "company", "agent"),
+        filters=filters,
+        order=order,
+        items=lambda rows: _items(call, rows, quoted, found),
+        time="started_at",
+        groupings={
+            "outcome": groups.column("outcome"),
+            "mood": groups.column("mood"),
+            "agent": groups.reference("agent", access.agents(call.access)),
+            "company": groups.reference("company", access.companies(call.access)),
+            "day": groups.day("started_at", call.zone),
+        },
+        max_total=max_total,
     )
+    return listing.answer(call, conversations, page, time, group_by)
 
 
 @data_tool(
@@ -128,13 +143,6 @@ def data_search_transcripts(call: DataToolCall) -> Facts:
         "One conversation with its messages, the oldest first, and how they were rated. "
         "Find ids with data_search_transcripts."
     ),
-    arguments={
-        "transcript_id": text(longest=64),
-        "message_id": integer(1, MAX_POSITION),
-        **page_of(30),
-        **DETAIL,
-    },
-    required=("transcript_id",),
     result=results.schema(
         transcript=results.OBJECT,
         items=results.LIST,
@@ -144,56 +152,55 @@ def data_search_transcripts(call: DataToolCall) -> Facts:
         next_cursor=results.TEXT,
     ),
 )
-def data_get_transcript(call: DataToolCall) -> Facts:
-    named = call.arguments["transcript_id"].strip()
+def data_get_transcript(
+    call: DataToolCall,
+    transcript_id: Annotated[str, text(64)],
+    message_id: Annotated[int, number_limits(1, MAX_POSITION)] | None = None,
+    page: Page = PAGE_OF_MESSAGES,
+    response_format: Detail = "concise",
+) -> Facts:
+    call = call.with_detail(response_format)
+    named = transcript_id.strip()
     rows = access.conversations(call.access).select_related("customer", "company", "agent")
     conversation = rows.filter(pk=named).first()
     if conversation is None:
         reason = f"No transcript {texts.line(named)}. Find ids with data_search_transcripts."
         raise NotFound(reason)
-    filters = Filters(call)
-    if first := call.arguments.get("message_id"):
-        filters.add("message_id", Q(position__gte=first))
-    return listing.answer(
-        call,
-        Listing(
-            noun="messages of this conversation",
-            rows=access.conversation_messages(call.access).filter(conversation=conversation),
-            filters=filters,
-            order=RowOrder("position"),
-            items=lambda rows: _messages(call, conversation, rows),
-            members={"transcript": _profile(call, conversation)},
-            why_none=DELETED if conversation.message_count else "",
-        ),
+    filters = Filters()
+    if message_id is not None:
+        filters.add("message_id", Q(position__gte=message_id))
+    thread = Listing(
+        noun="messages of this conversation",
+        rows=access.conversation_messages(call.access).filter(conversation=conversation),
+        filters=filters,
+        order=RowOrder("position"),
+        items=lambda rows: _messages(call, conversation, rows),
+        members={"transcript": _profile(call, conversation)},
+        why_none=DELETED if conversation.message_count else "",
     )
+    return listing.answer(call, thread, page)
 
 
-def _filters(call: DataToolCall) -> Filters:
-    filters = Filters(call)
-    if user := who.find_row(call, who.USERS):
-        filters.add("user", Q(customer=user.pk), shown=results.reference(user))
-    if company := who.find_row(call, who.COMPANIES):
-        filters.add("company", Q(company=company.pk), shown=results.reference(company))
-    if agent := who.find_row(call, who.AGENTS):
-        filters.add("agent", Q(agent=agent.pk), shown=results.reference(agent))
-    filters.add_equal("mode", "mode", unless="any")
-    filters.add_equal("outcome", "outcome", unless="any")
-    filters.add_equal("mood", "mood", unless="any")
+def _make_filters(call: DataToolCall, chosen_by: ConversationFilters) -> Filters:
+    filters = Filters()
+    filters.add_row("user", who.find_row(call, who.USERS, chosen_by.user), "customer")
+    filters.add_row("company", who.find_row(call, who.COMPANIES, chosen_by.company))
+    filters.add_row("agent", who.find_row(call, who.AGENTS, chosen_by.agent))
+    filters.add_equal("mode", chosen_by.mode, unless="any")
+    filters.add_equal("outcome", chosen_by.outcome, unless="any")
+    filters.add_equal("mood", chosen_by.mood, unless="any")
     return filters
 
 
 def _rank_by_matches(
-    call: DataToolCall,
     rows: QuerySet[Conversation],
     filters: Filters,
     matches: QuerySet[ConversationMessage],
 ) -> QuerySet[Conversation]:
     """Adds `rank`, the number of messages with the words, and the condition that there is one.
 
-    Raises ValidationFailure without words, and if there are too many such messages to be counted.
+    Raises ValidationFailure if there are too many such messages to be counted.
     """
-    if "query" not in call.arguments:
-        raise invalid_argument("sort", f"relevance needs query. Without it use {NEWEST}.")
     if filters.conditions:
         matches = matches.filter(
             conversation__in=rows.filter(filters.combine_without()).values("pk")
@@ -214,12 +221,9 @@ def _rank_by_matches(
 def _items(
     call: DataToolCall,
     rows: Sequence[Conversation],
-    said: QuerySet[ConversationMessage],
+    quoted: QuerySet[ConversationMessage],
     found: Sequence[str],
 ) -> list[Item]:
-    # Without words, what the customer said first, unless the call names another author.
-    is_any = not found and call.arguments["said_by"] == "anyone"
-    quoted = said.filter(messages.BY_CUSTOMER) if is_any else said
     excerpts = messages.excerpts(call, quoted, "conversation", rows, found)
     return [{**_conversation(call, row), "excerpts": excerpts.get(row.pk)} for row in rows]
 

@@ -32,6 +32,7 @@ from tools_registry.api import (
     Cancelled,
     Channel,
     IntegrationFailure,
+    Json,
     NotFound,
     NotSent,
     Silence,
@@ -104,7 +105,7 @@ class UpstreamCall:
         request = _build_request(self, arguments, {})
         return PreparedRequest(arguments, base_url, authentication, request)
 
-    def __call__(self, context: ToolContext, arguments: Arguments) -> Blocks:  # noqa: ARG002  the port's; they are in the request
+    def __call__(self, context: ToolContext, /, **_arguments: Json) -> Blocks:
         """Sends the request that was prepared. Raises ToolFailure and Cancelled."""
         if not isinstance(context.outgoing, PreparedRequest):
             raise TypeError("a call of a project needs its prepared request")

@@ -2,34 +2,34 @@
 
     TOOLSET: Final = Toolset(scope="data:read", title="Tickets")
 
-    @data_tool(
-        TOOLSET,
-        title="Search tickets",
-        description="...",
-        arguments={**QUERY, "status": choice("any", "open"), **USER, **time_of("all_time"), **PAGE},
-    )
-    def data_search_tickets(call: DataToolCall) -> Facts:
-        filters = Filters(call)
-        filters.add_equal("status", "status", unless="any")
-        if user := who.find_row(call, who.USERS):
-            filters.add("user", Q(customer=user.pk), shown=who.reference(user))
-        return listing.answer(call, Listing(rows=access.tickets(call.access), ...))
+    @data_tool(TOOLSET, title="Search tickets", description="...")
+    def data_search_tickets(
+        call: DataToolCall,
+        *,
+        status: TicketStatus | Literal["any"] = "any",
+        user: UserName | None = None,
+        time: TimeRange = ALL_TIME,
+        page: Page = PAGE,
+    ) -> Facts:
+        filters = Filters()
+        filters.add_equal("status", status, unless="any")
+        filters.add_row("user", who.find_row(call, who.USERS, user), "customer")
+        return listing.answer(call, Listing(rows=access.tickets(call.access), ...), page, time)
 
-Arguments (`arguments`): fragments of schemas, each a mapping to spread: QUERY, USER, COMPANY,
-AGENT, time_of(default), PAGE, RANK, DETAIL; and text, choice, integer and number for single ones.
-A `default` in a schema is in `call.arguments` if the caller left the argument out. The first value
-of `choice` is its default.
+Arguments (`arguments`): the parameters after the call (`tools_registry.api.signatures`). Shared
+types are Query, UserName, CompanyName, AgentName, Name, Detail and PageSize; TimeRange and Page are
+several arguments each; `text`, `one_of` and `number_limits` annotate others.
 
-`DataToolCall` (`call`): the arguments, the `Access` (bound to a customer or not), the organization,
-its zone, and the time of the call. `call.when(time)` and `call.text(words)` prepare values for
-results.
+`DataToolCall` (`call`): the `Access` (bound to a customer or not), the organization, its zone, and
+the time of the call. `call.when(time)` and `call.text(words)` prepare values for results, which are
+longer with `call.with_detail(response_format)`.
 
-Periods (`periods`): `periods.from_call(call)` reads period, from and to. `q(model, column, zone)`
-of a `QueryPeriod` is the filter, and `describe(call, column)` what results show. A listing does all
-by itself.
+Periods (`periods`): `periods.from_call(call, time)` reads period, from and to. `q(model, column,
+zone)` of a `QueryPeriod` is the filter, and `describe(call, column)` what results show. A listing
+does all by itself.
 
-Names (`who`): `who.find_row(call, who.USERS)` is the row that `user` names, or None without one; it
-raises ValidationFailure with candidates. `who.look_up` returns them instead.
+Names (`who`): `who.find_row(call, who.USERS, user)` is the row that a name names, or None without
+one; it raises ValidationFailure with candidates. `who.look_up` returns them instead.
 
 Listings (`listing`): `answer` filters, counts, pages, groups and explains empty results. Results of
 another form are made by `results.answer`, which drops what is empty and cleans text.
@@ -39,20 +39,23 @@ itself.
 """
 
 from data_tools.query.arguments import (
-    AGENT,
-    COMPANY,
-    DETAIL,
+    ALL_TIME,
+    LAST_7_DAYS,
+    LAST_30_DAYS,
     PAGE,
-    QUERY,
-    RANK,
-    USER,
-    choice,
-    filter_choice,
-    integer,
-    number,
-    optional_choice,
+    PAGE_OF_MESSAGES,
+    AgentName,
+    CompanyName,
+    Detail,
+    Name,
+    Page,
+    PageSize,
+    Query,
+    TimeRange,
+    UserName,
+    number_limits,
+    one_of,
     text,
-    time_of,
 )
 from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.declaring import data_tool
@@ -62,26 +65,29 @@ from data_tools.query.listing import Listing, RowOrder
 from data_tools.query.periods import QueryPeriod
 
 __all__ = [
-    "AGENT",
-    "COMPANY",
-    "DETAIL",
+    "ALL_TIME",
+    "LAST_7_DAYS",
+    "LAST_30_DAYS",
     "PAGE",
-    "QUERY",
-    "RANK",
-    "USER",
+    "PAGE_OF_MESSAGES",
+    "AgentName",
+    "CompanyName",
     "DataToolCall",
+    "Detail",
     "Filters",
     "Grouping",
     "Listing",
+    "Name",
+    "Page",
+    "PageSize",
+    "Query",
     "QueryPeriod",
     "RowOrder",
-    "choice",
+    "TimeRange",
+    "UserName",
     "data_tool",
-    "filter_choice",
-    "integer",
     "invalid_argument",
-    "number",
-    "optional_choice",
+    "number_limits",
+    "one_of",
     "text",
-    "time_of",
 ]

@@ -1,13 +1,43 @@
-"""Schemas of the arguments that data tools share; each fragment is spread into `arguments`."""
+"""Types of the arguments that data tools share; those of a period and of a page come together."""
 
-from collections.abc import Mapping
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
 
-from tools_registry.api import Json, Schema
+from tools_registry.api import Json, Keywords
 
-Properties: TypeAlias = Mapping[str, Schema]
+# Arguments that say how much of the answer is sent, and not what it is about.
+PRESENTATION: Final = frozenset({"page_size", "cursor", "response_format"})
+# Arguments that the envelope shows as `period`.
+TIME: Final = frozenset({"period", "from", "to"})
 
-PERIODS: Final = (
+
+def text(longest: int, description: str = "") -> Keywords:
+    """Text of at most so many characters. Empty text counts as a missing argument."""
+    limits: dict[str, Json] = {"maxLength": longest}
+    return Keywords(**limits, description=description) if description else Keywords(**limits)
+
+
+def one_of(*values: str, description: str = "") -> Keywords:
+    """One of these values: the keys of a table, or choices in this order."""
+    choices: dict[str, Json] = {"enum": list(values)}
+    return Keywords(**choices, description=description) if description else Keywords(**choices)
+
+
+def number_limits(lowest: float, highest: float) -> Keywords:
+    """A number from the lowest to the highest."""
+    return Keywords(minimum=lowest, maximum=highest)
+
+
+Name: TypeAlias = Annotated[str, text(100)]
+Query: TypeAlias = Annotated[
+    str, text(200, "All of these words; quotes for a phrase"), Keywords(minLength=2)
+]
+UserName: TypeAlias = Annotated[str, text(254, "Id, external id, e-mail or name")]
+CompanyName: TypeAlias = Annotated[str, text(254, "Id, domain or name")]
+AgentName: TypeAlias = Annotated[str, text(254, "AI agent: id or name")]
+Detail: TypeAlias = Literal["concise", "detailed"]
+PageSize: TypeAlias = Annotated[int, number_limits(1, 50)]
+PeriodName: TypeAlias = Literal[
     "today",
     "yesterday",
     "last_7_days",
@@ -23,71 +53,30 @@ PERIODS: Final = (
     "this_year",
     "last_year",
     "all_time",
-)
-ANY: Final = "any"
-MAX_NAME: Final = 254
-MAX_CURSOR: Final = 1024
-# Arguments that say how much of the answer is sent, and not what it is about.
-PRESENTATION: Final = frozenset({"page_size", "cursor", "response_format"})
-# Arguments that the envelope shows as `period`.
-TIME: Final = frozenset({"period", "from", "to"})
+]
 
 
-def text(description: str = "", *, longest: int = 200) -> Schema:
-    """A schema for text. Empty text counts as a missing argument."""
-    schema: dict[str, Json] = {"type": "string", "maxLength": longest}
-    return {**schema, "description": description} if description else schema
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """The arguments of a period; the default of `period` is the period without any of them."""
+
+    period: PeriodName
+    from_: (
+        Annotated[str, text(40, "Date, RFC 3339 time, or days from today such as -30d")] | None
+    ) = None
+    to: Annotated[str, text(40, "As from; a date is included")] | None = None
 
 
-def choice(*values: str, description: str = "") -> Schema:
-    """A schema for one of these values; the first one is the default."""
-    schema: dict[str, Json] = {"type": "string", "enum": list(values), "default": values[0]}
-    return {**schema, "description": description} if description else schema
-
-
-def optional_choice(*values: str, description: str = "") -> Schema:
-    """A schema for one of these values, or none."""
-    schema: dict[str, Json] = {"type": "string", "enum": list(values)}
-    return {**schema, "description": description} if description else schema
-
-
-def filter_choice(*values: str) -> Schema:
-    """A schema for one of these values, or `any`: clients in strict mode have to choose one."""
-    return optional_choice(*values, ANY)
-
-
-def integer(lowest: int, highest: int, *, default: int | None = None) -> Schema:
-    """A schema for a whole number."""
-    schema: dict[str, Json] = {"type": "integer", "minimum": lowest, "maximum": highest}
-    return schema if default is None else {**schema, "default": default}
-
-
-def number(lowest: float, highest: float) -> Schema:
-    """A schema for a number."""
-    return {"type": "number", "minimum": lowest, "maximum": highest}
-
-
-def time_of(default: str) -> Properties:
-    """The arguments of a period; `default` is the period without any of them."""
-    day = "Date, RFC 3339 time, or days from today such as -30d"
-    return {
-        "period": {"type": "string", "enum": list(PERIODS), "default": default},
-        "from": text(day, longest=40),
-        "to": text("As from; a date is included", longest=40),
-    }
-
-
-def page_of(default: int) -> Properties:
+@dataclass(frozen=True, slots=True)
+class Page:
     """The arguments of a list that continues."""
-    return {"page_size": integer(1, 50, default=default), "cursor": text(longest=MAX_CURSOR)}
+
+    page_size: PageSize = 10
+    cursor: Annotated[str, text(1024)] | None = None
 
 
-QUERY: Final[Properties] = {
-    "query": {**text("All of these words; quotes for a phrase"), "minLength": 2},
-}
-USER: Final[Properties] = {"user": text("Id, external id, e-mail or name", longest=MAX_NAME)}
-COMPANY: Final[Properties] = {"company": text("Id, domain or name", longest=MAX_NAME)}
-AGENT: Final[Properties] = {"agent": text("AI agent: id or name", longest=MAX_NAME)}
-PAGE: Final[Properties] = page_of(10)
-RANK: Final[Properties] = {"page_size": integer(1, 50, default=10)}
-DETAIL: Final[Properties] = {"response_format": choice("concise", "detailed")}
+ALL_TIME: Final = TimeRange("all_time")
+LAST_7_DAYS: Final = TimeRange("last_7_days")
+LAST_30_DAYS: Final = TimeRange("last_30_days")
+PAGE: Final = Page()
+PAGE_OF_MESSAGES: Final = Page(page_size=30)

@@ -1,16 +1,18 @@
 """One call of a data tool: its arguments, whose rows it reads, and when."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
+from typing import Self
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 
 from data_tools.query import texts
-from tools_registry.api import Json, ToolContext, ValidationFailure
+from data_tools.query.arguments import Detail
+from tools_registry.api import Arguments, Json, ToolContext, ValidationFailure
 from workspace import access
 from workspace.access import Access
 from workspace.models import Organization
@@ -20,17 +22,22 @@ from workspace.models import Organization
 class DataToolCall:
     """A call of a data tool.
 
-    `arguments` are those given and the defaults of the others, `given` only the former. `user_id`
-    is the person who signed in.
+    `arguments`, which results repeat, are those given and the defaults of the others, `given` the
+    names of the former. `user_id` is the person who signed in.
     """
 
     tool: str
     arguments: Mapping[str, Json]
-    given: Mapping[str, Json]
+    given: frozenset[str]
     access: Access
     organization: Organization
     now: datetime
     user_id: str = ""
+    is_detailed: bool = False
+
+    def with_detail(self, response_format: Detail) -> Self:
+        """This call with texts and rows as long as its caller wants them."""
+        return replace(self, is_detailed=response_format == "detailed")
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -40,10 +47,6 @@ class DataToolCall:
     @cached_property
     def today(self) -> date:
         return self.now.astimezone(self.zone).date()
-
-    @property
-    def is_detailed(self) -> bool:
-        return self.arguments.get("response_format") == "detailed"
 
     def when(self, time: datetime | None) -> str | None:
         """A time with the offset of the organization's zone."""
@@ -57,7 +60,7 @@ class DataToolCall:
 
 
 def build_call(
-    tool: str, context: ToolContext, given: Mapping[str, Json], defaults: Mapping[str, Json]
+    tool: str, context: ToolContext, given: Arguments, defaults: Arguments
 ) -> DataToolCall:
     """The call of a tool in its context. The binding has been resolved for this call."""
     bound = context.customer
@@ -67,9 +70,9 @@ def build_call(
         company_id=bound.company_id if bound else "",
     )
     organization = access.organization(reads)
-    arguments = {**defaults, **given}
+    arguments, names = {**defaults, **given}, frozenset(given)
     return DataToolCall(
-        tool, arguments, given, reads, organization, timezone.now(), context.user_id
+        tool, arguments, names, reads, organization, timezone.now(), context.user_id
     )
 
 

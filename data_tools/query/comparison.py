@@ -1,17 +1,18 @@
 """The period that figures of a period are compared with: as long, and as far advanced."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from data_tools.query.call import DataToolCall
 from data_tools.query.periods import QueryPeriod, month_after
 
-PREVIOUS_PERIOD: Final = "previous_period"
-PREVIOUS_YEAR: Final = "previous_year"
+Comparison: TypeAlias = Literal["previous_period", "previous_year"]
 MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 
 
-def compared_period(call: DataToolCall, period: QueryPeriod, compare: str) -> QueryPeriod | None:
+def compared_period(
+    call: DataToolCall, period: QueryPeriod, compare: Comparison
+) -> QueryPeriod | None:
     """Returns the period before, or the same one a year ago; None for a period without a start.
 
     If the period has not ended, the other one ends as long after its start, by the clock.
@@ -21,7 +22,7 @@ def compared_period(call: DataToolCall, period: QueryPeriod, compare: str) -> Qu
     start = _local(call, period.start)
     end = _local(call, period.end or call.now)
     until = min(end, _local(call, call.now))
-    if compare == PREVIOUS_YEAR:
+    if compare == "previous_year":
         return _period(call, compare, _months_earlier(start, 12), _months_earlier(until, 12))
     unit = period.name.rpartition("_")[2]
     earlier = _months_earlier(start, MONTHS[unit]) if unit in MONTHS else start - (end - start)

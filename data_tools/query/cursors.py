@@ -44,12 +44,12 @@ def seal(call: DataToolCall, cursor: Cursor) -> str:
     return sealed_text.seal(orjson.dumps(value), context=_context(call))
 
 
-def read_cursor(call: DataToolCall) -> Cursor | None:
+def read_cursor(call: DataToolCall, sealed: str | None) -> Cursor | None:
     """Returns the cursor that a call sent, or None. Raises ValidationFailure."""
-    if "cursor" not in call.arguments:
+    if sealed is None:
         return None
     try:
-        value = sealed_text.unseal(call.arguments["cursor"], context=_context(call))
+        value = sealed_text.unseal(sealed, context=_context(call))
     except SealBroken:
         reason = "made with other arguments. Repeat them or leave it out."
         raise invalid_argument("cursor", reason) from None

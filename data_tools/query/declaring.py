@@ -1,28 +1,28 @@
 """How a data tool is declared, and how long a call of it may take."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import wraps
-from typing import Final, TypeAlias
+from typing import Final, TypeVar
 
 from django.conf import settings
 
 from data_tools.query import call as calls
 from data_tools.query import results
-from data_tools.query.call import DataToolCall
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tools_registry.api import (
     Arguments,
     Facts,
-    Run,
+    Result,
     Schema,
     ToolContext,
     ToolFailure,
     Toolset,
     ValidationFailure,
+    read_signature,
 )
 from workspace.access import CannotNarrow
 
-Answer: TypeAlias = Callable[[DataToolCall], Facts]
+Answer = TypeVar("Answer", bound=Callable[..., Facts])
 
 WHOLE_WORKSPACE: Final = (
     "This tool reads the whole workspace and cannot be limited to one customer. "
@@ -47,42 +47,39 @@ def data_tool(
     *,
     title: str,
     description: str,
-    arguments: Mapping[str, Schema],
-    required: Sequence[str] = (),
     result: Schema = results.LISTING,
     app: str = "",
-) -> Callable[[Answer], Run]:
+) -> Callable[[Answer], Answer]:
     """Declares the decorated function as a tool that reads and changes nothing.
 
-    `arguments` are the properties of its input schema, `result` is its output schema and `app`
-    the app that shows results.
+    Its parameters after the call are the arguments. `result` is its output schema and `app` the
+    app that shows results.
     """
-    schema: dict[str, object] = {"type": "object", "properties": dict(arguments)}
-    if required:
-        schema["required"] = list(required)
-    declared = toolset.tool(
-        title=title,
-        description=description,
-        input_schema={**schema, "additionalProperties": False},
-        output_schema=result,
-        read_only=True,
-        is_lenient=True,
-        reads_text=True,
-        app=app,
-    )
-    defaults = {name: one["default"] for name, one in arguments.items() if "default" in one}
 
-    def declare(answer: Answer) -> Run:
+    def declare(answer: Answer) -> Answer:
+        signature = read_signature(answer)
+
+        @toolset.tool(
+            title=title,
+            description=description,
+            input_schema=signature.input_schema,
+            output_schema=result,
+            read_only=True,
+            is_lenient=True,
+            reads_text=True,
+            app=app,
+        )
         @wraps(answer)
-        def run(context: ToolContext, given: Arguments) -> Facts:
+        def run(context: ToolContext, given: Arguments) -> Result:
             try:
                 with time_limit(settings.HALO_DATA_SECONDS):
-                    return answer(calls.build_call(answer.__name__, context, given, defaults))
+                    call = calls.build_call(answer.__name__, context, given, signature.defaults)
+                    return signature.run(call, **given)
             except CannotNarrow:
                 raise ValidationFailure(WHOLE_WORKSPACE, reason=WHOLE_WORKSPACE) from None
             except TimeLimitExceeded:
                 raise TookTooLong(settings.HALO_DATA_SECONDS) from None
 
-        return declared(run)
+        return answer
 
     return declare

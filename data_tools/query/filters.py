@@ -8,13 +8,14 @@ from operator import and_, or_
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Func, Q, TextField, Value
+from django.db.models import Func, Model, Q, TextField, Value
 from django.db.models.functions import Upper
 from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
 
 from customers.lookup_keys import name_key
-from data_tools.query.call import DataToolCall, invalid_argument
+from data_tools.query.call import invalid_argument
+from data_tools.query.results import reference
 from tools_registry.api import Json
 
 TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
@@ -47,9 +48,11 @@ class Member(Func):
 
 @dataclass(frozen=True)
 class Filters:
-    """The conditions that the arguments of a call put on rows."""
+    """The conditions that the arguments of a call put on rows, by the name of the argument.
 
-    call: DataToolCall
+    A method that is given None, for an argument that was left out, adds no condition.
+    """
+
     conditions: dict[str, Q] = field(default_factory=dict)
     shown: dict[str, Json] = field(default_factory=dict)
 
@@ -59,48 +62,50 @@ class Filters:
         if shown is not None:
             self.shown[argument] = shown
 
-    def add_equal(self, argument: str, column: str, *, unless: str = "") -> None:
-        """Adds the condition that a column has the value of an argument.
+    def add_equal(self, argument: str, value: str | None, *, unless: str | None = None) -> None:
+        """Adds the condition that the column of this name has a value, which is not `unless`."""
+        if value is not None and value != unless:
+            self.add(argument, Q(**{argument: value}))
 
-        Without the argument, and if its value is `unless`, there is no condition.
-        """
-        value = self.call.arguments.get(argument, unless)
-        if value != unless:
-            self.add(argument, Q(**{column: value}))
-
-    def add_ignoring_case(self, argument: str, column: str) -> None:
-        """Adds the condition that a column has the text of an argument, in upper or lower case.
+    def add_ignoring_case(self, argument: str, value: str | None) -> None:
+        """Adds the condition that the column of this name has a text, in upper or lower case.
 
         As the indexes have the column: `iexact` is LIKE on SQLite, which uses none of them.
         """
-        if value := self.call.arguments.get(argument):
-            self.add(argument, Q(Exact(Upper(column), Upper(Value(value)))))
+        if value:
+            self.add(argument, Q(Exact(Upper(argument), Upper(Value(value)))))
 
-    def words(self, argument: str, lookups: Sequence[str]) -> None:
-        """Adds the condition that one of the lookups holds for each word or phrase."""
-        if argument in self.call.arguments:
-            found = terms(self.call.arguments[argument])
-            self.add(argument, reduce(and_, (_anywhere(term, lookups) for term in found)))
+    def add_row(self, argument: str, row: Model | None, column: str = "") -> None:
+        """Adds the condition that a column refers to a row; results show its id and its name."""
+        if row is not None:
+            self.add(argument, Q(**{column or argument: row.pk}), shown=reference(row))
 
-    def add_range(self, argument: str, column: str) -> None:
-        """Adds the bounds `min_...` and `max_...` of a column."""
-        for bound, lookup in (("min", "gte"), ("max", "lte")):
-            name = f"{bound}_{argument}"
-            if name in self.call.arguments:
-                self.add(name, Q(**{f"{column}__{lookup}": self.call.arguments[name]}))
+    def words(self, query: str | None, lookups: Sequence[str]) -> None:
+        """Adds the condition that one of the lookups holds for each word or phrase of `query`."""
+        if query is not None:
+            self.add("query", reduce(and_, (_anywhere(term, lookups) for term in terms(query))))
 
-    def trait(self, argument: str, column: str) -> None:
+    def add_range(
+        self, argument: str, column: str, lowest: float | None, highest: float | None
+    ) -> None:
+        """Adds the bounds of a column, which the arguments `min_...` and `max_...` have."""
+        if lowest is not None:
+            self.add(f"min_{argument}", Q(**{f"{column}__gte": lowest}))
+        if highest is not None:
+            self.add(f"max_{argument}", Q(**{f"{column}__lte": highest}))
+
+    def trait(self, trait: str | None, column: str) -> None:
         """Adds the condition that a JSON object has a member: `name=value`.
 
         Raises ValidationFailure.
         """
-        if argument not in self.call.arguments:
+        if trait is None:
             return
-        name, equals, value = self.call.arguments[argument].partition("=")
+        name, equals, value = trait.partition("=")
         if not equals or not name.strip():
-            raise invalid_argument(argument, "send name=value, such as beta=true.")
+            raise invalid_argument("trait", "send name=value, such as beta=true.")
         member = Member(column, Value(name.strip(), output_field=TextField()))
-        self.add(argument, Q(IExact(member, value.strip())))
+        self.add("trait", Q(IExact(member, value.strip())))
 
     def combine_without(self, argument: str = "") -> Q:
         """All conditions together, but for that of one argument."""

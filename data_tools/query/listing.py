@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 from django.db.models import Model, Q, QuerySet
 
 from data_tools.query import cursors, groups, periods, results
+from data_tools.query.arguments import Page, TimeRange
 from data_tools.query.call import DataToolCall
 from data_tools.query.cursors import Cursor
 from data_tools.query.filters import Filters
@@ -77,17 +78,23 @@ class Listing(Generic[M]):
     why_none: str = ""
 
 
-def answer(call: DataToolCall, listing: Listing[Any]) -> Facts:
-    """Returns the groups that the call asks for, or a page of items."""
-    cursor = cursors.read_cursor(call)
-    period = cursor.period if cursor else periods.from_call(call) if listing.time else None
+def answer(
+    call: DataToolCall,
+    listing: Listing[Any],
+    page: Page,
+    time: TimeRange | None = None,
+    group_by: str | None = None,
+) -> Facts:
+    """Returns the groups of `group_by`, or a page of items."""
+    cursor = cursors.read_cursor(call, page.cursor)
+    period = cursor.period if cursor else periods.from_call(call, time) if time else None
     if period is not None and (period.start or period.end):
         listing.filters.add("period", period.q(listing.rows.model, listing.time, call.zone))
     rows = listing.rows.filter(listing.filters.combine_without())
-    if by := call.arguments.get("group_by"):
-        found = _groups(listing, rows, listing.groupings[by])
+    if group_by is not None:
+        found = _groups(listing, rows, listing.groupings[group_by])
     else:
-        found = _page(call, listing, rows, period, cursor)
+        found = _page(call, listing, rows, period, cursor, size=page.page_size)
     hints = found.pop("hints", None) or _explain_no_results(listing, found)
     return results.answer(
         call,
@@ -144,8 +151,9 @@ def _page(
     rows: QuerySet[M],
     period: QueryPeriod | None,
     cursor: Cursor | None,
+    *,
+    size: int,
 ) -> dict[str, Any]:
-    size: int = call.arguments["page_size"]
     total = results.count_rows(rows, listing.max_total)
     # To find no row in the order of an index means to read all of it.
     found = read(rows, listing.order, cursor, size + 1) if total != {"total": 0} else []

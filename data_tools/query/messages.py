@@ -22,11 +22,11 @@ MAX_EXCERPTS: Final = 3
 BY_CUSTOMER: Final = Q(author_kind=AuthorKind.CUSTOMER)
 
 
-def terms(call: DataToolCall) -> list[str]:
+def terms(query: str | None) -> list[str]:
     """Returns the words and phrases of `query`, or nothing without it. Raises ValidationFailure."""
-    if "query" not in call.arguments:
+    if query is None:
         return []
-    found = words.significant(filters.split(call.arguments["query"]))
+    found = words.significant(filters.split(query))
     if not 0 < len(found) <= filters.MAX_TERMS:
         reason = f"send 1 to {filters.MAX_TERMS} words, not counting such as the, and, is."
         raise invalid_argument("query", reason)

@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final, TypeVar
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.db.models import DateTimeField, Model, Q
 
+from data_tools.query.arguments import TimeRange
 from data_tools.query.call import DataToolCall, invalid_argument
 from foundation.calendar_days import missing_day_message
 from tools_registry.api import Json, ValidationFailure
@@ -19,7 +20,6 @@ ISO_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 YEARS: Final = range(1970, 2200)
 CUSTOM: Final = "custom"
 ALL_TIME: Final = "all_time"
-Day = TypeVar("Day", bound=date)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,14 @@ class QueryPeriod:
         }
 
 
-def from_call(call: DataToolCall) -> QueryPeriod:
-    """The period that a call names. Raises ValidationFailure."""
-    given = call.given
-    if "from" not in given and "to" not in given:
-        return from_name(call.arguments["period"], call.today, call.zone)
-    if "period" in given:
+def from_call(call: DataToolCall, time: TimeRange) -> QueryPeriod:
+    """The period that the arguments of a call name. Raises ValidationFailure."""
+    if time.from_ is None and time.to is None:
+        return from_name(time.period, call.today, call.zone)
+    if "period" in call.given:
         raise invalid_argument("period", "send period, or from and to, not both.")
-    start = _start(call) if "from" in given else None
-    end = _end(call) if "to" in given else None
+    start = _start(call, time.from_) if time.from_ is not None else None
+    end = _end(call, time.to) if time.to is not None else None
     if start is not None and end is not None and end <= start:
         raise invalid_argument("to", "is before from. Send a later one.")
     return QueryPeriod(CUSTOM, start, end)
@@ -87,39 +86,35 @@ def _range_condition(column: str, first: date | None, after: date | None) -> Q:
     return lower & upper
 
 
-def _start(call: DataToolCall) -> datetime:
-    moment = _moment(call, "from")
+def _start(call: DataToolCall, text: str) -> datetime:
+    moment = _moment(call, "from", text)
     return midnight(moment, call.zone) if not isinstance(moment, datetime) else moment
 
 
-def _end(call: DataToolCall) -> datetime:
-    moment = _moment(call, "to")
+def _end(call: DataToolCall, text: str) -> datetime:
+    moment = _moment(call, "to", text)
     return midnight(moment + DAY, call.zone) if not isinstance(moment, datetime) else moment
 
 
-def _moment(call: DataToolCall, argument: str) -> date | datetime:
+def _moment(call: DataToolCall, argument: str, text: str) -> date | datetime:
     """The day or the time that an argument names."""
-    text = call.given[argument].strip()
-    if relative := RELATIVE.fullmatch(text):
+    stripped = text.strip()
+    if relative := RELATIVE.fullmatch(stripped):
         sign, days = relative.groups()
         return call.today + int(f"{sign}{days}") * DAY
     try:
-        if ISO_DATE.fullmatch(text):
-            return _require_known_year(date.fromisoformat(text), call, argument)
-        found = _require_known_year(datetime.fromisoformat(text), call, argument)
+        found = (date if ISO_DATE.fullmatch(stripped) else datetime).fromisoformat(stripped)
     except ValueError:
-        raise _unreadable(call, argument) from None
+        raise _unreadable(call, argument, text) from None
+    if found.year not in YEARS:
+        raise _unreadable(call, argument, text)
+    if not isinstance(found, datetime):
+        return found
     return (found if found.tzinfo else found.replace(tzinfo=call.zone)).astimezone(UTC)
 
 
-def _require_known_year(found: Day, call: DataToolCall, argument: str) -> Day:
-    if found.year not in YEARS:
-        raise _unreadable(call, argument)
-    return found
-
-
-def _unreadable(call: DataToolCall, argument: str) -> ValidationFailure:
-    if missing := missing_day_message(call.given[argument]):
+def _unreadable(call: DataToolCall, argument: str, text: str) -> ValidationFailure:
+    if missing := missing_day_message(text):
         return invalid_argument(argument, missing)
     reason = f"a date, an RFC 3339 time or -30d. Today is {call.today.isoformat()}."
     return invalid_argument(argument, reason)

@@ -32,6 +32,7 @@ __all__ = [
     "RowKind",
     "RowMatch",
     "find_row",
+    "get_row",
     "look_up",
     "person",
     "reference",
@@ -67,14 +68,14 @@ class RowMatch(Generic[M]):
         return "ambiguous" if self.is_ambiguous else "none"
 
 
-def find_row(call: DataToolCall, kind: RowKind[M]) -> M | None:
-    """Returns the row that an argument names, or None without the argument.
+def find_row(call: DataToolCall, kind: RowKind[M], name: str | None) -> M | None:
+    """Returns the row that an argument names, or None without a name. Raises ValidationFailure."""
+    return None if name is None else get_row(call, kind, name)
 
-    Raises ValidationFailure.
-    """
-    if kind.argument not in call.arguments:
-        return None
-    match = look_up(call, kind, call.arguments[kind.argument])
+
+def get_row(call: DataToolCall, kind: RowKind[M], name: str) -> M:
+    """Returns the row that an argument names. Raises ValidationFailure."""
+    match = look_up(call, kind, name)
     if match.row is not None:
         return match.row
     listed = ", ".join(f"{row.pk} {texts.line(str(row))}" for row in match.candidates)

@@ -23,13 +23,13 @@ def _document() -> Mapping[str, Any]:
     return routes.document()
 
 
-def resource(operation: Operation) -> dict[str, Any]:
+def resource_schema(operation: Operation) -> dict[str, Any]:
     """Returns the schema of one projected resource."""
     found: dict[str, Any] = _projected_schema(operation)
     return found["items"] if operation.lists else found
 
 
-def answer(operation: Operation) -> dict[str, Any]:
+def answer_schema(operation: Operation) -> dict[str, Any]:
     """Returns the schema of a projected answer."""
     properties: dict[str, Any] = {"data": _projected_schema(operation)}
     if operation.pages:
@@ -47,8 +47,8 @@ def answer(operation: Operation) -> dict[str, Any]:
 
 def _projected_schema(operation: Operation) -> dict[str, Any]:
     content = _operation_object(operation)["responses"][str(operation.status)]["content"]
-    data = _whole(content["application/json"]["schema"])["properties"]["data"]
-    return projections.schema(data, projections.fields(operation.projection))
+    data = _inline(content["application/json"]["schema"])["properties"]["data"]
+    return projections.project_schema(data, projections.parse_fields(operation.projection))
 
 
 def summary(operation: Operation) -> dict[str, str]:
@@ -62,7 +62,7 @@ def summary(operation: Operation) -> dict[str, str]:
     }
 
 
-def find(name: str) -> Operation:
+def find_operation(name: str) -> Operation:
     """Returns the operation of a name that is available over MCP. Raises NotFound."""
     if name not in EXPOSED:
         message = "There is no such operation. list_api_operations names them."
@@ -78,12 +78,6 @@ def require_path(operation: Operation, given: Mapping[str, str]) -> None:
         raise ValidationFailure(f"Send these path parameters: {names}.", field="args.pathParams")
 
 
-def parameters(operation: Operation, names: Iterable[str]) -> dict[str, Any]:
-    """Returns the schemas of some query parameters, by name."""
-    described = query_parameters(operation)
-    return {name: described[name] for name in names}
-
-
 def query_parameters(operation: Operation) -> dict[str, Any]:
     """Returns the schemas of the query parameters that are available over MCP, by name."""
     found = _parameters(operation, "query")
@@ -95,13 +89,13 @@ def path_parameters(operation: Operation) -> dict[str, Any]:
     return _parameters(operation, "path")
 
 
-def body(operation: Operation) -> dict[str, Any] | None:
+def body_schema(operation: Operation) -> dict[str, Any] | None:
     """Returns the schema of the body that an operation takes; None for one that reads."""
     if operation.is_read:
         return None
     content = _operation_object(operation).get("requestBody", {}).get("content", {})
     empty = {"type": "object", "additionalProperties": False}
-    found: dict[str, Any] = _whole(content["application/json"]["schema"]) if content else empty
+    found: dict[str, Any] = _inline(content["application/json"]["schema"]) if content else empty
     return found
 
 
@@ -120,7 +114,10 @@ def fingerprint(tools: Iterable[Tool]) -> str:
         for tool in sorted(tools, key=lambda one: one.name)
     ]
     operations = [
-        [one.id, one.method, one.path, one.scope, one.projection, resource(one), body(one)]
+        [
+            *(one.id, one.method, one.path, one.scope, one.projection),
+            *(resource_schema(one), body_schema(one)),
+        ]
         for one in EXPOSED.values()
     ]
     packed = orjson.dumps([offered, operations], option=orjson.OPT_SORT_KEYS)
@@ -133,23 +130,23 @@ def _operation_object(operation: Operation) -> Mapping[str, Any]:
     return found
 
 
-def _whole(described: Any) -> Any:
+def _inline(described: Any) -> Any:
     """The schema with what it refers to in its place: clients follow no reference."""
     if isinstance(described, list):
-        return [_whole(one) for one in described]
+        return [_inline(one) for one in described]
     if not isinstance(described, dict):
         return described
     if "$ref" in described:
         name = described["$ref"].rpartition("/")[2]
-        return _whole(_document()["components"]["schemas"][name])
+        return _inline(_document()["components"]["schemas"][name])
     if len(described.get("allOf", ())) == 1:
-        return _whole(described["allOf"][0])
+        return _inline(described["allOf"][0])
     return {
-        name: _properties(inner) if name == "properties" else _whole(inner)
+        name: _inline_properties(inner) if name == "properties" else _inline(inner)
         for name, inner in described.items()
         if name not in NOT_CHECKED
     }
 
 
-def _properties(described: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _whole(inner) for name, inner in described.items()}
+def _inline_properties(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _inline(inner) for name, inner in described.items()}

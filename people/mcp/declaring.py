@@ -1,47 +1,101 @@
-"""How tools of the HR endpoint are declared, and schemas that several of them have."""
+"""How a tool of the HR endpoint is declared: one function, whose signature says what it takes."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, TypedDict, TypeVar
 
-from tools_registry.api import Run, Tool
+from people.mcp import contract
+from people.mcp.contract import EXPOSED
+from tools_registry.api import Keywords, Result, Schema, Signature, Tool, read_signature
 
-KEY: Final = {"type": "string", "minLength": 1, "maxLength": 64}
+F = TypeVar("F", bound=Callable[..., Result])
+
 TEXT: Final = {"type": "string"}
-PATH_PARAMETERS: Final = {"type": "object", "additionalProperties": KEY}
-QUERY: Final = {
-    "type": "object",
-    "additionalProperties": {"type": ["string", "integer", "boolean"]},
-}
+KEY: Final[Mapping[str, int]] = {"minLength": 1, "maxLength": 64}
+
+Identifier = Annotated[str, Keywords(**KEY)]
 
 
-def tool(run: Run, title: str, description: str, scope: str, **more: Any) -> Tool:
-    """Returns the tool of a function; `more` are properties, required, output, mutates and app.
+class OperationArguments(TypedDict, total=False):
+    """The parameters of an operation; its contract describes them."""
 
-    `accepted` are properties as they are validated, if that is more than what is listed.
+    pathParams: Annotated[Mapping[str, str], Keywords(additionalProperties={**TEXT, **KEY})]
+    query: Annotated[
+        Mapping[str, Any], Keywords(additionalProperties={"type": ["string", "integer", "boolean"]})
+    ]
+
+
+_builders: Final[list[Callable[[], Tool]]] = []
+
+
+def hr_tool(
+    *,
+    title: str,
+    description: str,
+    operation: str = "",
+    scope: str = "",
+    output: Callable[[], Schema] | None = None,
+    unlisted: Sequence[str] = (),
+    **more: Any,
+) -> Callable[[F], F]:
+    """Declares the decorated function as a tool; its name is the function's.
+
+    A tool with an `operation` has its scope and its answer, and if the operation has query
+    parameters, the arguments are some of them, with their schemas. Every other tool has an
+    `output`. `unlisted` is the path of a member of the arguments that is accepted and not shown in
+    lists. `more` are fields of `Tool`.
     """
-    mutates = more.pop("mutates", False)
-    listed = {
-        "type": "object",
-        "properties": more.pop("properties", {}),
-        "required": list(more.pop("required", ())),
-        "additionalProperties": False,
-    }
-    accepted = more.pop("accepted", None)
-    return Tool(
-        name=run.__name__,
-        title=title,
-        description=description,
-        input_schema=listed,
-        argument_schema=None if accepted is None else {**listed, "properties": accepted},
-        output_schema=more.pop("output"),
-        run=run,
-        scope=scope,
-        mutates=mutates,
-        read_only=not mutates,
-        app=more.pop("app", ""),
-    )
+
+    def declare(function: F) -> F:
+        def build() -> Tool:
+            signature = read_signature(function)
+            accepted = _input_schema(signature, operation)
+            listed = _leave_out_member(accepted, unlisted) if unlisted else accepted
+            return Tool(
+                name=function.__name__,
+                title=title,
+                description=description,
+                input_schema=listed,
+                argument_schema=accepted if unlisted else None,
+                output_schema=output() if output else contract.answer_schema(EXPOSED[operation]),
+                run=signature.run,
+                scope=EXPOSED[operation].scope if operation else scope,
+                read_only=not more.get("mutates"),
+                **more,
+            )
+
+        _builders.append(build)
+        return function
+
+    return declare
+
+
+def build_tools() -> tuple[Tool, ...]:
+    """Returns the declared tools; their schemas need the document of the HR API."""
+    return tuple(build() for build in _builders)
 
 
 def an_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the schema of an object that has all of its properties."""
     return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _input_schema(signature: Signature, operation: str) -> dict[str, Any]:
+    properties = signature.properties
+    if operation and EXPOSED[operation].query is not None:
+        described = contract.query_parameters(EXPOSED[operation])
+        properties = {name: described[name] for name in properties}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(signature.required),
+        "additionalProperties": False,
+    }
+
+
+def _leave_out_member(schema: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    name, *inner = path
+    properties = dict(schema["properties"])
+    member = properties.pop(name)
+    if inner:
+        properties[name] = _leave_out_member(member, inner)
+    return {**schema, "properties": properties}

@@ -22,7 +22,7 @@ UNSAFE: Final = re.compile(
 )
 
 
-def fields(paths: Iterable[str]) -> Fields:
+def parse_fields(paths: Iterable[str]) -> Fields:
     """Returns paths such as `department.name` and `type=Absence` as a tree."""
     tree: dict[str, Any] = {}
     for path in paths:
@@ -35,40 +35,44 @@ def fields(paths: Iterable[str]) -> Fields:
     return tree
 
 
-def answer(operation: Operation, body: Mapping[str, Any]) -> dict[str, Any]:
+def project_answer(operation: Operation, body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the answer of an operation with the fields of its projection."""
-    found: dict[str, Any] = {"data": value(body["data"], fields(operation.projection))}
+    found: dict[str, Any] = {
+        "data": project_value(body["data"], parse_fields(operation.projection))
+    }
     if operation.pages:
         found["pagination"] = dict(body["pagination"])
     return found
 
 
-def value(given: Any, listed: Fields | str) -> Any:
+def project_value(given: Any, listed: Fields | str) -> Any:
     """Returns a value with the listed fields; a list with those of each of its members."""
     if isinstance(listed, str):
         return listed
     if isinstance(given, str):
         return UNSAFE.sub(REDACTED, given)
     if isinstance(given, (list, tuple)):
-        return [value(one, listed) for one in given]
+        return [project_value(one, listed) for one in given]
     if not listed or given is None:
         return given
-    return {name: value(given[name], inner) for name, inner in listed.items()}
+    return {name: project_value(given[name], inner) for name, inner in listed.items()}
 
 
-def schema(described: Mapping[str, Any], listed: Fields | str) -> dict[str, Any]:
+def project_schema(described: Mapping[str, Any], listed: Fields | str) -> dict[str, Any]:
     """Returns the JSON Schema of a value with the fields of a projection."""
     if isinstance(listed, str):
         return {"type": "string", "const": listed}
     if described.get("type") == "array":
-        return {**described, "items": schema(described["items"], listed)}
+        return {**described, "items": project_schema(described["items"], listed)}
     if not listed:
         return dict(described)
     if "oneOf" in described:
-        inner = (schema(one, listed) if _is_object(one) else one for one in described["oneOf"])
+        inner = (
+            project_schema(one, listed) if _is_object(one) else one for one in described["oneOf"]
+        )
         return {"oneOf": list(inner)}
     properties = {
-        name: schema(described["properties"][name], inner) for name, inner in listed.items()
+        name: project_schema(described["properties"][name], inner) for name, inner in listed.items()
     }
     return {
         "type": "object",

@@ -25,7 +25,10 @@ from tools_registry.api import NotFound as NoSuchRecord
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """An operation with its parameters and its body as they were sent."""
+    """An operation with its parameters and its body as they were sent.
+
+    A query parameter that is None was left out.
+    """
 
     operation: Operation
     path: Mapping[str, str] = field(default_factory=dict)
@@ -79,13 +82,13 @@ def key_of(context: ToolContext) -> KeyPrincipal:
         raise KeyEnded("The key is no longer valid.") from None
 
 
-def one(context: ToolContext, asked: OperationCall) -> Facts:
+def run_operation(context: ToolContext, asked: OperationCall) -> Facts:
     """Returns the projected answer of one operation. Raises ToolFailure."""
-    (body,), rows = several(context, [asked])
+    (body,), rows = run_operations(context, [asked])
     return Facts(body, row_count=rows)
 
 
-def several(
+def run_operations(
     context: ToolContext, asked: Sequence[OperationCall]
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns the projected answers of operations, and how many records of people are in them.
@@ -95,12 +98,12 @@ def several(
     key = key_of(context)
     with failures(context):
         calls = [check_call(key, one) for one in asked]
-        most = sum(_most(one.operation, call) for one, call in zip(asked, calls, strict=True))
+        most = sum(_max_rows(one.operation, call) for one, call in zip(asked, calls, strict=True))
         with reserve_budget(key, most, calls[0].organization_id) as rows:
             found = [one.operation.run(call).body for one, call in zip(asked, calls, strict=True)]
             pairs = list(zip(asked, found, strict=True))
             rows.answered = sum(one.operation.rows(body) for one, body in pairs)
-    return [projections.answer(one.operation, body) for one, body in pairs], rows.answered
+    return [projections.project_answer(one.operation, body) for one, body in pairs], rows.answered
 
 
 @contextmanager
@@ -132,22 +135,23 @@ def check_call(key: KeyPrincipal, asked: OperationCall) -> CheckedCall:
     operation = asked.operation
     if operation.scope and operation.scope not in key.scopes:
         raise HrApiError("permission_denied", f"The API key needs the scope {operation.scope}.")
-    hidden = [name for name in asked.query if name in operation.hidden]
-    if hidden or (operation.query is None and asked.query):
-        names = hidden or list(asked.query)
+    query = {name: value for name, value in asked.query.items() if value is not None}
+    hidden = [name for name in query if name in operation.hidden]
+    if hidden or (operation.query is None and query):
+        names = hidden or list(query)
         details = [FieldIssue(name[:80], "There is no such parameter.") for name in names]
         raise HrApiError("invalid_request", "There is no such parameter.", details)
     return CheckedCall(
         callers.records_of(key),
         key,
         path=asked.path,
-        query=requests.validate_values(operation.query, dict(asked.query)),
+        query=requests.validate_values(operation.query, query),
         body=requests.validate_values(operation.request, dict(asked.body)),
         if_match=asked.if_match,
     )
 
 
-def _most(operation: Operation, call: CheckedCall) -> int:
+def _max_rows(operation: Operation, call: CheckedCall) -> int:
     """How many records of people an answer may have."""
     if not operation.personal:
         return 0

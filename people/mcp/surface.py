@@ -6,7 +6,7 @@ workspace exists is not looked up, so that a caller without a valid key learns n
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -18,14 +18,13 @@ from oauth import addresses, server_keys
 from oauth.credentials import Verifiers
 from oauth.scopes import ScopeSet
 from people import hosts
-from people.mcp import recorded
-from people.mcp.source import HrTools
-from tools_registry.api import Guarded
+from people.mcp import audit_arguments
+from tools_registry.api import Guarded, Toolset
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.icons import with_icons
 from tools_registry.pipeline import gate
 from tools_registry.pipeline.gate import Decision, Switches
-from tools_registry.registry import Catalogue
+from tools_registry.registry import Catalogue, ToolsetSource
 
 NAME: Final = "people"
 PATH: Final = re.compile(rf"/w/({hosts.SLUG})/api/mcp/?")
@@ -107,6 +106,13 @@ def key_hint(identifier: str) -> str | None:
     return None
 
 
+@cache
+def _sources() -> tuple[ToolsetSource]:
+    from people.mcp import tools  # noqa: PLC0415  with the HR API, which is slow to import
+
+    return (ToolsetSource([Toolset(tools=list(tools.all_tools()))]),)
+
+
 def _credential_hint(workspace: str, host: str) -> str:
     resource = hosts.resource(host, workspace)
     described = resource.removesuffix("api/mcp") + "auth.md"
@@ -146,7 +152,7 @@ def _bare_initialize() -> JsonObject:
 SURFACE: Final = McpSurface(
     name=NAME,
     credentials=_keys(None),
-    catalogue=Catalogue(lambda: (HrTools(),)),
+    catalogue=Catalogue(_sources),
     layers={"flag": gate.LAYERS["flag"], "scope": _scope},
     approvable=frozenset(),
     limits={
@@ -162,5 +168,5 @@ SURFACE: Final = McpSurface(
     descriptor=None,
     bare_initialize=_bare_initialize,
     refused_as_results=frozenset({"scope"}),
-    recorded=recorded.arguments,
+    recorded=audit_arguments.redact_arguments,
 )

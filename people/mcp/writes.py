@@ -7,7 +7,7 @@ and is refused for the same reasons. Committing does so again, asks the person, 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -15,14 +15,16 @@ from django.db import transaction
 from mcp_protocol import mcp_apps, meta_keys
 from oauth.server_keys import KeyPrincipal
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.mcp import prepared, projections, running
+from people.mcp import confirmation_tokens, contract, projections, running
+from people.mcp.confirmation_tokens import InvalidConfirmation, PreparedWrite
 from people.mcp.contract import EXPOSED
-from people.mcp.prepared import PreparedWrite, Unfit
+from people.mcp.declaring import TEXT, Identifier, OperationArguments, an_object, hr_tool
 from people.mcp.running import OperationCall, OperationRefused
 from rest import idempotency
 from rest.errors import ApiError
 from rest.idempotency import CallerKey
-from tools_registry.api import Declined, Facts, ToolContext, ValidationFailure
+from tools_registry.api import Declined, Facts, Keywords, ToolContext, ValidationFailure
+from tools_registry.api.apps import APPROVAL_CARD
 
 SCOPE: Final = "mcp:write"
 # The record, and the person whom it is about.
@@ -41,10 +43,26 @@ TURNED_OFF: Final = (
     "Changes over MCP are turned off on this server. Show the person what would be changed, and "
     "stop."
 )
-UNFIT: Final = (
+PREPARE_AGAIN: Final = (
     "The confirmation token is not valid or has expired. Prepare the change again with "
     "prepare_api_write."
 )
+PAYLOAD: Final = an_object(
+    {"operation_id": TEXT, "method": TEXT, "path": TEXT, "body": {"type": "object"}}
+)
+# A field that is not answered over MCP has no `from`.
+CHANGE: Final = {
+    "type": "object",
+    "properties": {"field": TEXT, "from": {}, "to": {}},
+    "required": ["field", "to"],
+}
+PERSON: Final = {"oneOf": [an_object({"id": TEXT, "display_name": TEXT}), {"type": "null"}]}
+
+
+class WriteArguments(OperationArguments, total=False):
+    """As of any operation, with the body of one that changes records."""
+
+    body: Annotated[Mapping[str, Any], Keywords(description="get_api_operation has its schema.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +93,54 @@ def refusal(operation: Operation, key: KeyPrincipal) -> OperationRefused | None:
     return OperationRefused(message, reason="permission_denied")
 
 
-def prepare(context: ToolContext, asked: OperationCall) -> Facts:
-    """Returns what a change would do, and the token to commit it with. Changes nothing."""
+@hr_tool(
+    title="Prepare a change",
+    description=(
+        "Check one operation that changes records, such as createTimeOff, and read what it "
+        "would change. Nothing is changed yet. Show the person the difference, then send "
+        "confirmation_token to commit_api_write within five minutes."
+    ),
+    scope=SCOPE,
+    output=lambda: an_object(
+        {
+            "confirmation_token": TEXT,
+            "expires_at": TEXT,
+            "frozen_payload": PAYLOAD,
+            "difference": {"type": "array", "items": CHANGE},
+            "person": PERSON,
+        }
+    ),
+    app=APPROVAL_CARD,
+)
+def prepare_api_write(
+    context: ToolContext, operation_id: Identifier, args: WriteArguments | None = None
+) -> Facts:
+    operation = contract.find_operation(operation_id)
+    if operation.is_read:
+        message = f"{operation.id} reads. Send it to call_api_operation."
+        raise ValidationFailure(message, field="operation_id")
+    sent: WriteArguments = args or {}
+    path, body = sent.get("pathParams", {}), sent.get("body", {})
+    contract.require_path(operation, path)
     key = running.key_of(context)
-    operation = asked.operation
-    _require(operation, key)
+    _require_permission(operation, key)
     with running.failures(context):
+        asked = OperationCall(operation, path, sent.get("query", {}), body)
         call = running.check_call(key, asked)
         with running.reserve_budget(key, ROWS, call.organization_id) as rows:
-            present = _present(operation, call)
-            frozen = PreparedWrite(operation.id, dict(asked.path), dict(asked.body), present.etag)
+            present = _read_record(operation, call)
+            frozen = PreparedWrite(operation.id, path, body, present.etag)
             call = replace(call, if_match=present.etag)
-            found = _preview_change(operation, call, frozen.body, present)
+            found = _preview_change(operation, call, body, present)
             rows.answered = found.rows
     value = {
-        "confirmation_token": prepared.to_token(frozen, key),
+        "confirmation_token": confirmation_tokens.to_token(frozen, key),
         "expires_at": frozen.expires_at,
         "frozen_payload": {
             "operation_id": operation.id,
             "method": operation.method,
-            "path": f"/{operation.path}".format(**asked.path),
-            "body": frozen.body,
+            "path": f"/{operation.path}".format(**path),
+            "body": body,
         },
         "difference": found.difference,
         "person": found.person,
@@ -106,15 +151,33 @@ def prepare(context: ToolContext, asked: OperationCall) -> Facts:
     return Facts(value, row_count=rows.answered, meta=meta)
 
 
-def commit(context: ToolContext, token: str) -> Facts:
-    """Runs a prepared change once a person has approved it.
-
-    A change that was committed before is not run again: its answer is repeated.
-    """
+@hr_tool(
+    title="Commit a change",
+    description=(
+        "Make a change that prepare_api_write has prepared. The person is asked to approve it "
+        "first; without their approval nothing is changed. Do not try again when they decline."
+    ),
+    scope=SCOPE,
+    mutates=True,
+    output=lambda: an_object(
+        {
+            "operation_id": TEXT,
+            "answer": {"type": "object"},
+            "is_repeated": {"type": "boolean"},
+        }
+    ),
+)
+def commit_api_write(
+    context: ToolContext,
+    confirmation_token: Annotated[
+        str, Keywords(minLength=1, maxLength=confirmation_tokens.MAX_CHARACTERS)
+    ],
+) -> Facts:
+    """A change that was committed before is not run again: its answer is repeated."""
     key = running.key_of(context)
-    frozen = _read_token(token, key)
+    frozen = _read_token(confirmation_token, key)
     operation = EXPOSED[frozen.operation_id]
-    _require(operation, key)
+    _require_permission(operation, key)
     with running.failures(context):
         call = running.check_call(
             key, OperationCall(operation, frozen.path, body=frozen.body, if_match=frozen.if_match)
@@ -122,9 +185,9 @@ def commit(context: ToolContext, token: str) -> Facts:
         with running.reserve_budget(key, ROWS, call.organization_id) as rows:
             ended, is_repeated = idempotency.find_response(_idempotency_key(key, frozen)), True
             if ended is None:
-                found = _preview_change(operation, call, frozen.body, _present(operation, call))
+                found = _preview_change(operation, call, frozen.body, _read_record(operation, call))
                 rows.answered = found.rows
-                _ask_person(context, key, frozen, _words(operation, frozen, found))
+                _ask_person(context, key, frozen, _describe_change(operation, frozen, found))
                 ended, is_repeated = _run_once(operation, call, frozen)
             if "declined" in ended:
                 raise Declined
@@ -133,7 +196,7 @@ def commit(context: ToolContext, token: str) -> Facts:
     return Facts(value, row_count=rows.answered)
 
 
-def _require(operation: Operation, key: KeyPrincipal) -> None:
+def _require_permission(operation: Operation, key: KeyPrincipal) -> None:
     refused = refusal(operation, key)
     if refused is not None:
         raise refused
@@ -141,13 +204,13 @@ def _require(operation: Operation, key: KeyPrincipal) -> None:
 
 def _read_token(token: str, key: KeyPrincipal) -> PreparedWrite:
     try:
-        return prepared.from_token(token, key)
-    except Unfit:
+        return confirmation_tokens.from_token(token, key)
+    except InvalidConfirmation:
         reason = "invalid_confirmation"
-        raise ValidationFailure(UNFIT, field="confirmation_token", reason=reason) from None
+        raise ValidationFailure(PREPARE_AGAIN, field="confirmation_token", reason=reason) from None
 
 
-def _present(operation: Operation, call: CheckedCall) -> OperationAnswer:
+def _read_record(operation: Operation, call: CheckedCall) -> OperationAnswer:
     """The record that the operation changes; empty, and without a tag, if it makes a new one."""
     return (
         EXPOSED[operation.read_by].run(call) if operation.read_by else OperationAnswer({"data": {}})
@@ -162,9 +225,9 @@ def _preview_change(
         after = _run(operation, call)["data"]
         transaction.set_rollback(True)
     before = present.body["data"]
-    fields = projections.fields(operation.projection)
-    old = projections.value(before, fields) if before else {}
-    new = projections.value(after, fields)
+    fields = projections.parse_fields(operation.projection)
+    old = projections.project_value(before, fields) if before else {}
+    new = projections.project_value(after, fields)
     difference = [
         {"field": name, "from": old.get(name), "to": value}
         for name, value in new.items()
@@ -172,7 +235,7 @@ def _preview_change(
     ]
     # Of what the answer does not have, the present value must not be shown either.
     difference += [{"field": name, "to": value} for name, value in sent.items() if name not in new]
-    return Preview(difference, _person(call, after))
+    return Preview(difference, _find_person(call, after))
 
 
 def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
@@ -185,35 +248,35 @@ def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
         raise ApiError(problem.status, message) from None
 
 
-def _person(call: CheckedCall, record: Mapping[str, Any]) -> Mapping[str, str] | None:
+def _find_person(call: CheckedCall, record: Mapping[str, Any]) -> Mapping[str, str] | None:
     """The person whom a record is about, if the key may read people."""
     operation = EXPOSED["getPerson"]
     if operation.scope not in call.key.scopes or "person_id" not in record:
         return None
     found = operation.run(replace(call, path={"person_id": record["person_id"]}))
-    shown = projections.answer(operation, found.body)["data"]
+    shown = projections.project_answer(operation, found.body)["data"]
     return {"id": shown["id"], "display_name": shown["display_name"]}
 
 
-def _words(operation: Operation, frozen: PreparedWrite, found: Preview) -> str:
+def _describe_change(operation: Operation, frozen: PreparedWrite, found: Preview) -> str:
     """The change as a person reads it."""
     lines = ["Approve this change to HR records?", operation.summary]
     if found.person is not None:
         lines.append(
             f"Person: {_format_value(found.person['display_name'])} ({found.person['id']})"
         )
-    lines += [f"{_title(name)}: {_format_value(text)}" for name, text in frozen.path.items()]
+    lines += [f"{_field_title(name)}: {_format_value(text)}" for name, text in frozen.path.items()]
     for one in found.difference:
         if one["field"] == "person_id" and found.person is not None:
             continue
         is_change = bool(frozen.path) and "from" in one
         before = f"{_format_value(one['from'])} becomes " if is_change else ""
         if before or one["to"] not in (None, False):
-            lines.append(f"{_title(one['field'])}: {before}{_format_value(one['to'])}")
+            lines.append(f"{_field_title(one['field'])}: {before}{_format_value(one['to'])}")
     return "\n".join(lines)
 
 
-def _title(name: str) -> str:
+def _field_title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
@@ -232,7 +295,7 @@ def _ask_person(context: ToolContext, key: KeyPrincipal, frozen: PreparedWrite, 
     except Declined:
         is_approved = False
     if not is_approved:
-        _once(key, frozen, lambda: {"declined": True})
+        _run_idempotently(key, frozen, lambda: {"declined": True})
         raise Declined
 
 
@@ -245,12 +308,12 @@ def _run_once(
     def run() -> Mapping[str, Any]:
         nonlocal is_repeated
         is_repeated = False
-        return {"answer": projections.answer(operation, _run(operation, call))}
+        return {"answer": projections.project_answer(operation, _run(operation, call))}
 
-    return _once(call.key, frozen, run), is_repeated
+    return _run_idempotently(call.key, frozen, run), is_repeated
 
 
-def _once(
+def _run_idempotently(
     key: KeyPrincipal, frozen: PreparedWrite, run: Callable[[], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
     """What `run` returns, or how an earlier commit of the same token ended."""

@@ -1,14 +1,14 @@
 """Periods in the days of an organization that is not in UTC."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 import time_machine
 
 from data_tools.query import periods
-from data_tools.query.arguments import PERIODS
+from data_tools.query.arguments import PeriodName
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -53,7 +53,7 @@ def test_a_named_period_has_the_days_of_its_name(name: str, days: tuple[str, str
 
 
 def test_every_period_that_arguments_offer_has_days() -> None:
-    assert {*NAMED, periods.ALL_TIME} == set(PERIODS)
+    assert {*NAMED, periods.ALL_TIME} == set(get_args(PeriodName))
 
 
 @pytest.mark.parametrize("month", range(1, 13))

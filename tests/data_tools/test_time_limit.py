@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from django.db import connection
 
 from audit.models import ActionExecution
-from data_tools.query import DataToolCall, choice, data_tool, results
+from data_tools.query import DataToolCall, data_tool, results
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import granted
@@ -32,11 +32,10 @@ LONG = ENDLESS.replace(
     COUNTING,
     title="Count",
     description="Counts to one, or without end.",
-    arguments={"end": choice("one", "none")},
     result=results.schema(counted=results.WHOLE),
 )
-def data_count(call: DataToolCall) -> Facts:
-    counted = scalar("SELECT 1" if call.arguments["end"] == "one" else ENDLESS)
+def data_count(call: DataToolCall, end: Literal["one", "none"] = "one") -> Facts:
+    counted = scalar("SELECT 1" if end == "one" else ENDLESS)
     return results.answer(call, counted=counted, rows=1)
 
 

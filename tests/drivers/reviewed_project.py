@@ -18,7 +18,7 @@ from tests.drivers.asgi import application, through
 from tests.drivers.billing import browser_of
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tools_registry.api import Arguments, Blocks, Result, Tool, ToolContext, Toolset
+from tools_registry.api import Blocks, Result, Tool, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
 from tools_registry.pipeline import gate
 from tools_registry.pipeline import surface as surfaces
@@ -119,8 +119,8 @@ def reviewed(grant: Grant) -> Iterator[ReviewedProject]:
 
 
 def _toolset(project: ReviewedProject) -> Toolset:
-    def run(_context: ToolContext, arguments: Arguments) -> Result:
-        project.executed.append(dict(arguments))
+    def run(_context: ToolContext, /, **arguments: Any) -> Result:
+        project.executed.append(arguments)
         if project.failure is not None:
             raise project.failure
         return Blocks([{"type": "text", "text": f"made {arguments.get('name')}"}])

@@ -37,10 +37,11 @@ EXPIRE = """
 import dataclasses, json, time
 from oauth import server_keys
 from oauth.models import KeyKind
-from people.mcp import prepared
+from people.mcp import confirmation_tokens
 key = server_keys.authenticate({secret!r}, [KeyKind.LIVE])
-found = prepared.from_token({token!r}, key)
-print(json.dumps(prepared.to_token(dataclasses.replace(found, ends=time.time() - 1), key)))
+found = confirmation_tokens.from_token({token!r}, key)
+ended = dataclasses.replace(found, ends=time.time() - 1)
+print(json.dumps(confirmation_tokens.to_token(ended, key)))
 """
 COUNT = """
 from people.models import TimeOff

@@ -1,12 +1,13 @@
 """What an author writes with; no Django, so that an integration is plain Python.
 
-A tool is a function `run(context, arguments)` that returns `Facts` or `Blocks`, or raises one of
-the failures below. It is declared on a `Toolset`, one toolset a file:
+A tool is a function that returns `Facts` or `Blocks`, or raises one of the failures below. Its
+parameters after the first are the arguments (`signatures.py`). It is declared on a `Toolset`, one
+toolset a file:
 
     TOOLSET = Toolset(scope="docs:read")
 
-    @TOOLSET.tool(title="Search the documentation", description="...", input_schema={...})
-    def search_docs(context: ToolContext, arguments: Arguments) -> Facts: ...
+    @TOOLSET.tool(title="Search the documentation", description="...")
+    def search_docs(context: ToolContext, query: Query, page_size: PageSize = 5) -> Facts: ...
 
 An integration's toolset carries its id; its tools are called `<integration>.<function>` and need
 `actions:<integration>:<function>`. Its `connection` says how an organization connects it, and
@@ -19,7 +20,7 @@ the same scope and switches.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tools_registry.api.approvals import RequestApproval, RequestedApproval
 from tools_registry.api.context import (
@@ -52,6 +53,7 @@ from tools_registry.api.offers import (
     Skill,
     Tool,
     WriteSkill,
+    pass_as_mapping,
 )
 from tools_registry.api.results import (
     Blocks,
@@ -69,6 +71,7 @@ from tools_registry.api.results import (
     ValidationFailure,
     text_message,
 )
+from tools_registry.api.signatures import Keywords, Signature, read_signature
 from tools_registry.api.vendor import (
     Setting,
     Vendor,
@@ -97,6 +100,7 @@ __all__ = [
     "InputRequired",
     "IntegrationFailure",
     "Json",
+    "Keywords",
     "ListedResource",
     "NotFound",
     "NotSent",
@@ -115,6 +119,7 @@ __all__ = [
     "Say",
     "Schema",
     "Setting",
+    "Signature",
     "Silence",
     "Skill",
     "Tool",
@@ -134,8 +139,12 @@ __all__ = [
     "error_sentence",
     "judge_endpoint_status",
     "judge_status",
+    "pass_as_mapping",
+    "read_signature",
     "text_message",
 ]
+
+F = TypeVar("F", bound=Callable[..., Result])
 
 INTEGRATION_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -154,17 +163,25 @@ class Toolset:
     prompts: list[Prompt] = field(default_factory=list)
     skills: list[Skill] = field(default_factory=list)
 
-    def tool(self, **facts: Any) -> Callable[[Run], Run]:
+    def tool(self, *, input_schema: Schema | None = None, **facts: Any) -> Callable[[F], F]:
         """Declare the decorated function as a tool; its name is the function's.
 
-        Takes the fields of `Tool` that are not derived: title, description, input_schema, and as
-        needed output_schema, destructive, not_destructive, open_world, streams, is_lenient,
-        reads_text. An integration's tool needs mutates=True or read_only=True.
+        Takes the fields of `Tool` that are not derived: title, description, and as needed
+        output_schema, destructive, not_destructive, open_world, streams, is_lenient, reads_text. An
+        integration's tool needs mutates=True or read_only=True. With an `input_schema` the function
+        is `run(context, arguments)`; otherwise the schema is read from its signature.
         """
 
-        def declare(run: Run) -> Run:
-            self.tools.append(Tool(**self._identity(run.__name__), **facts, run=run))
-            return run
+        def declare(function: F) -> F:
+            schema = input_schema
+            if schema is None:
+                signature = read_signature(function)
+                schema, run = signature.input_schema, signature.run
+            else:
+                run = pass_as_mapping(function)
+            identity = self._identity(function.__name__)
+            self.tools.append(Tool(**identity, **facts, input_schema=schema, run=run))
+            return function
 
         return declare
 
@@ -177,7 +194,7 @@ class Toolset:
 
         def declare(run: Read) -> Read:
             named = self._offer(run.__name__, action, facts)
-            self.resources.append(Resource(uri=uri, run=run, **named))
+            self.resources.append(Resource(uri=uri, run=lambda context: run(context, {}), **named))
             return run
 
         return declare
@@ -201,7 +218,8 @@ class Toolset:
         """Declare the decorated function as a prompt. Takes the fields of `Prompt`."""
 
         def declare(run: Say) -> Say:
-            self.prompts.append(Prompt(run=run, **self._offer(run.__name__, action, facts)))
+            named = self._offer(run.__name__, action, facts)
+            self.prompts.append(Prompt(run=pass_as_mapping(run), **named))
             return run
 
         return declare

@@ -6,7 +6,7 @@ Authors import these from `tools_registry.api`.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from tools_registry.api.context import ToolContext
@@ -16,8 +16,18 @@ from tools_registry.api.uri_templates import compile_template, expand_template
 # The file that every skill has, with its frontmatter (agentskills.io/specification).
 MAIN_FILE: Final = "SKILL.md"
 
+R = TypeVar("R")
 Arguments: TypeAlias = Mapping[str, Json]
 Schema: TypeAlias = Mapping[str, Json]
+
+
+def pass_as_mapping(function: Callable[[ToolContext, Arguments], R]) -> Callable[..., R]:
+    """Returns what is called with arguments by name, and calls a function with all in a mapping."""
+
+    def run(context: ToolContext, /, **arguments: Json) -> R:
+        return function(context, arguments)
+
+    return run
 
 
 class Guarded(Protocol):
@@ -55,7 +65,8 @@ class Outgoing(Protocol):
 
 # Given the organization and checked arguments; raises ToolFailure for what cannot be sent.
 BuildOutgoing: TypeAlias = Callable[[UUID, Arguments], Outgoing]
-Run: TypeAlias = Callable[[ToolContext, Arguments], Result]
+# Given the context, and the arguments by name.
+Run: TypeAlias = Callable[..., Result]
 Read: TypeAlias = Callable[[ToolContext, Mapping[str, str]], ResourceBody]
 Say: TypeAlias = Callable[[ToolContext, Mapping[str, str]], Sequence[PromptMessage]]
 # The texts of a skill's files by their paths; SKILL.md without its frontmatter.
@@ -150,7 +161,7 @@ class Resource(Offer):
     """Something to read at one URI. `size` in bytes, `annotations` as MCP shapes them."""
 
     uri: str
-    run: Read = field(repr=False)
+    run: Callable[[ToolContext], ResourceBody] = field(repr=False)
     mime_type: str = ""
     size: int | None = None
     annotations: Schema = field(default_factory=dict)
@@ -204,7 +215,7 @@ class ResourceTemplate(Offer):
     def _resource(self, uri: str, values: Mapping[str, str], one: ListedResource) -> Resource:
         return Resource(
             uri=uri,
-            run=lambda context, _none: self.run(context, values),
+            run=lambda context: self.run(context, values),
             name=one.name,
             title=one.title,
             description=one.description,
@@ -233,7 +244,7 @@ class Argument:
 class Prompt(Offer):
     """Messages that a person starts a conversation with."""
 
-    run: Say = field(repr=False)
+    run: Callable[..., Sequence[PromptMessage]] = field(repr=False)
     arguments: Sequence[Argument] = ()
 
 
@@ -275,7 +286,7 @@ class Skill(Offer):
         is_main = uri == self.uri
         return Resource(
             uri=uri,
-            run=lambda _context, _none: self._body(uri),
+            run=lambda _context: self._body(uri),
             name=self.name if is_main else name,
             title=self.title if is_main else "",
             description=self.description if is_main else "",

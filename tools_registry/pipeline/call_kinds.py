@@ -30,7 +30,6 @@ from tools_registry.api import (
     Result,
     Schema,
     Tool,
-    ToolContext,
     ToolFailure,
     ValidationFailure,
 )
@@ -75,7 +74,7 @@ class CallSubject(Guarded, Protocol):
     @property
     def outgoing(self) -> BuildOutgoing | None: ...
     @property
-    def run(self) -> Callable[[ToolContext, Mapping[str, Any]], Any]: ...
+    def run(self) -> Callable[..., Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

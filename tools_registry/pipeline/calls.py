@@ -441,7 +441,7 @@ def _run_with_reconnect(call: PreparedCall, channel: Channel) -> Any:
     may_repeat = True
     while True:
         try:
-            return subject.run(_context(call, channel), arguments)
+            return subject.run(_context(call, channel), **arguments)
         except (InterfaceError, OperationalError) as error:
             raw = connection.connection
             # SQLite's have no such attribute: there is no connection to lose.

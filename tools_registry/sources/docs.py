@@ -4,12 +4,12 @@ Tools and `docs://` resources hold the same pages: some hosts show only one of t
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
 from documentation import search
 from tools_registry.api import (
-    Arguments,
     Facts,
+    Keywords,
     ListedResource,
     NotFound,
     ResourceBody,
@@ -23,8 +23,6 @@ TOOLSET: Final = Toolset(scope="docs:read", title="Documentation")
 MAX_HITS: Final = 25
 USUAL_HITS: Final = 5
 MAX_QUERY_LENGTH: Final = 1_000
-MAX_NAME_LENGTH: Final = 200
-
 
 TEXT: Final = {"type": "string"}
 HIT: Final = {
@@ -59,19 +57,10 @@ PAGE: Final = {
         "Search the public Halo Agents documentation. Returns ranked sections with a snippet and "
         "the page to open with read_doc."
     ),
-    input_schema={
-        "type": "object",
-        "properties": {
-            "query": {"type": "string"},
-            "page_size": {"type": "number"},
-        },
-        "required": ["query"],
-        "additionalProperties": False,
-    },
     output_schema=HITS,
 )
-def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
-    query = arguments["query"].strip()
+def search_docs(context: ToolContext, query: str, page_size: float | None = None) -> Facts:
+    query = query.strip()
     if not query:
         raise ValidationFailure(
             "The query must not be empty.", field="query", reason="must not be empty"
@@ -79,7 +68,7 @@ def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
     if len(query) > MAX_QUERY_LENGTH:
         why = f"must have at most {MAX_QUERY_LENGTH} characters"
         raise ValidationFailure("The query is too long.", field="query", reason=why)
-    hits = search.search(query, _page_size(arguments.get("page_size", USUAL_HITS)))
+    hits = search.search(query, USUAL_HITS if page_size is None else _page_size(page_size))
     return Facts(
         {
             "query": query,
@@ -104,33 +93,17 @@ def search_docs(context: ToolContext, arguments: Arguments) -> Facts:
         "Read one page of the public Halo Agents documentation as Markdown. Take the page's name "
         "from search_docs."
     ),
-    input_schema={
-        "type": "object",
-        "properties": {
-            "page": {
-                "type": "string",
-                "maxLength": MAX_NAME_LENGTH,
-                "description": "Such as getting-started",
-            }
-        },
-        "required": ["page"],
-        "additionalProperties": False,
-    },
     output_schema=PAGE,
 )
-def read_doc(context: ToolContext, arguments: Arguments) -> Facts:
-    name = arguments["page"]
-    page = search.read(name)
-    if page is None:
-        raise NotFound(f"Page {name[:100]!r} does not exist. Use search_docs to find a page.")
-    return Facts(
-        {
-            "page": page.slug,
-            "title": page.title,
-            "url": _url(context, page.slug, ""),
-            "text": page.text,
-        }
-    )
+def read_doc(
+    context: ToolContext,
+    page: Annotated[str, Keywords(maxLength=200, description="Such as getting-started")],
+) -> Facts:
+    found = search.read(page)
+    if found is None:
+        raise NotFound(f"Page {page[:100]!r} does not exist. Use search_docs to find a page.")
+    url = _url(context, found.slug, "")
+    return Facts({"page": found.slug, "title": found.title, "url": url, "text": found.text})
 
 
 def _pages(_context: ToolContext) -> list[ListedResource]:

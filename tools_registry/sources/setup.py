@@ -4,14 +4,12 @@ Snippets name this organization's publishable keys. The identity secret signs id
 is never in any output: the sample reads it from the customer's own environment.
 """
 
-from typing import Final
+from typing import Final, Literal
 
-from tools_registry.api import Arguments, Facts, ToolContext, Toolset
+from tools_registry.api import Facts, ToolContext, Toolset
 
 TOOLSET: Final = Toolset(scope="setup:read", title="Setup")
 
-NO_ARGUMENTS: Final = {"type": "object", "properties": {}, "additionalProperties": False}
-LANGUAGES: Final = ("node", "python")
 TEXT: Final = {"type": "string"}
 INSTALLATION: Final = {
     "snippet": TEXT,
@@ -66,14 +64,13 @@ def halo_token(user) -> str:
         "Get the HTML that installs Halo on web pages, with this organization's id and publishable "
         "key filled in, and the steps to place and check it."
     ),
-    input_schema=NO_ARGUMENTS,
     output_schema={
         "type": "object",
         "properties": INSTALLATION,
         "required": list(INSTALLATION),
     },
 )
-def setup_get_install_snippet(context: ToolContext, _arguments: Arguments) -> Facts:
+def setup_get_install_snippet(context: ToolContext) -> Facts:
     keys = context.workspace.widget_keys(context.organization_id)
     return Facts(
         {
@@ -99,15 +96,12 @@ def setup_get_install_snippet(context: ToolContext, _arguments: Arguments) -> Fa
         "Get sample server code that signs an identity token for web pages. The secret is "
         "read from an environment variable and is never part of the answer."
     ),
-    input_schema={
-        "type": "object",
-        "properties": {"language": {"type": "string", "enum": list(LANGUAGES)}},
-        "additionalProperties": False,
-    },
     output_schema={"type": "object", "properties": SAMPLE, "required": list(SAMPLE)},
 )
-def setup_get_jwt_sample(context: ToolContext, arguments: Arguments) -> Facts:
-    language = arguments.get("language", "node")
+def setup_get_jwt_sample(
+    context: ToolContext, language: Literal["node", "python"] | None = None
+) -> Facts:
+    language = language or "node"
     keys = context.workspace.widget_keys(context.organization_id)
     return Facts(
         {

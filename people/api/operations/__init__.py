@@ -3,13 +3,12 @@
 from typing import Final
 
 from people.api.operation import Operation
-from people.api.operations import balances, documents, organisation, people, reference, time_off
+from people.api.operations import documents, organisation, people, reference, time_off
 
 ALL: Final[tuple[Operation, ...]] = (
     *organisation.OPERATIONS,
     *people.OPERATIONS,
     *time_off.OPERATIONS,
-    *balances.OPERATIONS,
     *reference.OPERATIONS,
     *documents.OPERATIONS,
 )

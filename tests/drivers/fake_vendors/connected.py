@@ -52,5 +52,5 @@ def run(grant: Grant, name: str, arguments: dict[str, Any], customer: BoundCusto
         customer=customer,
         vendor=vendors.get_vendor(grant.organization.pk, tool.integration),
     )
-    result: Any = tool.run(context, arguments)
+    result: Any = tool.run(context, **arguments)
     return result.value

@@ -191,6 +191,19 @@ def test_every_schema_is_whole_and_fits_what_is_answered(office: Office, mcp: Mc
         jsonschema.validate(answered, tool["outputSchema"])
 
 
+@pytest.mark.parametrize(
+    ("tool", "operation"), [("search_people", "listPeople"), ("list_time_off", "listTimeOff")]
+)
+def test_arguments_of_a_list_have_the_schemas_of_its_operation(
+    mcp: McpClient, tool: str, operation: str
+) -> None:
+    described = mcp.call("get_api_operation", {"operation_id": operation}).facts["query"]
+    listed = {one["name"]: one for one in mcp.request("tools/list").result["tools"]}
+    properties = listed[tool]["inputSchema"]["properties"]
+    assert properties == {name: described[name] for name in properties}
+    assert {"limit", "cursor"} < set(properties)
+
+
 def test_the_version_of_the_catalogue_changes_with_the_contract(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -20,7 +20,7 @@ LIFETIME: Final = timedelta(minutes=5)
 MAX_CHARACTERS: Final = 8_192
 
 
-class Unfit(Exception):
+class InvalidConfirmation(Exception):
     """The text is no token of this key, or its time is over."""
 
 
@@ -47,13 +47,13 @@ def to_token(prepared: PreparedWrite, key: KeyPrincipal) -> str:
 
 
 def from_token(token: str, key: KeyPrincipal) -> PreparedWrite:
-    """Returns the change of a token. Raises Unfit, without the reason."""
+    """Returns the change of a token. Raises InvalidConfirmation, without the reason."""
     try:
         found = PreparedWrite(**json.loads(sealed_text.unseal(token, context=_context(key))))
     except (SealBroken, TypeError):  # the latter: sealed by a version that wrote other fields
-        raise Unfit from None
+        raise InvalidConfirmation from None
     if found.ends < time.time():
-        raise Unfit
+        raise InvalidConfirmation
     return found
 
 

@@ -18,12 +18,12 @@ MAX_MEMBERS: Final = 40
 MAX_CHARACTERS: Final = 64
 
 
-def arguments(_tool: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def redact_arguments(_tool: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a call with the values that may be kept."""
-    return _members(given)
+    return _redact_members(given)
 
 
-def _members(given: Mapping[str, Any]) -> dict[str, Any]:
+def _redact_members(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name[:MAX_CHARACTERS]: _redact_value(name, given[name])
         for name in list(given)[:MAX_MEMBERS]
@@ -32,7 +32,7 @@ def _members(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _redact_value(name: str, value: Any) -> Any:
     if name in GROUPS and isinstance(value, dict):
-        return _members(value)
+        return _redact_members(value)
     if name == "body" and isinstance(value, dict):
         return [one[:MAX_CHARACTERS] for one in list(value)[:MAX_MEMBERS]]
     if name.endswith("_id"):

@@ -1,0 +1,159 @@
+"""The signature of a tool's function is its input schema, and what the function is called with."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Final, Literal, TypedDict
+
+import pytest
+
+from tests.drivers.mcp import McpClient
+from tools_registry import registry
+from tools_registry.api import Facts, Keywords, ToolContext, Toolset, read_signature
+
+pytestmark = pytest.mark.django_db
+
+TYPED: Final = Toolset(scope="docs:read", title="Typed")
+
+
+class Colour(Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+class Place(TypedDict):
+    city: Annotated[str, Keywords(maxLength=80)]
+
+
+class Trip(Place, total=False):
+    days: int
+
+
+@dataclass(frozen=True)
+class Page:
+    page_size: Annotated[int, Keywords(minimum=1, maximum=50)] = 10
+    cursor: Annotated[str, Keywords(maxLength=100)] | None = None
+
+
+PAGE: Final = Page(page_size=30)
+Line = Annotated[str, Keywords(minLength=1, maxLength=60, description="One line")]
+
+
+@TYPED.tool(title="Paint", description="Repeats what it was called with.")
+def paint(
+    _context: ToolContext,
+    *,
+    title: Line,
+    colour: Colour | Literal["any"] = "any",
+    from_: Line | None = None,
+    trip: Trip | None = None,
+    coats: int = 1,
+    page: Page = PAGE,
+) -> Facts:
+    return Facts([title, str(colour), from_, trip, repr(coats), page.page_size, page.cursor])
+
+
+@pytest.fixture(autouse=True)
+def _found() -> Iterator[None]:
+    with registry.including(TYPED):
+        yield
+
+
+def test_the_schema_of_a_tool_is_read_from_its_signature(mcp: McpClient) -> None:
+    listed = {tool["name"]: tool for tool in mcp.request("tools/list").result["tools"]}
+    line = {"type": "string", "minLength": 1, "maxLength": 60, "description": "One line"}
+    assert listed["paint"]["inputSchema"] == {
+        "type": "object",
+        "properties": {
+            "title": line,
+            "colour": {"type": "string", "enum": ["red", "green", "any"], "default": "any"},
+            "from": line,
+            "trip": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string", "maxLength": 80},
+                    "days": {"type": "integer"},
+                },
+                "required": ["city"],
+                "additionalProperties": False,
+            },
+            "coats": {"type": "integer", "default": 1},
+            "page_size": {"type": "integer", "minimum": 1, "maximum": 50, "default": 30},
+            "cursor": {"type": "string", "maxLength": 100},
+        },
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_tool_is_called_with_its_arguments_by_name(mcp: McpClient) -> None:
+    arguments = {"title": "a", "from": "b", "trip": {"city": "c"}, "page_size": 5, "cursor": "d"}
+    assert mcp.call("paint", arguments).facts == ["a", "any", "b", {"city": "c"}, "1", 5, "d"]
+
+
+def test_an_argument_that_is_left_out_has_the_default_of_the_signature(mcp: McpClient) -> None:
+    assert mcp.call("paint", {"title": "a"}).facts == ["a", "any", None, None, "1", 30, None]
+
+
+def test_a_value_has_the_type_of_its_annotation(mcp: McpClient) -> None:
+    facts = mcp.call("paint", {"title": "a", "colour": "red", "coats": 2.0, "page_size": 5.0}).facts
+    assert facts == ["a", "Colour.RED", None, None, "2", 5, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"title": ""}, "title"),
+        ({"title": "a", "colour": "blue"}, "colour"),
+        ({"title": "a", "from_": "b"}, "from_"),
+        ({"title": "a", "trip": {"city": "c", "country": "d"}}, "trip.country"),
+        ({"title": "a", "page": {}}, "page"),
+        ({}, "title"),
+    ],
+    ids=["keyword", "enum", "underscore", "member", "group", "required"],
+)
+def test_arguments_that_do_not_fit_the_signature_are_refused(
+    mcp: McpClient, arguments: Any, field: str
+) -> None:
+    error = mcp.call("paint", arguments).error
+    assert (error["code"], error["data"]["field"]) == (-32602, field)
+
+
+def described(hint: Any) -> Mapping[str, Any]:
+    def tool(_context: ToolContext, value: Any) -> Facts:
+        return Facts(value)
+
+    tool.__annotations__["value"] = hint
+    return read_signature(tool).properties["value"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (float, {"type": "number"}),
+        (bool, {"type": "boolean"}),
+        (Any, {}),
+        (Literal[1, 2], {"type": "integer", "enum": [1, 2]}),
+        (list[Line], {"type": "array", "items": described(Line)}),
+        (Annotated[Line, Keywords(maxLength=9)], {**described(Line), "maxLength": 9}),
+        (
+            Annotated[Mapping[str, str], Keywords(maxProperties=2)],
+            {"type": "object", "maxProperties": 2},
+        ),
+    ],
+    ids=["number", "boolean", "anything", "integers", "list", "more-keywords", "mapping"],
+)
+def test_every_annotation_has_one_schema(hint: Any, schema: Any) -> None:
+    assert described(hint) == schema
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [lambda: described(bytes), lambda: described(Annotated[str, Keywords(maxlength=9)])],
+    ids=["type", "keyword"],
+)
+def test_an_annotation_without_a_schema_is_refused_when_it_is_declared(
+    declare: Callable[[], object],
+) -> None:
+    with pytest.raises(TypeError, match="argument"):
+        declare()

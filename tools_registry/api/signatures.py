@@ -1,0 +1,223 @@
+"""The arguments of a tool from the signature of its function; no Django.
+
+    ZoneName = Annotated[str, Keywords(maxLength=100, description="Such as Europe/Berlin")]
+
+    def time_in(context: ToolContext, zone: ZoneName, style: Literal["long", "short"] = "long")
+
+Every parameter but the first is an argument. One without a default is required. A default is the
+`default` of its schema, and None (`Label | None = None`) means that the schema has none. A trailing
+underscore is no part of a name: `from_` is the argument `from`. Where the default is an instance of
+a dataclass, each of its fields is an argument instead.
+
+| annotation                     | schema                                                   |
+|--------------------------------|----------------------------------------------------------|
+| str, int, float, bool          | string, integer, number, boolean                         |
+| Literal["a", "b"]              | enum                                                     |
+| an Enum, or it and a Literal   | enum of the values; the function gets members            |
+| list[X], Mapping[str, X]       | array with items of X; object, whose members `Keywords`  |
+|                                | describe                                                 |
+| a TypedDict                    | object with these properties and no others               |
+| Annotated[X, Keywords(...)]    | that of X, and the keywords in their order               |
+
+Values are validated against the schema before, and not here.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from functools import reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from tools_registry.api.offers import Arguments, Run, Schema
+from tools_registry.api.results import Json, Result
+
+TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+KEYWORDS: Final = frozenset(
+    {
+        *("title", "description", "enum", "format", "pattern", "minLength", "maxLength"),
+        *("minimum", "maximum", "minItems", "maxItems", "uniqueItems"),
+        *("propertyNames", "additionalProperties", "minProperties", "maxProperties"),
+        "x-mcp-header",
+    }
+)
+
+
+class Keywords:
+    """Keywords of JSON Schema 2020-12 for the type that is annotated with them."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, **keywords: Json) -> None:
+        if unknown := keywords.keys() - KEYWORDS:
+            raise TypeError(f"no keywords of an argument: {', '.join(sorted(unknown))}")
+        self.schema: Schema = keywords
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """Where the value of an argument goes, and what makes the annotated type of it."""
+
+    parameter: str
+    member: str
+    convert: Callable[[Json], Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes: the properties of its input schema, and those that are required."""
+
+    function: Callable[..., Result] = field(repr=False)
+    properties: Mapping[str, Schema]
+    required: Sequence[str]
+    # Those whose value is passed on as another one, or under another name.
+    _arguments: Mapping[str, _Argument] = field(repr=False)
+    _groups: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def input_schema(self) -> Schema:
+        return _object_schema(self.properties, self.required)
+
+    @property
+    def defaults(self) -> Arguments:
+        """The values of arguments that are left out, but for those that have none."""
+        found = self.properties.items()
+        return {name: schema["default"] for name, schema in found if "default" in schema}
+
+    @property
+    def run(self) -> Run:
+        """What is called with validated arguments by name: the function, if they are its own."""
+        return self._run if self._arguments else self.function
+
+    def _run(self, context: Any, /, **arguments: Json) -> Result:
+        return self.function(context, **self._read(arguments))
+
+    def _read(self, arguments: Arguments) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        members: dict[str, dict[str, Any]] = {}
+        for name, value in arguments.items():
+            argument = self._arguments.get(name)
+            if argument is None:
+                values[name] = value
+                continue
+            read = value if argument.convert is None else argument.convert(value)
+            if argument.member:
+                members.setdefault(argument.parameter, {})[argument.member] = read
+            else:
+                values[argument.parameter] = read
+        return values | {name: replace(self._groups[name], **of) for name, of in members.items()}
+
+
+def read_signature(function: Callable[..., Result]) -> Signature:
+    """Returns what a function takes. Raises TypeError for an annotation that has no schema."""
+    _, *parameters = inspect.signature(function).parameters.values()
+    hints = get_type_hints(function, include_extras=True)
+    properties: dict[str, Schema] = {}
+    required: list[str] = []
+    arguments: dict[str, _Argument] = {}
+    groups: dict[str, Any] = {}
+
+    def add(parameter: str, member: str, hint: Any, default: Any) -> None:
+        name = (member or parameter).rstrip("_")
+        properties[name] = _with_default(_to_schema(hint), default)
+        if default is inspect.Parameter.empty:
+            required.append(name)
+        convert = _find_conversion(hint)
+        if member or convert is not None or name != parameter:
+            arguments[name] = _Argument(parameter, member, convert)
+
+    for one in parameters:
+        if is_dataclass(one.default):
+            groups[one.name] = one.default
+            members = get_type_hints(type(one.default), include_extras=True)
+            for each in fields(one.default):
+                add(one.name, each.name, members[each.name], getattr(one.default, each.name))
+        else:
+            add(one.name, "", hints[one.name], one.default)
+    return Signature(function, properties, required, arguments, groups)
+
+
+def _with_default(schema: Schema, default: Any) -> Schema:
+    if default is None or default is inspect.Parameter.empty:
+        return schema
+    value = default.value if isinstance(default, Enum) else default
+    ends = {name: schema[name] for name in ("description",) if name in schema}
+    return {**{name: schema[name] for name in schema if name not in ends}, "default": value, **ends}
+
+
+def _object_schema(properties: Mapping[str, Schema], required: Sequence[str]) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "object", "properties": dict(properties)}
+    if required:
+        schema["required"] = list(required)
+    return {**schema, "additionalProperties": False}
+
+
+def _to_schema(hint: Any) -> dict[str, Json]:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        keywords = [one.schema for one in parts[1:] if isinstance(one, Keywords)]
+        return reduce(or_, keywords, _to_schema(parts[0]))
+    if origin in {Union, UnionType}:
+        first, *others = (_to_schema(one) for one in parts if one is not NoneType)
+        return reduce(_join_enums, others, first)
+    if origin is Literal:
+        return {"type": TYPES[type(parts[0])], "enum": list(parts)}
+    if origin in {list, Sequence}:
+        return {"type": "array", "items": _to_schema(parts[0])}
+    if origin in {dict, Mapping}:
+        return {"type": "object"}
+    return _plain_schema(hint)
+
+
+def _plain_schema(hint: Any) -> dict[str, Json]:
+    if hint is Any:
+        return {}
+    if is_typeddict(hint):
+        members = get_type_hints(hint, include_extras=True)
+        required = [name for name in members if name in hint.__required_keys__]
+        return _object_schema({name: _to_schema(one) for name, one in members.items()}, required)
+    if _is_enum(hint):
+        return {"type": "string", "enum": [member.value for member in hint]}
+    if hint not in TYPES:
+        raise TypeError(f"an argument cannot have the type {hint}")
+    return {"type": TYPES[hint]}
+
+
+def _join_enums(first: Schema, other: Schema) -> dict[str, Json]:
+    return {**first, "enum": [*first["enum"], *other["enum"]]}
+
+
+def _find_conversion(hint: Any) -> Callable[[Json], Any] | None:
+    """What makes the annotated type of a value: members of an Enum; integers of 5.0."""
+    types = list(_alternatives(hint))
+    members = {one.value: one for each in types if _is_enum(each) for one in each}
+    if members:
+        return lambda value: members.get(value, value)
+    return int if int in types else None
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        yield from _alternatives(parts[0])
+    elif origin in {Union, UnionType}:
+        for part in parts:
+            yield from _alternatives(part)
+    else:
+        yield hint
+
+
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Enum)
