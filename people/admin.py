@@ -1,6 +1,7 @@
 """HR records in the admin. What has rules is written by the functions that know them."""
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -15,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from foundation.links import link
-from people import access, employment, time_off
+from people import access, days, employment, time_off
 from people.changes import RefusedChange
 from people.models import (
     CustomField,
@@ -45,7 +46,7 @@ OF_PERSON: Final = ("person__first_name", "person__last_name", "=person__id")
 
 
 class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Refuses a row that refers to a row of another organization."""
+    """Refuses a row that refers to a row of another organization, and days out of bounds."""
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
@@ -55,6 +56,10 @@ class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
         for name, organization in referred.items():
             if organization not in {None, own}:
                 self.add_error(name, _("This belongs to another organization."))
+        dates = {name: value for name, value in given.items() if type(value) is date}
+        for name, day in dates.items():
+            if message := days.bounds_message(day):
+                self.add_error(name, message)
         return given
 
 

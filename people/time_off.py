@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from people import access, changes, working_time
+from people import access, changes, days, working_time
 from people.changes import ConflictingChange, RefusedChange
 from people.models import (
     AbsenceStatus,
@@ -162,18 +162,26 @@ def _own_values(row: TimeOff) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-def _measure(row: TimeOff) -> None:
-    """Gives a request its amount.
-
-    Raises RefusedChange and ConflictingChange if it cannot be made.
-    """
-    person, category = row.person, row.category
+def _check_days(row: TimeOff) -> None:
+    """Raises RefusedChange if nobody could request these days."""
+    for name in ("start_date", "end_date"):
+        if message := days.bounds_message(getattr(row, name)):
+            raise RefusedChange(message, name)
     if row.end_date < row.start_date:
         raise RefusedChange(_("The last day is before the first day."), "end_date")
     if (row.end_date - row.start_date).days >= MAX_DAYS:
         raise RefusedChange(_("A request has at most %d days.") % MAX_DAYS, "end_date")
     if row.start_date == row.end_date and row.is_from_half_day and row.is_to_half_day:
         raise RefusedChange(_("A request of one day has one half day at most."), "is_to_half_day")
+
+
+def _measure(row: TimeOff) -> None:
+    """Gives a request its amount.
+
+    Raises RefusedChange and ConflictingChange if it cannot be made.
+    """
+    _check_days(row)
+    person, category = row.person, row.category
     if category.organization_id != person.organization_id or not category.is_active:
         raise RefusedChange(_("The category does not exist."), "category_id")
     if person.start_date and row.start_date < person.start_date:

@@ -227,6 +227,18 @@ def test_the_leave_year_is_set_for_an_organization(browser: Client, office: Offi
     assert TimeOffSettings.objects.get().reset_month == 4
 
 
+def test_a_day_out_of_bounds_is_refused_in_every_form(browser: Client, office: Office) -> None:
+    of_all = {"organization": office.organization.pk}
+    forms: list[tuple[str, dict[str, Any]]] = [
+        ("publicholiday", of_all | {"date": "9999-12-31", "name": "Last day"}),
+        ("orgunit", of_all | {"type": "team", "name": "Old", "active_from": "0001-01-01"}),
+        ("employmentrecord", {"person": office.person().pk, "effective_from": "1969-12-31"}),
+    ]
+    for model, form in forms:
+        said = send(browser, page(model, "add"), form)
+        assert "The day must be from 1970-01-01 to 2999-12-31." in said
+
+
 def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> None:
     unused = office.category("Moving")
     office.leave_of(office.person(), MONDAY, MONDAY)
