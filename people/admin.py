@@ -237,6 +237,7 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
         if person := people.first():
             found |= {name: getattr(person, name) for name in EMPLOYMENT_FIELDS}
             found["person"] = person
+            found["effective_from"] = days.today(person.organization, person.work_place)
         return found
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
@@ -335,7 +336,7 @@ class WorkingPatternAdmin(HrRecordAdmin):
 
 @admin.register(ReferenceItem)
 class ReferenceItemAdmin(HrRecordAdmin):
-    list_display = ("label", "kind", "position", "is_active")
+    list_display = ("label", "kind", "time_zone", "position", "is_active")
     list_filter = ("kind", "is_active", "organization")
     search_fields = ("label",)
 

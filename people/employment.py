@@ -4,7 +4,6 @@ from datetime import date
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from people import access, changes, days
@@ -14,14 +13,15 @@ from people.models.people import EMPLOYMENT_FIELDS
 
 
 def change(person: Person, effective_from: date, **values: Any) -> EmploymentRecord:
-    """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today.
+    """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today there.
 
     The record of that day has the values of the one before it where none is given. A day that has
     a record already changes it. Raises RefusedChange.
     """
     if message := days.bounds_message(effective_from):
         raise RefusedChange(message, "effective_from")
-    if effective_from > timezone.localdate():
+    work_place = values.get("work_place", person.work_place)
+    if effective_from > days.today(person.organization, work_place):
         raise RefusedChange(_("The change cannot take effect in the future."), "effective_from")
     with transaction.atomic():
         locked = access.lock_row(Person, person.organization_id, person.pk)

@@ -1,18 +1,19 @@
 """The tools of the HR endpoint: contract-aware ones, and those for common work."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import cache
 from typing import Any, Final
 
-from django.utils import timezone
-
 from oauth.server_keys import KeyPrincipal
+from people import access, days
+from people.api import callers
 from people.api.operation import Operation
 from people.mcp import contract, running, write_tools, writes
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import KEY, PATH_PARAMETERS, QUERY, TEXT, an_object, tool
 from people.mcp.running import OperationCall
+from people.models import Person
 from tools_registry.api import Arguments, Facts, Tool, ToolContext, ValidationFailure
 from tools_registry.api.apps import TIME_OFF_CALENDAR
 
@@ -67,9 +68,9 @@ def get_person_context(context: ToolContext, arguments: Arguments) -> Facts:
     parts |= {"org_links": "getPersonOrgLinks"}
     asked = {name: OperationCall(EXPOSED[one], path=arguments) for name, one in parts.items()}
     if "time_off:read" in running.key_of(context).scopes:
-        today = timezone.localdate()
-        days = {"from": today.isoformat(), "to": (today + AHEAD).isoformat()}
-        query = {**days, "person_id": arguments["person_id"], "limit": MAX_AHEAD}
+        today = _today_of_person(context, arguments["person_id"])
+        period = {"from": today.isoformat(), "to": (today + AHEAD).isoformat()}
+        query = {**period, "person_id": arguments["person_id"], "limit": MAX_AHEAD}
         asked["time_off_balance"] = OperationCall(
             EXPOSED["getPersonTimeOffBalance"], path=arguments
         )
@@ -78,6 +79,13 @@ def get_person_context(context: ToolContext, arguments: Arguments) -> Facts:
     found = {name: body["data"] for name, body in zip(asked, bodies, strict=True)}
     empty = dict.fromkeys(("time_off_balance", "upcoming_time_off"))
     return Facts({**empty, **found}, row_count=rows)
+
+
+def _today_of_person(context: ToolContext, person_id: str) -> date:
+    with running.failures(context):
+        organization_id = callers.records_of(running.key_of(context))
+        row = access.row(Person, organization_id, person_id, "organization", "work_place")
+    return days.today(row.organization, row.work_place)
 
 
 def list_time_off(context: ToolContext, arguments: Arguments) -> Facts:
@@ -163,7 +171,8 @@ def _principal_tool() -> Tool:
         whoami,
         "Who am I",
         "Read what this connection is: the organization, the API key and its scopes, live records "
-        "or the sandbox, and the version of the catalogue of tools. Start here.",
+        "or the sandbox, today and the time zone, and the version of the catalogue of tools. "
+        "Start here.",
         "",
         output={
             **principal,

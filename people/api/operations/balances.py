@@ -2,9 +2,7 @@
 
 from typing import Final
 
-from django.utils import timezone
-
-from people import access, balances
+from people import access, balances, days
 from people.api import answers, time_off_shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.paging import PageOrder
@@ -13,8 +11,10 @@ from people.models import Person
 
 
 def balance(call: CheckedCall) -> OperationAnswer:
-    row = access.row(Person, call.organization_id, call.path["person_id"], "working_pattern")
-    found = balances.balance(row, call.query.get("on") or timezone.localdate())
+    related = ("working_pattern", "work_place", "organization")
+    row = access.row(Person, call.organization_id, call.path["person_id"], *related)
+    on = call.query.get("on") or days.today(row.organization, row.work_place)
+    found = balances.balance(row, on)
     return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
 

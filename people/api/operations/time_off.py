@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from django.utils import timezone
 from rest_framework import serializers
 
 from ingestion.fields import StrictSerializer
-from people import access, balances, time_off
+from people import access, balances, days, time_off
 from people.api import answers, etags, time_off_shapes
 from people.api.errors import invalid
 from people.api.fields import Day, RecordKey, YesNo
 from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.operations.organisation import find_organization
 from people.api.paging import PageOrder
 from people.api.queries import TimeOffQuery, WhoIsOutQuery, YearQuery
 from people.api.time_off_shapes import STATUSES
@@ -96,7 +96,7 @@ def settings(call: CheckedCall) -> OperationAnswer:
 
 
 def holidays(call: CheckedCall) -> OperationAnswer:
-    year = call.query.get("year", timezone.localdate().year)
+    year = call.query.get("year") or days.today(find_organization(call)).year
     rows = access.rows(PublicHoliday, call.organization_id).filter(date__year=year)
     return answers.many(time_off_shapes.HolidaySerializer, rows)
 
