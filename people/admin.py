@@ -16,13 +16,14 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from foundation.links import link
-from people import access, days, employment, time_off
+from people import access, calendars, days, employment, time_off
 from people.changes import RefusedChange
 from people.models import (
     CustomField,
     CustomFieldValue,
     Document,
     EmploymentRecord,
+    HolidayCalendar,
     LedgerEntry,
     OrgUnit,
     OrgUnitMembership,
@@ -336,8 +337,9 @@ class WorkingPatternAdmin(HrRecordAdmin):
 
 @admin.register(ReferenceItem)
 class ReferenceItemAdmin(HrRecordAdmin):
-    list_display = ("label", "kind", "time_zone", "position", "is_active")
+    list_display = ("label", "kind", "time_zone", "holiday_calendar", "position", "is_active")
     list_filter = ("kind", "is_active", "organization")
+    list_select_related = ("holiday_calendar",)
     search_fields = ("label",)
 
 
@@ -370,12 +372,44 @@ class TimeOffSettingsAdmin(HrRecordAdmin):
     search_fields = ("organization__name",)
 
 
-@admin.register(PublicHoliday)
-class PublicHolidayAdmin(HrRecordAdmin):
-    list_display = ("date", "name", "is_half_day", "organization")
-    list_filter = ("date", "organization")
+@admin.register(HolidayCalendar)
+class HolidayCalendarAdmin(HrRecordAdmin):
+    """The first calendar of an organization is its default; an action makes another one that."""
+
+    list_display = ("name", "country_code", "region", "is_default", "organization")
+    list_filter = ("organization",)
     list_select_related = ("organization",)
     search_fields = ("name",)
+    fields = ("organization", "name", "country_code", "region")
+    actions = ("make_default",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """The default is deleted once another calendar is."""
+        is_default = obj is not None and obj.is_default
+        return not is_default and super().has_delete_permission(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        if not change:
+            obj.is_default = calendars.find_default(obj.organization_id) is None
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description=_("Make the selected calendar the default"), permissions=["change"])
+    def make_default(self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]) -> None:
+        rows = list(self.limit_rows(request, queryset, "change")[:2])
+        if len(rows) != 1:
+            self.message_user(request, _("Select one calendar."), messages.ERROR)
+            return
+        calendars.make_default(rows[0])
+        self.message_user(request, _("%s is the default now.") % rows[0])
+
+
+@admin.register(PublicHoliday)
+class PublicHolidayAdmin(HrRecordAdmin):
+    list_display = ("date", "name", "calendar", "is_half_day", "organization")
+    list_filter = ("calendar", "date", "organization")
+    list_select_related = ("calendar", "organization")
+    search_fields = ("name",)
+    fields = ("organization", "calendar", "date", "name", "is_half_day", "description")
 
 
 @admin.register(CustomField)

@@ -20,6 +20,7 @@ from people.models import (
     CustomFieldValue,
     Document,
     EmploymentRecord,
+    HolidayCalendar,
     LedgerEntry,
     OrgUnit,
     OrgUnitMembership,
@@ -60,7 +61,7 @@ REFERENCE: Final = {
 # Rows before those that they refer to.
 LISTED: Final[tuple[type[Record], ...]] = (
     *(Person, TimeOffCategory, WorkingPattern, ReferenceItem, OrgUnit),
-    *(PublicHoliday, CustomField),
+    *(PublicHoliday, HolidayCalendar, CustomField),
 )
 
 
@@ -156,8 +157,12 @@ class _World:
             )
             for key, (label, sensitivity) in names.CUSTOM_FIELDS.items()
         ]
-        holidays = self._holidays()
+        calendar = HolidayCalendar(
+            id=self.key("cal_"), name="Germany", country_code="DE", is_default=True, **self.own()
+        )
+        holidays = self._holidays(calendar)
         self.holidays = working_time.free_parts(holidays)
+        calendar.save(force_insert=True)
         for items in self.lists.values():
             ReferenceItem.objects.bulk_create(items)
         WorkingPattern.objects.bulk_create(self.patterns)
@@ -178,9 +183,15 @@ class _World:
             for position, label in enumerate(labels)
         ]
 
-    def _holidays(self) -> list[PublicHoliday]:
+    def _holidays(self, calendar: HolidayCalendar) -> list[PublicHoliday]:
         return [
-            PublicHoliday(id=self.key("hol_"), date=date(year, month, day), name=name, **self.own())
+            PublicHoliday(
+                id=self.key("hol_"),
+                calendar=calendar,
+                date=date(year, month, day),
+                name=name,
+                **self.own(),
+            )
             for year in range(self.began.year, self.as_of.year + 2)
             for (month, day), name in names.HOLIDAYS.items()
         ]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -10,13 +9,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from people import access, changes, days, working_time
+from people import access, calendars, changes, days, working_time
 from people.changes import ConflictingChange, RefusedChange
 from people.models import (
     AbsenceStatus,
     HolidayTreatment,
     Person,
-    PublicHoliday,
     TimeOff,
     TimeOffCategory,
 )
@@ -115,21 +113,16 @@ def check(row: TimeOff) -> None:
     _measure(row)
 
 
-def holidays(organization_id: UUID, start: date, end: date) -> Mapping[date, Decimal]:
-    """Returns the public holidays of a period, each with the part that is not worked."""
-    found = access.rows(PublicHoliday, organization_id).filter(date__range=(start, end))
-    return working_time.free_parts(found)
-
-
 def amount(row: TimeOff, start: date, end: date) -> Amount:
     """Returns the working time that a request takes between two days, both included."""
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
-    free = {} if counted else holidays(row.organization_id, start, end)
+    first, last = max(start, row.start_date), min(end, row.end_date)
+    free = {} if counted else calendars.find_holidays(row.person, first, last)
     return working_time.amount(
         working_time.week_of(row.person.working_pattern),
         free,
-        max(start, row.start_date),
-        min(end, row.end_date),
+        first,
+        last,
         is_from_half_day=row.is_from_half_day and start <= row.start_date,
         is_to_half_day=row.is_to_half_day and end >= row.end_date,
     )

@@ -83,6 +83,13 @@ class YearQuery(StrictSerializer):
     )
 
 
+class HolidaysQuery(YearQuery):
+    calendar_id = RecordKey(required=False)
+    work_place_id = RecordKey(
+        required=False, help_text="The holidays of the people who work there."
+    )
+
+
 class DayQuery(StrictSerializer):
     on = Day(required=False, help_text="A day of the leave year; today if it is left out.")
 

@@ -239,6 +239,7 @@ class LocationSerializer(ResourceSerializer):
     name = serializers.CharField(source="label")
     is_active = serializers.BooleanField()
     time_zone = NullText(help_text="IANA name; null if it is that of the organization.")
+    holiday_calendar = NamedSerializer(allow_null=True, help_text="null if it is the default.")
 
 
 class WorkingPatternSerializer(ResourceSerializer):

@@ -8,6 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from people.models.calendars import calendar_column
 from people.models.columns import Record, key
 from workspace.models.people import validate_time_zone
 
@@ -54,6 +55,7 @@ class ReferenceItem(Record):
         validators=[validate_time_zone],
         help_text=_("Of a work place. Empty: that of the organization."),
     )
+    holiday_calendar = calendar_column()
     position = models.PositiveSmallIntegerField(_("position"), default=0)
     is_active = models.BooleanField(_("active"), default=True)
 
@@ -73,6 +75,9 @@ class ReferenceItem(Record):
     def clean(self) -> None:
         if self.time_zone and self.kind != ReferenceKind.WORK_PLACE:
             raise ValidationError({"time_zone": _("Only a work place has a time zone.")})
+        if self.holiday_calendar_id and self.kind != ReferenceKind.WORK_PLACE:
+            message = _("Only a work place has a holiday calendar.")
+            raise ValidationError({"holiday_calendar": message})
 
 
 def new_working_pattern_id() -> str:

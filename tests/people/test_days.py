@@ -82,8 +82,10 @@ def test_a_link_is_current_from_the_beginning_of_its_day_at_the_work_place(
 
 @time_machine.travel(LAST_NOON, tick=False)
 def test_balances_and_holidays_are_of_the_year_that_has_begun(
-    office: Office, there: Person, program: Program
+    office: Office, there: Person
 ) -> None:
+    program = Program(office.organization)
+
     def year_of(person: Person) -> str:
         found = program.get(f"people/{person.pk}/time-off-balance").data
         return str(found["leave_year"]["starts_on"])

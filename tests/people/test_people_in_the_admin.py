@@ -12,6 +12,7 @@ from people.models import (
     AbsenceStatus,
     CustomField,
     EmploymentRecord,
+    HolidayCalendar,
     OrgUnit,
     Person,
     PersonProfile,
@@ -248,11 +249,51 @@ def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> No
     assert TimeOff.objects.get().category == office.leave
 
 
+def test_the_first_calendar_is_the_default_until_another_is_made_it(
+    office: Office, other_office: Office, browser: Client
+) -> None:
+    other_office.calendar("Theirs", is_default=True)
+    for name in ("Berlin", "Lisbon"):
+        form = {"organization": office.organization.pk, "name": name, "country_code": "DE"}
+        send(browser, page("holidaycalendar", "add"), form)
+    berlin, lisbon = HolidayCalendar.objects.filter(organization=office.organization).order_by(
+        "name"
+    )
+    assert (berlin.is_default, lisbon.is_default) == (True, False)
+    chosen = {"action": "make_default", "_selected_action": [lisbon.pk]}
+    answer = browser.post(page("holidaycalendar", "changelist"), chosen, follow=True)
+    assert "Lisbon is the default now." in answer.content.decode()
+    berlin.refresh_from_db()
+    assert berlin.is_default is False
+    for calendar, status in ((lisbon, 403), (berlin, 302)):
+        address = page("holidaycalendar", "delete", calendar.pk)
+        assert browser.post(address, {"post": "yes"}).status_code == status
+
+
+def test_a_calendar_of_another_organization_is_no_choice(
+    office: Office, other_office: Office, browser: Client
+) -> None:
+    theirs = other_office.calendar("Theirs", is_default=True)
+    own = {"organization": office.organization.pk}
+    for model, form in (
+        ("publicholiday", {"calendar": theirs.pk, "date": "2026-06-01", "name": "Day"}),
+        ("referenceitem", {"holiday_calendar": theirs.pk, "kind": "wp", "label": "Berlin"}),
+    ):
+        said = send(browser, page(model, "add"), own | form)
+        assert "Select a valid choice" in said
+        assert "Theirs" not in said
+
+
 def test_an_admin_enters_half_a_public_holiday_which_counts_half(
     office: Office, browser: Client
 ) -> None:
+    of_office = {"organization": str(office.organization.pk)}
+    send(browser, page("holidaycalendar", "add"), of_office | {"name": "Berlin"})
+    calendar = HolidayCalendar.objects.get(is_default=True)
     form = {"date": MONDAY.isoformat(), "name": "Founding day", "is_half_day": "on"}
-    form |= {"organization": str(office.organization.pk), "description": ""}
+    form |= of_office | {"calendar": calendar.pk, "description": ""}
     assert "Founding day" in send(browser, page("publicholiday", "add"), form)
+    said = send(browser, page("publicholiday", "add"), form | {"name": "Again"})
+    assert "The calendar has a holiday on this day." in said
     row = office.leave_of(office.person(), MONDAY, MONDAY + timedelta(days=1))
     assert (float(row.amount_days), row.amount_minutes) == (1.5, 720)

@@ -53,6 +53,7 @@ def organisation(call: CheckedCall) -> OperationAnswer:
 
 def locations(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(ReferenceItem, call.organization_id).filter(kind=ReferenceKind.WORK_PLACE)
+    rows = rows.select_related("holiday_calendar")
     return answers.paginate(shapes.LocationSerializer, rows, call.query, PageOrder("label"))
 
 
@@ -166,8 +167,12 @@ OPERATIONS: Final = (
             "name": "Berlin",
             "is_active": True,
             "time_zone": "Europe/Berlin",
+            "holiday_calendar": {"id": "cal_9m", "name": "Berlin"},
         },
-        projection=("id", "name", "is_active", "time_zone"),
+        projection=(
+            *("id", "name", "is_active", "time_zone"),
+            *("holiday_calendar.id", "holiday_calendar.name"),
+        ),
     ),
     Operation(
         id="listOrgUnits",
