@@ -4,17 +4,20 @@ A calendar is that of the person's employment, else that of their work place, el
 the organization. The employment history says from which day on each holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from people import access, changes, working_time
+from people import access, changes, national_holidays, working_time
 from people.models import HolidayCalendar, Person, PublicHoliday
+
+MAX_NAME: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +85,31 @@ def _list_periods(person: Person, default_id: str | None) -> list[HolidayPeriod]
 
 def _find_period(periods: list[HolidayPeriod], day: date) -> HolidayPeriod:
     return next(one for one in reversed(periods) if one.starts_on <= day)
+
+
+def list_missing(calendar: HolidayCalendar, years: Iterable[int]) -> list[PublicHoliday]:
+    """Returns the holidays of a calendar's country and region that it lacks, as unsaved rows.
+
+    Days that it has stay as they are. Raises UnknownRegion.
+    """
+    known = set(list_holidays(calendar).values_list("date", flat=True))
+    return [
+        PublicHoliday(
+            organization_id=calendar.organization_id,
+            calendar=calendar,
+            date=one.date,
+            name=one.name[:MAX_NAME],
+            is_half_day=one.is_half_day,
+        )
+        for one in national_holidays.list_holidays(calendar.country_code, calendar.region, years)
+        if one.date not in known
+    ]
+
+
+def add_holidays(calendar: HolidayCalendar, rows: Iterable[PublicHoliday]) -> int:
+    """Saves holidays of `list_missing`, but those that it has meanwhile; returns how many."""
+    with transaction.atomic():
+        locked = access.lock_row(HolidayCalendar, calendar.organization_id, calendar.pk)
+        known = set(list_holidays(locked).values_list("date", flat=True))
+        holidays = access.rows(PublicHoliday, calendar.organization_id)
+        return len(holidays.bulk_create(one for one in rows if one.date not in known))

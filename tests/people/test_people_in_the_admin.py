@@ -16,6 +16,7 @@ from people.models import (
     OrgUnit,
     Person,
     PersonProfile,
+    PublicHoliday,
     TimeOff,
     TimeOffSettings,
 )
@@ -268,6 +269,68 @@ def test_the_first_calendar_is_the_default_until_another_is_made_it(
     for calendar, status in ((lisbon, 403), (berlin, 302)):
         address = page("holidaycalendar", "delete", calendar.pk)
         assert browser.post(address, {"post": "yes"}).status_code == status
+
+
+@pytest.fixture
+def lisbon(office: Office) -> HolidayCalendar:
+    return office.calendar("Lisbon", country_code="PT", region="11")
+
+
+def fill(browser: Client, calendar: HolidayCalendar, **form: Any) -> str:
+    """Runs the action that fills a calendar; returns what the page says."""
+    chosen = {"action": "fill", "_selected_action": [calendar.pk]}
+    answer = browser.post(page("holidaycalendar", "changelist"), chosen | form, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_calendar_is_filled_with_the_days_that_the_admin_selects(
+    office: Office, browser: Client, lisbon: HolidayCalendar
+) -> None:
+    office.holiday(date(2027, 1, 1), lisbon)
+    years = {"first_year": "2027", "last_year": "2027"}
+    shown = fill(browser, lisbon, **years)
+    # Corpus Christi is 60 days after Easter, which is 28 March in 2027. 13 June is Lisbon's own.
+    for day in ("2027-04-25", "2027-05-27", "2027-06-10", "2027-06-13"):
+        assert f'value="{day}"' in shown
+    # The calendar has this day already, under the name that the office gave it.
+    assert 'value="2027-01-01"' not in shown
+    assert lisbon.holidays.count() == 1
+    # 26 June is in no list: it is not added.
+    days = ["2027-06-10", "2027-06-26", "2027-12-25", "2027-01-01", "x"]
+    assert "2 holidays were added." in fill(browser, lisbon, **years, add="Add", day=days)
+    found = lisbon.holidays.order_by("date").values_list("date", "name")
+    assert [(str(day), name) for day, name in found] == [
+        ("2027-01-01", "Holiday"),
+        ("2027-06-10", "Day of Portugal, Camões, and the Portuguese Communities"),
+        ("2027-12-25", "Christmas Day"),
+    ]
+    assert 'value="2027-12-25"' not in fill(browser, lisbon, **years)
+    # Corrections: a day that is renamed, and one that is taken out.
+    row = lisbon.holidays.get(date=date(2027, 12, 25))
+    form = {"calendar": lisbon.pk, "date": "2027-12-25", "name": "Natal", "is_half_day": "on"}
+    send(browser, page("publicholiday", "change", row.pk), form)
+    row.refresh_from_db()
+    assert (row.name, row.is_half_day, row.version) == ("Natal", True, 2)
+    browser.post(page("publicholiday", "delete", row.pk), {"post": "yes"})
+    assert lisbon.holidays.count() == 2
+
+
+def test_a_calendar_that_cannot_be_filled_says_why(
+    office: Office, other_office: Office, browser: Client, lisbon: HolidayCalendar
+) -> None:
+    assert "No holidays are known for the country" in fill(browser, office.calendar("Nowhere"))
+    turned = fill(browser, lisbon, first_year="2027", last_year="2026", add="Add", day="2027-12-25")
+    assert "Enter a year from the first one on, 10 years at most." in turned
+    theirs = other_office.calendar("Theirs", country_code="PT")
+    said = fill(browser, theirs, first_year="2027", last_year="2027", add="Add", day="2027-12-25")
+    assert "2027-12-25" not in said
+    assert not PublicHoliday.objects.exists()
+    form = {"organization": office.organization.pk, "name": "Bavaria", "country_code": "DE"}
+    said = send(browser, page("holidaycalendar", "add"), form | {"region": "Bayern"})
+    assert "Use one of: BB, BE," in said
+    send(browser, page("holidaycalendar", "add"), form | {"region": "BY"})
+    assert HolidayCalendar.objects.get(name="Bavaria").region == "BY"
 
 
 def test_a_calendar_of_another_organization_is_no_choice(
