@@ -67,6 +67,12 @@ class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.add_error(name, message)
         return given
 
+    def _get_validation_exclusions(self) -> set[str]:
+        # Unique constraints name the organization, which is read-only in the form of a change.
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # not in the stubs
+        is_known = getattr(self.instance, "organization_id", None) is not None
+        return excluded - {"organization"} if is_known else excluded
+
 
 def organization_of(value: object) -> Any:
     """Returns the organization that a row belongs to; None for anything else."""

@@ -106,6 +106,20 @@ def test_a_second_person_with_the_same_address_is_refused(browser: Client, offic
     assert Person.objects.count() == 1
 
 
+def test_a_row_cannot_be_changed_to_what_another_row_has(browser: Client, office: Office) -> None:
+    office.person(work_email="ada@office.example")
+    person, place = office.person(), office.place("Lisbon")
+    office.place("Berlin")
+    form = {"work_email": "ada@office.example"} | inlines()
+    said = send(browser, page("person", "change", person.pk), form)
+    assert "Another person has this work email." in said
+    form = {"kind": "wp", "label": "Berlin", "position": "0"}
+    said = send(browser, page("referenceitem", "change", place.pk), form)
+    assert "already exists" in said
+    place.refresh_from_db()
+    assert place.label == "Lisbon"
+
+
 def test_employment_changes_by_a_record(browser: Client, office: Office) -> None:
     boss, person = office.person(), office.person(job_title="Engineer")
     address = page("employmentrecord", "add")
