@@ -1,6 +1,7 @@
 """HR records in the admin. What has rules is written by the functions that know them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -9,19 +10,21 @@ from django.contrib.admin.utils import unquote
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from foundation.links import link
-from people import access, employment, time_off
+from people import access, calendars, days, employment, national_holidays, time_off
 from people.changes import RefusedChange
 from people.models import (
     CustomField,
     CustomFieldValue,
     Document,
     EmploymentRecord,
+    HolidayCalendar,
     LedgerEntry,
     OrgUnit,
     OrgUnitMembership,
@@ -37,15 +40,18 @@ from people.models import (
 )
 from people.models.columns import Record
 from people.models.people import EMPLOYMENT_FIELDS
+from people.national_holidays import UnknownRegion
+from workspace.administration import access as admin_access
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, ScopedInline
 
 TIMES: Final = ("created_at", "updated_at")
 NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email", "staff_id")
+MAX_FILLED_YEARS: Final = 10
 OF_PERSON: Final = ("person__first_name", "person__last_name", "=person__id")
 
 
 class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Refuses a row that refers to a row of another organization."""
+    """Refuses a row that refers to a row of another organization, and days out of bounds."""
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
@@ -55,7 +61,17 @@ class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
         for name, organization in referred.items():
             if organization not in {None, own}:
                 self.add_error(name, _("This belongs to another organization."))
+        dates = {name: value for name, value in given.items() if type(value) is date}
+        for name, day in dates.items():
+            if message := days.bounds_message(day):
+                self.add_error(name, message)
         return given
+
+    def _get_validation_exclusions(self) -> set[str]:
+        # Unique constraints name the organization, which is read-only in the form of a change.
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # not in the stubs
+        is_known = getattr(self.instance, "organization_id", None) is not None
+        return excluded - {"organization"} if is_known else excluded
 
 
 def organization_of(value: object) -> Any:
@@ -232,6 +248,7 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
         if person := people.first():
             found |= {name: getattr(person, name) for name in EMPLOYMENT_FIELDS}
             found["person"] = person
+            found["effective_from"] = days.today(person.organization, person.work_place)
         return found
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
@@ -330,8 +347,9 @@ class WorkingPatternAdmin(HrRecordAdmin):
 
 @admin.register(ReferenceItem)
 class ReferenceItemAdmin(HrRecordAdmin):
-    list_display = ("label", "kind", "position", "is_active")
+    list_display = ("label", "kind", "time_zone", "holiday_calendar", "position", "is_active")
     list_filter = ("kind", "is_active", "organization")
+    list_select_related = ("holiday_calendar",)
     search_fields = ("label",)
 
 
@@ -364,12 +382,135 @@ class TimeOffSettingsAdmin(HrRecordAdmin):
     search_fields = ("organization__name",)
 
 
-@admin.register(PublicHoliday)
-class PublicHolidayAdmin(HrRecordAdmin):
-    list_display = ("date", "name", "is_half_day", "organization")
-    list_filter = ("date", "organization")
+class HolidayCalendarForm(OneOrganizationForm):
+    """Refuses a region of which no holidays are known."""
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        country, region = given.get("country_code", ""), given.get("region", "")
+        try:
+            regions = national_holidays.list_regions(country) if region else ()
+        except UnknownRegion:
+            regions = ()
+        if region and not regions:
+            message = _("Choose a country whose regions are known, or leave this empty.")
+            self.add_error("region", message)
+        elif region and region not in regions:
+            self.add_error("region", _("Use one of: %s.") % ", ".join(regions))
+        return given
+
+
+class FilledYearsForm(forms.Form):
+    """The years whose holidays are added to a calendar."""
+
+    first_year = forms.IntegerField(
+        label=_("From"), min_value=days.FIRST_DAY.year, max_value=days.LAST_DAY.year
+    )
+    last_year = forms.IntegerField(
+        label=_("To"), min_value=days.FIRST_DAY.year, max_value=days.LAST_DAY.year
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        if not self.errors and not 0 <= given["last_year"] - given["first_year"] < MAX_FILLED_YEARS:
+            message = _("Enter a year from the first one on, %d years at most.")
+            self.add_error("last_year", message % MAX_FILLED_YEARS)
+        return given
+
+    def years(self) -> range:
+        return range(self.cleaned_data["first_year"], self.cleaned_data["last_year"] + 1)
+
+
+@admin.register(HolidayCalendar)
+class HolidayCalendarAdmin(HrRecordAdmin):
+    """The first calendar of an organization is its default; an action makes another one that."""
+
+    form = HolidayCalendarForm
+    list_display = ("name", "country_code", "region", "is_default", "organization")
+    list_filter = ("organization",)
     list_select_related = ("organization",)
     search_fields = ("name",)
+    fields = ("organization", "name", "country_code", "region")
+    actions = ("fill", "make_default")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """The default is deleted once another calendar is."""
+        is_default = obj is not None and obj.is_default
+        return not is_default and super().has_delete_permission(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        if not change:
+            obj.is_default = calendars.find_default(obj.organization_id) is None
+        super().save_model(request, obj, form, change)
+
+    @admin.action(
+        description=_("Fill the selected calendar with the holidays of its country"),
+        permissions=["change"],
+    )
+    def fill(
+        self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]
+    ) -> HttpResponse | None:
+        """Shows the days that the calendar lacks; adds those that are selected there."""
+        may_add = admin_access.reach(request.user, "people.add_publicholiday")
+        calendar = self._find_calendar(request, may_add.limit(queryset, self.organization_lookup))
+        if calendar is None:
+            return None
+        year = days.today(calendar.organization).year
+        shown = {"first_year": year, "last_year": year + 1}
+        form = FilledYearsForm(request.POST if "first_year" in request.POST else shown)
+        try:
+            missing = calendars.list_missing(calendar, form.years()) if form.is_valid() else []
+        except UnknownRegion:
+            message = _("No holidays are known for the country of this calendar.")
+            self.message_user(request, message, messages.ERROR)
+            return None
+        if "add" in request.POST and form.is_valid():
+            self._add_selected(request, calendar, missing)
+            return None
+        context = self.admin_site.each_context(request) | {
+            "title": _("Fill this calendar"),
+            "opts": self.opts,
+            "calendar": calendar,
+            "form": form,
+            "missing": missing,
+        }
+        return TemplateResponse(request, "admin/people/holidaycalendar/fill.html", context)
+
+    def _add_selected(
+        self, request: HttpRequest, calendar: HolidayCalendar, missing: Sequence[PublicHoliday]
+    ) -> None:
+        selected = set(request.POST.getlist("day"))
+        rows = [one for one in missing if one.date.isoformat() in selected]
+        count = calendars.add_holidays(calendar, rows)
+        text = ngettext("%d holiday was added.", "%d holidays were added.", count) % count
+        self.log_change(request, calendar, text)
+        self.message_user(request, text)
+
+    @admin.action(description=_("Make the selected calendar the default"), permissions=["change"])
+    def make_default(self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]) -> None:
+        calendar = self._find_calendar(request, queryset)
+        if calendar is not None:
+            calendars.make_default(calendar)
+            self.message_user(request, _("%s is the default now.") % calendar)
+
+    def _find_calendar(
+        self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]
+    ) -> HolidayCalendar | None:
+        """The calendar that an action is for; None, and a message, if it is not one."""
+        rows = list(self.limit_rows(request, queryset, "change")[:2])
+        if len(rows) == 1:
+            return rows[0]
+        self.message_user(request, _("Select one calendar."), messages.ERROR)
+        return None
+
+
+@admin.register(PublicHoliday)
+class PublicHolidayAdmin(HrRecordAdmin):
+    list_display = ("date", "name", "calendar", "is_half_day", "organization")
+    list_filter = ("calendar", "date", "organization")
+    list_select_related = ("calendar", "organization")
+    search_fields = ("name",)
+    fields = ("organization", "calendar", "date", "name", "is_half_day", "description")
 
 
 @admin.register(CustomField)

@@ -6,15 +6,16 @@ the days of their week compared with five. It is rounded to half days.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from people import access, time_off
+from people import access, days, time_off
 from people.models import (
     AbsenceStatus,
     EntryType,
@@ -26,6 +27,7 @@ from people.models import (
 )
 from people.models.time_off import BLOCKING
 from people.working_time import HALF, ONE_DAY, week_of
+from workspace.models import Organization
 
 DAYS_OF_FULL_TIME: Final = 5
 ZERO: Final = Decimal(0)
@@ -134,26 +136,28 @@ def balance(person: Person, on: date) -> Balance:
     )
 
 
-def carry_over_everywhere(on: date) -> int:
+def carry_over_everywhere(now: datetime) -> int:
     """Does what `carry_over` does for every organization that has a category to carry over."""
-    carried = TimeOffCategory.objects.filter(carry_over_days__gt=0)
-    organizations = carried.values_list("organization_id", flat=True).distinct()
-    return sum(carry_over(organization, on) for organization in list(organizations))
+    carried = TimeOffCategory.objects.filter(carry_over_days__gt=0).values("organization")
+    organizations = list(Organization.with_sandboxes.filter(pk__in=carried))
+    return sum(carry_over(organization, now) for organization in organizations)
 
 
-def carry_over(organization_id: UUID, on: date) -> int:
-    """Carries what was left of one leave year into the next, which is that of a day.
+def carry_over(organization: Organization, now: datetime) -> int:
+    """Carries what was left of one leave year into the next, which has begun in its time zone.
 
     Returns the number of new ledger entries. At most the category's days are carried over, and
     only once for each person and category. Nothing is known of the year before for people whose
     records were made in this one.
     """
-    year = leave_year(settings_of(organization_id), on)
+    zone = days.get_zone(organization)
+    year = leave_year(settings_of(organization.pk), timezone.localdate(now, zone))
     last_day = year.starts_on - ONE_DAY
-    carried = access.rows(TimeOffCategory, organization_id).filter(carry_over_days__gt=0)
+    carried = access.rows(TimeOffCategory, organization.pk).filter(carry_over_days__gt=0)
     limits = dict(carried.values_list("pk", "carry_over_days"))
-    employed = access.rows(Person, organization_id).exclude(end_date__lt=year.starts_on)
-    known = employed.filter(start_date__lte=last_day, created_at__date__lte=last_day)
+    employed = access.rows(Person, organization.pk).exclude(end_date__lt=year.starts_on)
+    begins = datetime.combine(year.starts_on, time.min, zone)
+    known = employed.filter(start_date__lte=last_day, created_at__lt=begins)
     made = 0
     for person in known.select_related("working_pattern") if limits else ():
         before = balance(person, last_day)

@@ -4,22 +4,24 @@ from datetime import date
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from people import access, changes
+from people import access, changes, days
 from people.changes import RefusedChange
 from people.models import EmploymentRecord, Person
 from people.models.people import EMPLOYMENT_FIELDS
 
 
 def change(person: Person, effective_from: date, **values: Any) -> EmploymentRecord:
-    """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today.
+    """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today there.
 
     The record of that day has the values of the one before it where none is given. A day that has
     a record already changes it. Raises RefusedChange.
     """
-    if effective_from > timezone.localdate():
+    if message := days.bounds_message(effective_from):
+        raise RefusedChange(message, "effective_from")
+    work_place = values.get("work_place", person.work_place)
+    if effective_from > days.today(person.organization, work_place):
         raise RefusedChange(_("The change cannot take effect in the future."), "effective_from")
     with transaction.atomic():
         locked = access.lock_row(Person, person.organization_id, person.pk)
@@ -48,6 +50,8 @@ def _check(person: Person, values: dict[str, Any]) -> None:
     if manager is not None and (manager.pk == person.pk or manages(person, manager)):
         raise RefusedChange(_("A person cannot be managed by somebody below them."), "manager")
     for name, value in values.items():
+        if isinstance(value, date) and (message := days.bounds_message(value)):
+            raise RefusedChange(message, name)
         own = getattr(value, "organization_id", person.organization_id)
         if own != person.organization_id:
             raise RefusedChange(_("The value belongs to another organization."), name)

@@ -40,12 +40,11 @@ CATEGORIES: Final[dict[str, dict[str, Any]]] = {
     "Parental leave": {"is_discretionary": True},
     "Study leave": {"allowance_days": Decimal(3), "consumes_balance": True},
 }
-HOLIDAYS: Final = {
-    (1, 1): "New Year's Day",
-    (5, 1): "Labour Day",
-    (12, 25): "Christmas Day",
-    (12, 26): "Second day of Christmas",
+CALENDARS: Final[dict[str, dict[str, Any]]] = {
+    "Berlin": {"country_code": "DE", "region": "BE", "is_default": True},
+    "Lisbon": {"country_code": "PT", "region": "11"},
 }
+TIME_ZONES: Final = {"Berlin": "Europe/Berlin", "Lisbon": "Europe/Lisbon"}
 CUSTOM_FIELDS: Final = {
     "shirt_size": ("Shirt size", "operational"),
     "emergency_contact": ("Emergency contact", "personal"),

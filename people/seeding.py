@@ -12,7 +12,7 @@ from typing import Final
 
 from django.db import transaction
 
-from people import access, working_time
+from people import access, national_holidays, working_time
 from people import seed_names as names
 from people.models import (
     AbsenceStatus,
@@ -20,6 +20,7 @@ from people.models import (
     CustomFieldValue,
     Document,
     EmploymentRecord,
+    HolidayCalendar,
     LedgerEntry,
     OrgUnit,
     OrgUnitMembership,
@@ -60,7 +61,7 @@ REFERENCE: Final = {
 # Rows before those that they refer to.
 LISTED: Final[tuple[type[Record], ...]] = (
     *(Person, TimeOffCategory, WorkingPattern, ReferenceItem, OrgUnit),
-    *(PublicHoliday, CustomField),
+    *(PublicHoliday, HolidayCalendar, CustomField),
 )
 
 
@@ -156,15 +157,29 @@ class _World:
             )
             for key, (label, sensitivity) in names.CUSTOM_FIELDS.items()
         ]
-        holidays = self._holidays()
-        self.holidays = working_time.free_parts(holidays)
+        self._store_calendars()
         for items in self.lists.values():
             ReferenceItem.objects.bulk_create(items)
         WorkingPattern.objects.bulk_create(self.patterns)
         TimeOffCategory.objects.bulk_create(self.categories.values())
         OrgUnit.objects.bulk_create(self.departments)
         CustomField.objects.bulk_create(self.fields)
-        PublicHoliday.objects.bulk_create(holidays)
+
+    def _store_calendars(self) -> None:
+        """Each work place has the calendar of its name; the others have the default."""
+        calendars = {
+            name: HolidayCalendar(id=self.key("cal_"), name=name, **columns, **self.own())
+            for name, columns in names.CALENDARS.items()
+        }
+        HolidayCalendar.objects.bulk_create(calendars.values())
+        holidays = {one: self._holidays(one) for one in calendars.values()}
+        for rows in holidays.values():
+            PublicHoliday.objects.bulk_create(rows)
+        self.free = {one: working_time.free_parts(rows) for one, rows in holidays.items()}
+        self.default_calendar = calendars["Berlin"]
+        for place in self.lists[ReferenceKind.WORK_PLACE]:
+            place.time_zone = names.TIME_ZONES.get(place.label, "")
+            place.holiday_calendar = calendars.get(place.label)
 
     def _items(self, kind: ReferenceKind, labels: Sequence[str]) -> list[ReferenceItem]:
         return [
@@ -178,11 +193,21 @@ class _World:
             for position, label in enumerate(labels)
         ]
 
-    def _holidays(self) -> list[PublicHoliday]:
+    def _holidays(self, calendar: HolidayCalendar) -> list[PublicHoliday]:
         return [
-            PublicHoliday(id=self.key("hol_"), date=date(year, month, day), name=name, **self.own())
-            for year in range(self.began.year, self.as_of.year + 2)
-            for (month, day), name in names.HOLIDAYS.items()
+            PublicHoliday(
+                id=self.key("hol_"),
+                calendar=calendar,
+                date=one.date,
+                name=one.name,
+                is_half_day=one.is_half_day,
+                **self.own(),
+            )
+            for one in national_holidays.list_holidays(
+                calendar.country_code,
+                calendar.region,
+                range(self.began.year, self.as_of.year + 2),
+            )
         ]
 
     def _person(self, number: int) -> Person:
@@ -313,7 +338,8 @@ class _World:
                     continue
                 end = block.start + timedelta(days=block.length - 1)
                 week = working_time.week_of(person.working_pattern)
-                taken = working_time.amount(week, self.holidays, block.start, end)
+                free = self.free[person.work_place.holiday_calendar or self.default_calendar]
+                taken = working_time.amount(week, free, block.start, end)
                 if not taken.days or (person.end_date and end > person.end_date):
                     continue
                 free_from = end + timedelta(days=1)

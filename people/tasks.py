@@ -8,7 +8,7 @@ from people.mcp import budget
 @task(name="people.carry_over")
 def carry_over() -> int:
     """Carries leave into the new leave year where one has begun; safe to run twice."""
-    return balances.carry_over_everywhere(timezone.localdate())
+    return balances.carry_over_everywhere(timezone.now())
 
 
 @task(name="people.prune_data_use")

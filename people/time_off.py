@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -10,13 +9,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from people import access, changes, working_time
+from people import access, calendars, changes, days, working_time
 from people.changes import ConflictingChange, RefusedChange
 from people.models import (
     AbsenceStatus,
     HolidayTreatment,
     Person,
-    PublicHoliday,
     TimeOff,
     TimeOffCategory,
 )
@@ -115,21 +113,16 @@ def check(row: TimeOff) -> None:
     _measure(row)
 
 
-def holidays(organization_id: UUID, start: date, end: date) -> Mapping[date, Decimal]:
-    """Returns the public holidays of a period, each with the part that is not worked."""
-    found = access.rows(PublicHoliday, organization_id).filter(date__range=(start, end))
-    return working_time.free_parts(found)
-
-
 def amount(row: TimeOff, start: date, end: date) -> Amount:
     """Returns the working time that a request takes between two days, both included."""
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
-    free = {} if counted else holidays(row.organization_id, start, end)
+    first, last = max(start, row.start_date), min(end, row.end_date)
+    free = {} if counted else calendars.find_holidays(row.person, first, last)
     return working_time.amount(
         working_time.week_of(row.person.working_pattern),
         free,
-        max(start, row.start_date),
-        min(end, row.end_date),
+        first,
+        last,
         is_from_half_day=row.is_from_half_day and start <= row.start_date,
         is_to_half_day=row.is_to_half_day and end >= row.end_date,
     )
@@ -162,18 +155,26 @@ def _own_values(row: TimeOff) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-def _measure(row: TimeOff) -> None:
-    """Gives a request its amount.
-
-    Raises RefusedChange and ConflictingChange if it cannot be made.
-    """
-    person, category = row.person, row.category
+def _check_days(row: TimeOff) -> None:
+    """Raises RefusedChange if nobody could request these days."""
+    for name in ("start_date", "end_date"):
+        if message := days.bounds_message(getattr(row, name)):
+            raise RefusedChange(message, name)
     if row.end_date < row.start_date:
         raise RefusedChange(_("The last day is before the first day."), "end_date")
     if (row.end_date - row.start_date).days >= MAX_DAYS:
         raise RefusedChange(_("A request has at most %d days.") % MAX_DAYS, "end_date")
     if row.start_date == row.end_date and row.is_from_half_day and row.is_to_half_day:
         raise RefusedChange(_("A request of one day has one half day at most."), "is_to_half_day")
+
+
+def _measure(row: TimeOff) -> None:
+    """Gives a request its amount.
+
+    Raises RefusedChange and ConflictingChange if it cannot be made.
+    """
+    _check_days(row)
+    person, category = row.person, row.category
     if category.organization_id != person.organization_id or not category.is_active:
         raise RefusedChange(_("The category does not exist."), "category_id")
     if person.start_date and row.start_date < person.start_date:

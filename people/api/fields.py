@@ -1,10 +1,12 @@
 """Fields of the shapes: what is empty in a row is null in an answer."""
 
+from datetime import date, datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from foundation.calendar_days import missing_day_message
+from people import days
 
 
 class NullText(serializers.CharField):
@@ -45,7 +47,7 @@ class YesNo(serializers.BooleanField):
 
 
 class Day(serializers.DateField):
-    """A date as YYYY-MM-DD."""
+    """A date as YYYY-MM-DD, within the bounds of HR records."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(input_formats=["%Y-%m-%d"], **options)
@@ -53,4 +55,17 @@ class Day(serializers.DateField):
     def to_internal_value(self, value: Any) -> Any:
         if message := missing_day_message(value):
             raise serializers.ValidationError(message)
-        return super().to_internal_value(value)
+        day: date = super().to_internal_value(value)
+        if message := days.bounds_message(day):
+            raise serializers.ValidationError(message)
+        return day
+
+
+class TimeOfChange(serializers.DateTimeField):
+    """A time in ISO 8601, on a day within the bounds of HR records."""
+
+    def to_internal_value(self, value: Any) -> Any:
+        time: datetime = super().to_internal_value(value)
+        if message := days.bounds_message(time.date()):
+            raise serializers.ValidationError(message)
+        return time

@@ -5,7 +5,8 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from people.api.fields import Day, RecordKey
+from people import days
+from people.api.fields import Day, RecordKey, TimeOfChange
 from people.api.time_off_shapes import STATUSES
 from rest.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
 from rest.serializers import StrictSerializer
@@ -26,7 +27,7 @@ class PageQuery(StrictSerializer):
 
 
 class ChangesQuery(PageQuery):
-    updated_since = serializers.DateTimeField(
+    updated_since = TimeOfChange(
         required=False, default_timezone=timezone.get_default_timezone(), help_text="ISO 8601."
     )
     sort = serializers.ChoiceField(
@@ -55,16 +56,19 @@ class TimeOffQuery(ChangesQuery):
             "to": Day(required=False, help_text="Absences that begin on this day or earlier."),
         }
 
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "from" in given and "to" in given and given["to"] < given["from"]:
+            raise serializers.ValidationError({"to": ["Send a day from `from` on."]})
+        return given
+
 
 class WhoIsOutQuery(PageQuery):
     def get_fields(self) -> dict[str, Any]:
-        days = {"from": Day(help_text="First day."), "to": Day(help_text="Last day.")}
         fields: dict[str, Any] = super().get_fields()
-        return fields | days
+        return fields | {"from": Day(help_text="First day."), "to": Day(help_text="Last day.")}
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        days = (given["to"] - given["from"]).days
-        if not 0 <= days < MAX_OUT_DAYS:
+        if not 0 <= (given["to"] - given["from"]).days < MAX_OUT_DAYS:
             text = f"Send a day from `from` on, {MAX_OUT_DAYS} days at most."
             raise serializers.ValidationError({"to": [text]})
         return given
@@ -72,7 +76,17 @@ class WhoIsOutQuery(PageQuery):
 
 class YearQuery(StrictSerializer):
     year = serializers.IntegerField(
-        required=False, min_value=1970, max_value=2999, help_text="This year if it is left out."
+        required=False,
+        min_value=days.FIRST_DAY.year,
+        max_value=days.LAST_DAY.year,
+        help_text="This year if it is left out.",
+    )
+
+
+class HolidaysQuery(YearQuery):
+    calendar_id = RecordKey(required=False)
+    work_place_id = RecordKey(
+        required=False, help_text="The holidays of the people who work there."
     )
 
 

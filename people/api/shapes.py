@@ -35,6 +35,8 @@ class PrincipalSerializer(ResourceSerializer):
     api_key = KeySerializer()
     environment = EnvironmentSerializer()
     actor = ActorSerializer()
+    today = serializers.DateField(help_text="In the time zone of the organization.")
+    time_zone = serializers.CharField(help_text="IANA name.")
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
@@ -46,6 +48,7 @@ class OrganisationSerializer(ResourceSerializer):
     name = serializers.CharField()
     subdomain = serializers.CharField()
     country = NullText()
+    time_zone = serializers.CharField(help_text="IANA name.")
     plan = serializers.CharField()
     logo_url = NullText()
     primary_color_light = NullText()
@@ -235,6 +238,8 @@ class LocationSerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField(source="label")
     is_active = serializers.BooleanField()
+    time_zone = NullText(help_text="IANA name; null if it is that of the organization.")
+    holiday_calendar = NamedSerializer(allow_null=True, help_text="null if it is the default.")
 
 
 class WorkingPatternSerializer(ResourceSerializer):

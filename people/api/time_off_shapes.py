@@ -7,7 +7,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from people import balances, countries, models
+from people import balances, calendars, countries, models
 from people.api.fields import Days, NullText, ResourceSerializer
 
 # The labels that the API has for the statuses of its filters.
@@ -56,6 +56,14 @@ class CategorySerializer(ResourceSerializer):
     updated_at = serializers.DateTimeField()
 
 
+class CalendarSerializer(ResourceSerializer):
+    id = serializers.CharField(source="pk")
+    name = serializers.CharField()
+    is_default = serializers.BooleanField(
+        help_text="For people whose work place has no calendar, and who have none themselves."
+    )
+
+
 class HolidaySerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField()
@@ -63,6 +71,7 @@ class HolidaySerializer(ResourceSerializer):
     type = serializers.SerializerMethodField()
     is_half_day = serializers.BooleanField()
     description = NullText()
+    calendar = CalendarSerializer(allow_null=True)
 
     def get_type(self, _row: Any) -> str:
         return "public"
@@ -79,8 +88,9 @@ class SettingsSerializer(ResourceSerializer):
     def get_reset_month(self, row: Any) -> int:
         return int(row.reset_month) - 1
 
-    def get_use_individual_country_holidays(self, _row: Any) -> bool:
-        return False
+    def get_use_individual_country_holidays(self, row: Any) -> bool:
+        """Whether there are calendars besides the default."""
+        return calendars.has_several(row.organization_id)
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_country_id(self, row: Any) -> str | None:

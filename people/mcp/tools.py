@@ -4,18 +4,19 @@
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import cache
 from typing import Annotated, Any, Final
 
-from django.utils import timezone
-
 from oauth.server_keys import KeyPrincipal
+from people import access, days
+from people.api import callers
 from people.api.operation import Operation
 from people.mcp import contract, declaring, running, writes
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import TEXT, Identifier, OperationArguments, an_object, hr_tool
 from people.mcp.running import OperationCall, run_operation
+from people.models import Person
 from tools_registry.api import Facts, Keywords, Schema, Tool, ToolContext, ValidationFailure
 from tools_registry.api.apps import TIME_OFF_CALENDAR
 
@@ -65,7 +66,8 @@ def _principal_schema() -> Schema:
     title="Who am I",
     description=(
         "Read what this connection is: the organization, the API key and its scopes, live records "
-        "or the sandbox, and the version of the catalogue of tools. Start here."
+        "or the sandbox, today and the time zone, and the version of the catalogue of tools. "
+        "Start here."
     ),
     output=_principal_schema,
 )
@@ -136,15 +138,22 @@ def get_person_context(context: ToolContext, person_id: Identifier) -> Facts:
         "org_links": OperationCall(EXPOSED["getPersonOrgLinks"], path),
     }
     if "time_off:read" in running.key_of(context).scopes:
-        today = timezone.localdate()
-        days = {"from": today.isoformat(), "to": (today + AHEAD).isoformat()}
-        query = {**days, **path, "limit": MAX_AHEAD}
+        today = _today_of_person(context, person_id)
+        period = {"from": today.isoformat(), "to": (today + AHEAD).isoformat()}
+        query = {**period, **path, "limit": MAX_AHEAD}
         parts["time_off_balance"] = OperationCall(EXPOSED["getPersonTimeOffBalance"], path)
         parts["upcoming_time_off"] = OperationCall(EXPOSED["listTimeOff"], query=query)
     bodies, rows = running.run_operations(context, list(parts.values()))
     found = {name: body["data"] for name, body in zip(parts, bodies, strict=True)}
     empty = dict.fromkeys(("time_off_balance", "upcoming_time_off"))
     return Facts({**empty, **found}, row_count=rows)
+
+
+def _today_of_person(context: ToolContext, person_id: str) -> date:
+    with running.failures(context):
+        organization_id = callers.records_of(running.key_of(context))
+        row = access.row(Person, organization_id, person_id, "organization", "work_place")
+    return days.today(row.organization, row.work_place)
 
 
 @hr_tool(

@@ -1,6 +1,7 @@
 """The tables of HR records. Every row belongs to an organization."""
 
 from people.models.budget import DataUse
+from people.models.calendars import HolidayCalendar
 from people.models.documents import (
     CustomField,
     CustomFieldValue,
@@ -37,6 +38,7 @@ __all__ = [
     "EmploymentRecord",
     "EntryType",
     "FieldType",
+    "HolidayCalendar",
     "HolidayTreatment",
     "LedgerEntry",
     "OrgUnit",

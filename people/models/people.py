@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
 from people import countries
+from people.models.calendars import calendar_column
 from people.models.columns import PERSON_ID_LENGTH, Record, key, new_person_id
 from people.models.reference import ReferenceItem, WorkingPattern
 from people.models.units import OrgUnit
@@ -33,6 +34,7 @@ class Employment(models.Model):
         "people.Person", models.SET_NULL, related_name="%(class)s_reports", null=True, blank=True
     )
     work_place = _reference()
+    holiday_calendar = calendar_column()
     work_type = _reference()
     working_pattern = models.ForeignKey(
         WorkingPattern, models.SET_NULL, related_name="+", null=True, blank=True

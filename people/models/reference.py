@@ -8,7 +8,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from people.models.calendars import calendar_column
 from people.models.columns import Record, key
+from workspace.models.people import validate_time_zone
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -44,6 +46,16 @@ class ReferenceItem(Record):
     id = key(new_reference_id)
     kind = models.CharField(_("kind"), max_length=10, choices=ReferenceKind.choices)
     label = models.CharField(_("label"), max_length=100)
+    time_zone = models.CharField(
+        _("time zone"),
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[validate_time_zone],
+        help_text=_("Of a work place. Empty: that of the organization."),
+    )
+    holiday_calendar = calendar_column()
     position = models.PositiveSmallIntegerField(_("position"), default=0)
     is_active = models.BooleanField(_("active"), default=True)
 
@@ -59,6 +71,13 @@ class ReferenceItem(Record):
 
     def __str__(self) -> str:
         return self.label
+
+    def clean(self) -> None:
+        if self.time_zone and self.kind != ReferenceKind.WORK_PLACE:
+            raise ValidationError({"time_zone": _("Only a work place has a time zone.")})
+        if self.holiday_calendar_id and self.kind != ReferenceKind.WORK_PLACE:
+            message = _("Only a work place has a holiday calendar.")
+            raise ValidationError({"holiday_calendar": message})
 
 
 def new_working_pattern_id() -> str:

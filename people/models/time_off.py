@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
 from people import countries
+from people.models.calendars import HolidayCalendar
 from people.models.columns import Record, key
 from people.models.people import Person
 from workspace.models import Organization
@@ -234,9 +235,19 @@ def new_holiday_id() -> str:
 
 
 class PublicHoliday(Record):
-    """A day on which the organization does not work, or works half."""
+    """A day on which people with its calendar do not work, or work half.
+
+    One without a calendar was written by an older process, and belongs to the default one.
+    """
 
     id = key(new_holiday_id)
+    calendar = models.ForeignKey(
+        HolidayCalendar,
+        models.CASCADE,
+        verbose_name=_("calendar"),
+        related_name="holidays",
+        null=True,
+    )
     date = models.DateField(_("day"))
     name = models.CharField(_("name"), max_length=100)
     is_half_day = models.BooleanField(
@@ -252,7 +263,16 @@ class PublicHoliday(Record):
         verbose_name_plural = _("public holidays")
         ordering = ("date", "id")
         constraints = (
-            models.UniqueConstraint(fields=("organization", "date"), name="people_holiday_a_day"),
+            models.UniqueConstraint(
+                fields=("calendar", "date"),
+                name="people_holiday_a_day_of_a_calendar",
+                violation_error_message=_("The calendar has a holiday on this day."),
+            ),
+            models.UniqueConstraint(
+                fields=("organization", "date"),
+                condition=Q(calendar=None),
+                name="people_holiday_a_day_without_calendar",
+            ),
         )
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from oauth.scopes import parse
 from people.models import (
     CustomField,
     EmploymentRecord,
+    HolidayCalendar,
     LedgerEntry,
     OrgUnit,
     Person,
@@ -204,12 +205,13 @@ def people_rows(name: str, place: Organization) -> list[models.Model]:
     pattern = WorkingPattern.objects.create(**own, label=f"{name} pattern")
     unit = OrgUnit.objects.create(**own, type="team", name=f"{name} unit")
     category = TimeOffCategory.objects.create(**own, name=f"{name} leave")
+    calendar = HolidayCalendar.objects.create(**own, name=f"{name} calendar", is_default=True)
     person = Person.objects.create(
         **own, first_name=name, working_pattern=pattern, department=unit, job_title=f"{name} job"
     )
     of_person = own | {"person": person}
     return [
-        *(pattern, unit, category, person),
+        *(pattern, unit, category, calendar, person),
         PersonProfile.objects.create(**of_person, city=f"{name} city"),
         EmploymentRecord.objects.create(**of_person, effective_from=today, job_title=f"{name} job"),
         ReferenceItem.objects.create(**own, kind=ReferenceKind.WORK_PLACE, label=f"{name} house"),
@@ -226,7 +228,7 @@ def people_rows(name: str, place: Organization) -> list[models.Model]:
             **of_person, category=category, amount_days=1, effective_date=today
         ),
         TimeOffSettings.objects.create(organization=place),
-        PublicHoliday.objects.create(**own, date=today, name=f"{name} holiday"),
+        PublicHoliday.objects.create(**own, calendar=calendar, date=today, name=f"{name} holiday"),
         CustomField.objects.create(**own, key="key", label=f"{name} field"),
     ]
 

@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
-from people import time_off
-from people.models import Person, PublicHoliday, TimeOff, TimeOffCategory, WorkingPattern
+from people import calendars, time_off
+from people.models import (
+    HolidayCalendar,
+    Person,
+    PublicHoliday,
+    ReferenceItem,
+    ReferenceKind,
+    TimeOff,
+    TimeOffCategory,
+    WorkingPattern,
+)
 from tests.people.api.program import Program
 from workspace.models import Organization
 
@@ -39,9 +48,29 @@ class Office:
             organization=self.organization, label=label, **{"friday": 0} | minutes
         )
 
-    def holiday(self, day: date, *, is_half_day: bool = False) -> None:
+    def calendar(self, name: str, **values: Any) -> HolidayCalendar:
+        return HolidayCalendar.objects.create(organization=self.organization, name=name, **values)
+
+    def holiday(
+        self, day: date, calendar: HolidayCalendar | None = None, *, is_half_day: bool = False
+    ) -> None:
+        """Adds a holiday to a calendar; without one to the default, which is added if needed."""
         PublicHoliday.objects.create(
-            organization=self.organization, date=day, name="Holiday", is_half_day=is_half_day
+            organization=self.organization,
+            calendar=calendar
+            or calendars.find_default(self.organization.pk)
+            or self.calendar("Default", is_default=True),
+            date=day,
+            name="Holiday",
+            is_half_day=is_half_day,
+        )
+
+    def place(self, label: str, **values: Any) -> ReferenceItem:
+        return ReferenceItem.objects.create(
+            organization=self.organization,
+            kind=ReferenceKind.WORK_PLACE,
+            label=label,
+            **values,
         )
 
     def leave_of(self, person: Person, start: date, end: date, **more: Any) -> TimeOff:

@@ -99,7 +99,7 @@ def test_what_is_left_is_carried_over_once_and_up_to_the_limit(office: Office) -
     office.person(**long_ago, end_date=date(2025, 12, 31))
     office.leave_of(rested, date(2025, 3, 3), date(2025, 4, 7))
     for _run in range(2):
-        balances.carry_over_everywhere(JUNE)
+        balances.carry_over_everywhere(datetime(2026, 6, 15, 3, 45, tzinfo=UTC))
     carried = LedgerEntry.objects.filter(entry_type=EntryType.CARRY_OVER)
     days = dict(carried.values_list("person", "amount_days"))
     assert days == {rested.pk: Decimal(2), tired.pk: Decimal(5)}

@@ -40,6 +40,10 @@ def test_a_change_that_cannot_be_is_refused(office: Office, other_office: Office
             employment.change(boss, day, manager=manager)
     with pytest.raises(RefusedChange, match="another organization"):
         employment.change(person, day, manager=other_office.person())
+    with pytest.raises(RefusedChange, match="from 1970-01-01 to 2999-12-31"):
+        employment.change(person, date(1969, 12, 31), job_title="Lead")
+    with pytest.raises(RefusedChange, match="from 1970-01-01 to 2999-12-31"):
+        employment.change(person, day, end_date=date(9999, 12, 31))
     with pytest.raises(RefusedChange, match="before the start"):
         employment.change(person, day, end_date=date(2024, 12, 31))
     assert not person.employment_history.exists()

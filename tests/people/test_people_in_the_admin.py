@@ -12,9 +12,11 @@ from people.models import (
     AbsenceStatus,
     CustomField,
     EmploymentRecord,
+    HolidayCalendar,
     OrgUnit,
     Person,
     PersonProfile,
+    PublicHoliday,
     TimeOff,
     TimeOffSettings,
 )
@@ -102,6 +104,20 @@ def test_a_second_person_with_the_same_address_is_refused(browser: Client, offic
         browser, page("person", "add"), form | inlines()
     )
     assert Person.objects.count() == 1
+
+
+def test_a_row_cannot_be_changed_to_what_another_row_has(browser: Client, office: Office) -> None:
+    office.person(work_email="ada@office.example")
+    person, place = office.person(), office.place("Lisbon")
+    office.place("Berlin")
+    form = {"work_email": "ada@office.example"} | inlines()
+    said = send(browser, page("person", "change", person.pk), form)
+    assert "Another person has this work email." in said
+    form = {"kind": "wp", "label": "Berlin", "position": "0"}
+    said = send(browser, page("referenceitem", "change", place.pk), form)
+    assert "already exists" in said
+    place.refresh_from_db()
+    assert place.label == "Lisbon"
 
 
 def test_employment_changes_by_a_record(browser: Client, office: Office) -> None:
@@ -227,6 +243,18 @@ def test_the_leave_year_is_set_for_an_organization(browser: Client, office: Offi
     assert TimeOffSettings.objects.get().reset_month == 4
 
 
+def test_a_day_out_of_bounds_is_refused_in_every_form(browser: Client, office: Office) -> None:
+    of_all = {"organization": office.organization.pk}
+    forms: list[tuple[str, dict[str, Any]]] = [
+        ("publicholiday", of_all | {"date": "9999-12-31", "name": "Last day"}),
+        ("orgunit", of_all | {"type": "team", "name": "Old", "active_from": "0001-01-01"}),
+        ("employmentrecord", {"person": office.person().pk, "effective_from": "1969-12-31"}),
+    ]
+    for model, form in forms:
+        said = send(browser, page(model, "add"), form)
+        assert "The day must be from 1970-01-01 to 2999-12-31." in said
+
+
 def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> None:
     unused = office.category("Moving")
     office.leave_of(office.person(), MONDAY, MONDAY)
@@ -236,11 +264,113 @@ def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> No
     assert TimeOff.objects.get().category == office.leave
 
 
+def test_the_first_calendar_is_the_default_until_another_is_made_it(
+    office: Office, other_office: Office, browser: Client
+) -> None:
+    other_office.calendar("Theirs", is_default=True)
+    for name in ("Berlin", "Lisbon"):
+        form = {"organization": office.organization.pk, "name": name, "country_code": "DE"}
+        send(browser, page("holidaycalendar", "add"), form)
+    berlin, lisbon = HolidayCalendar.objects.filter(organization=office.organization).order_by(
+        "name"
+    )
+    assert (berlin.is_default, lisbon.is_default) == (True, False)
+    chosen = {"action": "make_default", "_selected_action": [lisbon.pk]}
+    answer = browser.post(page("holidaycalendar", "changelist"), chosen, follow=True)
+    assert "Lisbon is the default now." in answer.content.decode()
+    berlin.refresh_from_db()
+    assert berlin.is_default is False
+    for calendar, status in ((lisbon, 403), (berlin, 302)):
+        address = page("holidaycalendar", "delete", calendar.pk)
+        assert browser.post(address, {"post": "yes"}).status_code == status
+
+
+@pytest.fixture
+def lisbon(office: Office) -> HolidayCalendar:
+    return office.calendar("Lisbon", country_code="PT", region="11")
+
+
+def fill(browser: Client, calendar: HolidayCalendar, **form: Any) -> str:
+    """Runs the action that fills a calendar; returns what the page says."""
+    chosen = {"action": "fill", "_selected_action": [calendar.pk]}
+    answer = browser.post(page("holidaycalendar", "changelist"), chosen | form, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_calendar_is_filled_with_the_days_that_the_admin_selects(
+    office: Office, browser: Client, lisbon: HolidayCalendar
+) -> None:
+    office.holiday(date(2027, 1, 1), lisbon)
+    years = {"first_year": "2027", "last_year": "2027"}
+    shown = fill(browser, lisbon, **years)
+    # Corpus Christi is 60 days after Easter, which is 28 March in 2027. 13 June is Lisbon's own.
+    for day in ("2027-04-25", "2027-05-27", "2027-06-10", "2027-06-13"):
+        assert f'value="{day}"' in shown
+    # The calendar has this day already, under the name that the office gave it.
+    assert 'value="2027-01-01"' not in shown
+    assert lisbon.holidays.count() == 1
+    # 26 June is in no list: it is not added.
+    days = ["2027-06-10", "2027-06-26", "2027-12-25", "2027-01-01", "x"]
+    assert "2 holidays were added." in fill(browser, lisbon, **years, add="Add", day=days)
+    found = lisbon.holidays.order_by("date").values_list("date", "name")
+    assert [(str(day), name) for day, name in found] == [
+        ("2027-01-01", "Holiday"),
+        ("2027-06-10", "Day of Portugal, Camões, and the Portuguese Communities"),
+        ("2027-12-25", "Christmas Day"),
+    ]
+    assert 'value="2027-12-25"' not in fill(browser, lisbon, **years)
+    # Corrections: a day that is renamed, and one that is taken out.
+    row = lisbon.holidays.get(date=date(2027, 12, 25))
+    form = {"calendar": lisbon.pk, "date": "2027-12-25", "name": "Natal", "is_half_day": "on"}
+    send(browser, page("publicholiday", "change", row.pk), form)
+    row.refresh_from_db()
+    assert (row.name, row.is_half_day, row.version) == ("Natal", True, 2)
+    browser.post(page("publicholiday", "delete", row.pk), {"post": "yes"})
+    assert lisbon.holidays.count() == 2
+
+
+def test_a_calendar_that_cannot_be_filled_says_why(
+    office: Office, other_office: Office, browser: Client, lisbon: HolidayCalendar
+) -> None:
+    assert "No holidays are known for the country" in fill(browser, office.calendar("Nowhere"))
+    turned = fill(browser, lisbon, first_year="2027", last_year="2026", add="Add", day="2027-12-25")
+    assert "Enter a year from the first one on, 10 years at most." in turned
+    theirs = other_office.calendar("Theirs", country_code="PT")
+    said = fill(browser, theirs, first_year="2027", last_year="2027", add="Add", day="2027-12-25")
+    assert "2027-12-25" not in said
+    assert not PublicHoliday.objects.exists()
+    form = {"organization": office.organization.pk, "name": "Bavaria", "country_code": "DE"}
+    said = send(browser, page("holidaycalendar", "add"), form | {"region": "Bayern"})
+    assert "Use one of: BB, BE," in said
+    send(browser, page("holidaycalendar", "add"), form | {"region": "BY"})
+    assert HolidayCalendar.objects.get(name="Bavaria").region == "BY"
+
+
+def test_a_calendar_of_another_organization_is_no_choice(
+    office: Office, other_office: Office, browser: Client
+) -> None:
+    theirs = other_office.calendar("Theirs", is_default=True)
+    own = {"organization": office.organization.pk}
+    for model, form in (
+        ("publicholiday", {"calendar": theirs.pk, "date": "2026-06-01", "name": "Day"}),
+        ("referenceitem", {"holiday_calendar": theirs.pk, "kind": "wp", "label": "Berlin"}),
+    ):
+        said = send(browser, page(model, "add"), own | form)
+        assert "Select a valid choice" in said
+        assert "Theirs" not in said
+
+
 def test_an_admin_enters_half_a_public_holiday_which_counts_half(
     office: Office, browser: Client
 ) -> None:
+    of_office = {"organization": str(office.organization.pk)}
+    send(browser, page("holidaycalendar", "add"), of_office | {"name": "Berlin"})
+    calendar = HolidayCalendar.objects.get(is_default=True)
     form = {"date": MONDAY.isoformat(), "name": "Founding day", "is_half_day": "on"}
-    form |= {"organization": str(office.organization.pk), "description": ""}
+    form |= of_office | {"calendar": calendar.pk, "description": ""}
     assert "Founding day" in send(browser, page("publicholiday", "add"), form)
+    said = send(browser, page("publicholiday", "add"), form | {"name": "Again"})
+    assert "The calendar has a holiday on this day." in said
     row = office.leave_of(office.person(), MONDAY, MONDAY + timedelta(days=1))
     assert (float(row.amount_days), row.amount_minutes) == (1.5, 720)

@@ -9,8 +9,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import F
 
-from people import access, balances, seeding, working_time
-from people.models import AbsenceStatus, Person, PersonProfile, TimeOff
+from people import access, balances, calendars, seeding, time_off, working_time
+from people.models import (
+    AbsenceStatus,
+    Person,
+    PersonProfile,
+    PublicHoliday,
+    ReferenceItem,
+    TimeOff,
+)
 from people.models.time_off import BLOCKING
 from workspace.models import Organization
 
@@ -57,6 +64,41 @@ def test_the_records_are_believable(organization: Organization) -> None:
     row = TimeOff.objects.select_related("person__working_pattern").latest("amount_days")
     week = working_time.week_of(row.person.working_pattern)
     assert row.amount_days <= sum(minutes > 0 for minutes in week) * 3
+
+
+def test_berlin_and_lisbon_have_their_own_holidays(organization: Organization) -> None:
+    seeding.seed(organization, DAY)
+    found = PublicHoliday.objects.filter(date__year=2026).values_list("calendar__name", "date")
+    days: dict[str, list[str]] = {"Berlin": [], "Lisbon": []}
+    for name, day in found:
+        days[name].append(f"{day:%m-%d}")
+    # Easter is 5 April in 2026: Good Friday two days before, Easter Monday one day after it,
+    # Ascension 39, Whit Monday 50 and Corpus Christi 60 days after it.
+    assert days == {
+        "Berlin": [
+            *("01-01", "03-08", "04-03", "04-06", "05-01", "05-14", "05-25"),
+            *("10-03", "12-25", "12-26"),
+        ],
+        "Lisbon": [
+            *("01-01", "04-03", "04-05", "04-25", "05-01", "06-04", "06-10", "06-13"),
+            *("08-15", "10-05", "11-01", "12-01", "12-08", "12-25"),
+        ],
+    }
+    zones = dict(ReferenceItem.objects.filter(kind="wp").values_list("label", "time_zone"))
+    assert zones == {"Berlin": "Europe/Berlin", "Lisbon": "Europe/Lisbon", "Remote": ""}
+    # 8 to 12 June is Monday to Friday; 10 June is a holiday in Portugal.
+    week = date(2026, 6, 8), date(2026, 6, 12)
+    for label, free in (("Berlin", []), ("Lisbon", [date(2026, 6, 10)]), ("Remote", [])):
+        person = Person.objects.filter(work_place__label=label)[0]
+        assert list(calendars.find_holidays(person, *week)) == free
+
+
+def test_every_length_is_that_of_the_calendar_of_the_person(organization: Organization) -> None:
+    seeding.seed(organization, DAY)
+    rows = TimeOff.objects.select_related("category", "person__working_pattern")
+    for row in rows.order_by("pk")[:100]:
+        found = time_off.amount(row, row.start_date, row.end_date)
+        assert (found.days, found.minutes) == (row.amount_days, row.amount_minutes)
 
 
 def test_every_private_column_has_something_to_look_for(organization: Organization) -> None:

@@ -86,6 +86,8 @@ HALVES = ("is_from_half_day", "is_to_half_day")
 WRONG: dict[str, tuple[date, date, dict[str, Any], str]] = {
     "backwards": (FRIDAY, MONDAY, {}, "end_date"),
     "too-long": (MONDAY, MONDAY + timedelta(days=366), {}, "end_date"),
+    "before-any-record": (date(1969, 12, 31), FRIDAY, {}, "start_date"),
+    "after-any-record": (MONDAY, date(3000, 1, 1), {}, "end_date"),
     "weekend": (SUNDAY, SUNDAY, {}, "start_date"),
     "two-halves": (
         MONDAY,

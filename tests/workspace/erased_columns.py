@@ -39,6 +39,7 @@ NOT_SEARCHED = {
         *("people.ReferenceItem", "people.WorkingPattern", "people.OrgUnit", "people.Person"),
         *("people.EmploymentRecord", "people.Document", "people.CustomField"),
         *("people.CustomFieldValue", "people.TimeOffCategory", "people.PublicHoliday"),
+        "people.HolidayCalendar",
     },
     "the record that it happened: the internal id, once it is finished": {"workspace.Erasure"},
     "rows of which an erasure empties those that it changes": {"admin.LogEntry"},

@@ -70,6 +70,7 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "people.timeoffcategory": VERBS,
     "people.timeoffsettings": VERBS,
     "people.ledgerentry": VERBS,
+    "people.holidaycalendar": VERBS,
     "people.publicholiday": VERBS,
     "audit.actionexecution": ("view",),
     "audit.securityevent": ("view",),

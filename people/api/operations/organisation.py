@@ -3,7 +3,7 @@
 from typing import Final
 
 from oauth.principal import KeyKind
-from people import access
+from people import access, days
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.queries import PageQuery, UnitsQuery
@@ -12,26 +12,35 @@ from rest.paging import PageOrder
 from workspace.models import Organization
 
 
+def find_organization(call: CheckedCall) -> Organization:
+    """Returns the organization whose records a call sees."""
+    return Organization.with_sandboxes.get(pk=call.organization_id)
+
+
 def principal(call: CheckedCall) -> OperationAnswer:
     """What the key is; it needs no scope."""
     key, is_test = call.key, call.key.kind == KeyKind.TEST
+    organization = find_organization(call)
     data = {
         "organisation": {"id": str(call.organization_id)},
         "api_key": {"key_id": str(key.key_id), "scopes": list(key.scopes)},
         "environment": {"type": "sandbox" if is_test else "live", "sandbox": is_test},
         "actor": {"type": "api_key", "key_id": str(key.key_id)},
+        "today": days.today(organization).isoformat(),
+        "time_zone": organization.time_zone,
     }
     return OperationAnswer({"data": data})
 
 
 def organisation(call: CheckedCall) -> OperationAnswer:
-    row = Organization.with_sandboxes.get(pk=call.organization_id)
+    row = find_organization(call)
     settings = access.rows(TimeOffSettings, row.pk).first()
     data = {
         "id": str(row.pk),
         "name": row.name,
         "subdomain": row.slug,
         "country": settings.country_code if settings and settings.country_code else None,
+        "time_zone": row.time_zone,
         "plan": "pro",
         "logo_url": None,
         "primary_color_light": None,
@@ -44,6 +53,7 @@ def organisation(call: CheckedCall) -> OperationAnswer:
 
 def locations(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(ReferenceItem, call.organization_id).filter(kind=ReferenceKind.WORK_PLACE)
+    rows = rows.select_related("holiday_calendar")
     return answers.paginate(shapes.LocationSerializer, rows, call.query, PageOrder("label"))
 
 
@@ -111,10 +121,13 @@ OPERATIONS: Final = (
             },
             "environment": {"type": "live", "sandbox": False},
             "actor": {"type": "api_key", "key_id": "0199b1f0-0000-7000-8000-000000000001"},
+            "today": "2026-11-25",
+            "time_zone": "Europe/Berlin",
         },
         projection=(
             *("organisation.id", "api_key.key_id", "api_key.scopes"),
             *("environment.type", "environment.sandbox", "actor.type", "actor.key_id"),
+            *("today", "time_zone"),
         ),
     ),
     Operation(
@@ -129,6 +142,7 @@ OPERATIONS: Final = (
             "name": "Acme",
             "subdomain": "acme",
             "country": "DE",
+            "time_zone": "Europe/Berlin",
             "plan": "pro",
             "logo_url": None,
             "primary_color_light": None,
@@ -136,7 +150,7 @@ OPERATIONS: Final = (
             "created_at": "2026-01-05T09:00:00Z",
             "updated_at": "2026-01-05T09:00:00Z",
         },
-        projection=("id", "name", "subdomain", "country", "plan", "created_at"),
+        projection=("id", "name", "subdomain", "country", "time_zone", "plan", "created_at"),
     ),
     Operation(
         id="listOrganisationLocations",
@@ -148,8 +162,17 @@ OPERATIONS: Final = (
         query=PageQuery,
         lists=True,
         pages=True,
-        example={"id": "wp_4k", "name": "Berlin", "is_active": True},
-        projection=("id", "name", "is_active"),
+        example={
+            "id": "wp_4k",
+            "name": "Berlin",
+            "is_active": True,
+            "time_zone": "Europe/Berlin",
+            "holiday_calendar": {"id": "cal_9m", "name": "Berlin"},
+        },
+        projection=(
+            *("id", "name", "is_active", "time_zone"),
+            *("holiday_calendar.id", "holiday_calendar.name"),
+        ),
     ),
     Operation(
         id="listOrgUnits",

@@ -5,9 +5,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q, QuerySet, prefetch_related_objects
-from django.utils import timezone
 
-from people import access, balances
+from people import access, balances, days
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.queries import PageQuery, PeopleQuery
@@ -82,9 +81,10 @@ def employment_record(call: CheckedCall) -> OperationAnswer:
 
 
 def org_links(call: CheckedCall) -> OperationAnswer:
-    row = _person(call)
+    row = _person(call, "work_place", "organization")
     prefetch_related_objects([row], "unit_memberships__unit", "relationships__related_person")
-    return answers.one(shapes.OrgLinksSerializer, row, context={"today": timezone.localdate()})
+    context = {"today": days.today(row.organization, row.work_place)}
+    return answers.one(shapes.OrgLinksSerializer, row, context=context)
 
 
 def personal_profile(call: CheckedCall) -> OperationAnswer:

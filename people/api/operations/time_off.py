@@ -3,16 +3,32 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from django.utils import timezone
+from django.db.models import QuerySet
 from rest_framework import serializers
 
-from people import access, balances, time_off
+from people import access, balances, calendars, days, time_off
 from people.api import answers, time_off_shapes
 from people.api.fields import Day, RecordKey, YesNo
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.queries import DayQuery, PageQuery, TimeOffQuery, WhoIsOutQuery, YearQuery
+from people.api.operations.organisation import find_organization
+from people.api.queries import (
+    DayQuery,
+    HolidaysQuery,
+    PageQuery,
+    TimeOffQuery,
+    WhoIsOutQuery,
+)
 from people.api.time_off_shapes import STATUSES
-from people.models import AbsenceStatus, Person, PublicHoliday, TimeOff, TimeOffCategory
+from people.models import (
+    AbsenceStatus,
+    HolidayCalendar,
+    Person,
+    PublicHoliday,
+    ReferenceItem,
+    ReferenceKind,
+    TimeOff,
+    TimeOffCategory,
+)
 from rest import etags
 from rest.errors import field_error
 from rest.paging import PageOrder
@@ -97,14 +113,30 @@ def settings(call: CheckedCall) -> OperationAnswer:
 
 
 def holidays(call: CheckedCall) -> OperationAnswer:
-    year = call.query.get("year", timezone.localdate().year)
-    rows = access.rows(PublicHoliday, call.organization_id).filter(date__year=year)
+    year = call.query.get("year") or days.today(find_organization(call)).year
+    rows = _list_holidays(call).filter(date__year=year).select_related("calendar")
     return answers.many(time_off_shapes.HolidaySerializer, rows)
 
 
+def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
+    """The holidays of the calendars that a query names; else all of the organization."""
+    rows, query = access.rows(PublicHoliday, call.organization_id), call.query
+    if key := query.get("calendar_id"):
+        found = _find_referenced_row(HolidayCalendar, call, key, "calendar_id")
+        rows &= calendars.list_holidays(found)
+    if key := query.get("work_place_id"):
+        work_place = {"kind": ReferenceKind.WORK_PLACE}
+        place = _find_referenced_row(ReferenceItem, call, key, "work_place_id", **work_place)
+        found = place.holiday_calendar or calendars.find_default(call.organization_id)
+        rows &= calendars.list_holidays(found) if found else rows.filter(calendar=None)
+    return rows
+
+
 def balance(call: CheckedCall) -> OperationAnswer:
-    row = access.row(Person, call.organization_id, call.path["person_id"], "working_pattern")
-    found = balances.balance(row, call.query.get("on") or timezone.localdate())
+    related = ("working_pattern", "work_place", "organization")
+    row = access.row(Person, call.organization_id, call.path["person_id"], *related)
+    on = call.query.get("on") or days.today(row.organization, row.work_place)
+    found = balances.balance(row, on)
     return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
 
@@ -171,10 +203,12 @@ def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
     return check
 
 
-def _find_referenced_row(model: Any, call: CheckedCall, key: str, name: str) -> Any:
-    """The row that a body names. Raises ApiError that names the field."""
+def _find_referenced_row(
+    model: Any, call: CheckedCall, key: str, name: str, **conditions: Any
+) -> Any:
+    """The row that a body or a query names. Raises ApiError that names the field."""
     try:
-        return access.row(model, call.organization_id, key)
+        return access.row(model, call.organization_id, key, **conditions)
     except access.RecordNotFound:
         raise field_error(400, name, "There is no such record.") from None
 
@@ -338,10 +372,10 @@ OPERATIONS: Final = (
         id="listPublicHolidays",
         path="time-off/public-holidays",
         scope="time_off:read",
-        summary="List the public holidays of a year.",
+        summary="List the public holidays of a year, of all calendars or of a work place.",
         run=holidays,
         response=time_off_shapes.HolidaySerializer,
-        query=YearQuery,
+        query=HolidaysQuery,
         lists=True,
         example={
             "id": "hol_1c",
@@ -350,8 +384,12 @@ OPERATIONS: Final = (
             "type": "public",
             "is_half_day": False,
             "description": None,
+            "calendar": {"id": "cal_9m", "name": "Berlin", "is_default": True},
         },
-        projection=("id", "name", "date", "type", "is_half_day", "description"),
+        projection=(
+            *("id", "name", "date", "type", "is_half_day", "description"),
+            *("calendar.id", "calendar.name", "calendar.is_default"),
+        ),
     ),
     Operation(
         id="getTimeOff",

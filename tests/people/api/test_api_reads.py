@@ -164,6 +164,13 @@ def test_a_cursor_with_text_that_cannot_be_stored_is_refused(
         ("people", {"tenant": "other"}, "tenant"),
         ("time-off", {"status": "pending"}, "status"),
         ("time-off", {"from_": "1.6.2026"}, "from"),
+        ("time-off", {"from_": "2026-06-02", "to": "2026-06-01"}, "to"),
+        ("time-off", {"from_": "1969-12-31"}, "from"),
+        ("time-off", {"to": "3000-01-01"}, "to"),
+        ("time-off", {"updated_since": "0001-01-01T00:00:00Z"}, "updated_since"),
+        ("time-off/who-is-out", {"from_": "9999-12-01", "to": "9999-12-31"}, "from to"),
+        ("people/{person}/time-off-balance", {"on": "9999-12-31"}, "on"),
+        ("people/{person}/time-off-balance", {"on": "0001-01-01"}, "on"),
         ("time-off/who-is-out", {"from_": "2026-06-01"}, "to"),
         ("time-off/who-is-out", {"from_": "2026-06-02", "to": "2026-06-01"}, "to"),
         ("time-off/who-is-out", {"from_": "2026-01-01", "to": "2026-04-03"}, "to"),
@@ -172,11 +179,21 @@ def test_a_cursor_with_text_that_cannot_be_stored_is_refused(
     ],
 )
 def test_a_wrong_parameter_is_named(
-    program: Program, path: str, query: dict[str, str], field: str
+    office: Office, program: Program, path: str, query: dict[str, str], field: str
 ) -> None:
-    reply = program.get(path, **query)
+    reply = program.get(path.format(person=office.person().pk), **query)
     assert reply.code == "400 invalid_request"
-    assert reply.fields == [field]
+    assert reply.fields == field.split()
+
+
+def test_the_first_and_the_last_day_of_the_records_have_answers(
+    office: Office, program: Program
+) -> None:
+    path = f"people/{office.person().pk}/time-off-balance"
+    for day in ("1970-01-01", "2999-12-31"):
+        year = program.get(path, on=day).data["leave_year"]
+        assert year["starts_on"] <= day <= year["ends_on"]
+        assert program.get("time-off", from_=day, to=day).data == []
 
 
 def test_a_repeated_parameter_is_refused(program: Program) -> None:

@@ -153,6 +153,8 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "number": ({"person_id": 5}, ["person_id"]),
     "date": ({"start_date": "01.06.2026"}, ["start_date"]),
     "moment": ({"start_date": "2026-06-01T00:00:00Z"}, ["start_date"]),
+    "too-early": ({"start_date": "0001-01-01"}, ["start_date"]),
+    "too-late": ({"end_date": "9999-12-31"}, ["end_date"]),
     "half": ({"is_from_half_day": "yes"}, ["is_from_half_day"]),
     "person": ({"person_id": "2b7v0c9x4k1m"}, ["person_id"]),
     "category": ({"category_id": "../x"}, ["category_id"]),

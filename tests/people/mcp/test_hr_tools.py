@@ -158,6 +158,19 @@ def test_wrong_parameters_of_an_operation_are_named(
     assert failure(operation(mcp, "getPerson", path, query))["field"] == field
 
 
+def test_days_out_of_bounds_and_days_turned_round_are_named(office: Office, mcp: McpClient) -> None:
+    path = {"person_id": office.person().pk}
+    late = failure(operation(mcp, "getPersonTimeOffBalance", path, {"on": "9999-12-31"}))
+    assert (late["field"], late["message"]) == (
+        "on",
+        "The day must be from 1970-01-01 to 2999-12-31.",
+    )
+    turned = failure(mcp.call("list_time_off", {"from": "2026-06-02", "to": "2026-06-01"}))
+    assert (turned["field"], turned["reason"]) == ("to", "invalid_request")
+    early = failure(mcp.call("list_time_off", {"from": "0001-01-01"}))
+    assert (early["field"], early["reason"]) == ("from", "invalid_request")
+
+
 def test_null_for_a_parameter_of_an_operation_is_the_parameter_left_out(
     office: Office, mcp: McpClient
 ) -> None:

@@ -1,0 +1,115 @@
+"""Which public holidays a person has: each day by the calendar that they have on that day.
+
+A calendar is that of the person's employment, else that of their work place, else the default of
+the organization. The employment history says from which day on each holds.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from people import access, changes, national_holidays, working_time
+from people.models import HolidayCalendar, Person, PublicHoliday
+
+MAX_NAME: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class HolidayPeriod:
+    """A calendar from a day on, up to the next period; None if the organization has no default."""
+
+    starts_on: date
+    calendar_id: str | None
+
+
+def find_default(organization_id: UUID) -> HolidayCalendar | None:
+    """Returns the calendar of people who have none otherwise."""
+    return access.rows(HolidayCalendar, organization_id).filter(is_default=True).first()
+
+
+def has_several(organization_id: UUID) -> bool:
+    """Returns whether an organization has calendars besides the default."""
+    return access.rows(HolidayCalendar, organization_id).filter(is_default=False).exists()
+
+
+def make_default(calendar: HolidayCalendar) -> None:
+    """Makes a calendar the default of its organization in place of another."""
+    with transaction.atomic():
+        before = access.rows(HolidayCalendar, calendar.organization_id).select_for_update()
+        for one in before.filter(is_default=True).exclude(pk=calendar.pk):
+            changes.apply(one, {"is_default": False})
+        changes.apply(calendar, {"is_default": True})
+
+
+def find_holidays(person: Person, start: date, end: date) -> Mapping[date, Decimal]:
+    """Returns a person's public holidays of a period, each with the part that is not worked."""
+    default = find_default(person.organization_id)
+    default_id = default.pk if default else None
+    periods = _list_periods(person, default_id)
+    named = {one.calendar_id for one in periods} - {None}
+    rows = access.rows(PublicHoliday, person.organization_id).filter(
+        Q(calendar__in=named) | Q(calendar=None), date__range=(start, end)
+    )
+    return working_time.free_parts(
+        row
+        for row in rows
+        if (row.calendar_id or default_id) == _find_period(periods, row.date).calendar_id
+    )
+
+
+def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
+    """Returns the holidays of a calendar; those without one belong to the default."""
+    own = Q(calendar=calendar)
+    if calendar.is_default:
+        own |= Q(calendar=None)
+    return access.rows(PublicHoliday, calendar.organization_id).filter(own)
+
+
+def _list_periods(person: Person, default_id: str | None) -> list[HolidayPeriod]:
+    """The calendars of a person's employment, the first one since ever."""
+    history = person.employment_history.order_by("effective_from").values_list(
+        "effective_from", "holiday_calendar_id", "work_place__holiday_calendar_id"
+    )
+    periods = [HolidayPeriod(day, own or place or default_id) for day, own, place in history]
+    if periods:
+        return [HolidayPeriod(date.min, periods[0].calendar_id), *periods[1:]]
+    of_place = person.work_place.holiday_calendar_id if person.work_place else None
+    return [HolidayPeriod(date.min, person.holiday_calendar_id or of_place or default_id)]
+
+
+def _find_period(periods: list[HolidayPeriod], day: date) -> HolidayPeriod:
+    return next(one for one in reversed(periods) if one.starts_on <= day)
+
+
+def list_missing(calendar: HolidayCalendar, years: Iterable[int]) -> list[PublicHoliday]:
+    """Returns the holidays of a calendar's country and region that it lacks, as unsaved rows.
+
+    Days that it has stay as they are. Raises UnknownRegion.
+    """
+    known = set(list_holidays(calendar).values_list("date", flat=True))
+    return [
+        PublicHoliday(
+            organization_id=calendar.organization_id,
+            calendar=calendar,
+            date=one.date,
+            name=one.name[:MAX_NAME],
+            is_half_day=one.is_half_day,
+        )
+        for one in national_holidays.list_holidays(calendar.country_code, calendar.region, years)
+        if one.date not in known
+    ]
+
+
+def add_holidays(calendar: HolidayCalendar, rows: Iterable[PublicHoliday]) -> int:
+    """Saves holidays of `list_missing`, but those that it has meanwhile; returns how many."""
+    with transaction.atomic():
+        locked = access.lock_row(HolidayCalendar, calendar.organization_id, calendar.pk)
+        known = set(list_holidays(locked).values_list("date", flat=True))
+        holidays = access.rows(PublicHoliday, calendar.organization_id)
+        return len(holidays.bulk_create(one for one in rows if one.date not in known))

@@ -1,0 +1,169 @@
+"""Which day it is: that of the person's work place, else that of the organization."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import time_machine
+from django.core.exceptions import ValidationError
+
+from people import balances, employment
+from people.changes import RefusedChange
+from people.models import (
+    EntryType,
+    LedgerEntry,
+    OrgUnit,
+    OrgUnitMembership,
+    Person,
+    ReferenceItem,
+    ReferenceKind,
+    TimeOff,
+)
+from tests.people.api.program import Program
+from tests.people.conftest import Office
+from tests.people.mcp.endpoint import client
+
+# 05:25 of 28 November in Auckland (UTC+13), 17:25 of 27 November in Berlin (UTC+1).
+AFTERNOON = datetime(2026, 11, 27, 16, 25, tzinfo=UTC)
+# 01:00 of 1 January 2027 in Auckland, 13:00 of 31 December 2026 in Berlin.
+LAST_NOON = datetime(2026, 12, 31, 12, 0, tzinfo=UTC)
+
+
+def person_at(office: Office, label: str, zone: str, **values: Any) -> Person:
+    place = ReferenceItem.objects.create(
+        organization=office.organization,
+        kind=ReferenceKind.WORK_PLACE,
+        label=label,
+        time_zone=zone,
+    )
+    return office.person(work_place=place, **values)
+
+
+@pytest.fixture
+def there(office: Office) -> Person:
+    return person_at(office, "Auckland", "Pacific/Auckland")
+
+
+@time_machine.travel(AFTERNOON, tick=False)
+def test_a_change_from_today_is_accepted_where_that_day_has_begun(
+    office: Office, there: Person
+) -> None:
+    tomorrow_here = date(2026, 11, 28)
+    employment.change(there, tomorrow_here, job_title="Lead")
+    assert there.job_title == "Lead"
+    with pytest.raises(RefusedChange, match="future"):
+        employment.change(office.person(), tomorrow_here, job_title="Lead")
+    # Who moves there begins on a day of that place.
+    mover = office.person()
+    employment.change(mover, tomorrow_here, work_place=there.work_place)
+    assert mover.work_place == there.work_place
+
+
+@time_machine.travel(AFTERNOON, tick=False)
+def test_a_link_is_current_from_the_beginning_of_its_day_at_the_work_place(
+    office: Office, there: Person, program: Program
+) -> None:
+    unit = OrgUnit.objects.create(organization=office.organization, type="team", name="Engines")
+    here = office.person()
+    for person in (here, there):
+        OrgUnitMembership.objects.create(
+            organization=office.organization,
+            person=person,
+            unit=unit,
+            effective_from=date(2026, 11, 28),
+        )
+    found = {
+        person: program.get(f"people/{person.pk}/org-links").data["memberships"][0]["is_current"]
+        for person in (here, there)
+    }
+    assert found == {here: False, there: True}
+
+
+@time_machine.travel(LAST_NOON, tick=False)
+def test_balances_and_holidays_are_of_the_year_that_has_begun(
+    office: Office, there: Person
+) -> None:
+    program = Program(office.organization)
+
+    def year_of(person: Person) -> str:
+        found = program.get(f"people/{person.pk}/time-off-balance").data
+        return str(found["leave_year"]["starts_on"])
+
+    assert year_of(there) == "2027-01-01"
+    assert year_of(office.person()) == "2026-01-01"
+    office.holiday(date(2027, 1, 1))
+    assert program.get("time-off/public-holidays").data == []
+    office.organization.time_zone = "Pacific/Auckland"
+    office.organization.save()
+    assert len(program.get("time-off/public-holidays").data) == 1
+    assert year_of(office.person()) == "2027-01-01"
+
+
+@time_machine.travel(AFTERNOON, tick=False)
+def test_the_absences_ahead_of_a_person_begin_with_their_today(
+    office: Office, there: Person, program: Program
+) -> None:
+    here = office.person()
+    for person in (here, there):
+        office.leave_of(person, date(2026, 11, 27), date(2026, 11, 27))
+    mcp = client(program)
+    ahead = {
+        person: mcp.call("get_person_context", {"person_id": person.pk}).facts["upcoming_time_off"]
+        for person in (here, there)
+    }
+    assert [one["id"] for one in ahead[here]] == [TimeOff.objects.get(person=here).pk]
+    assert ahead[there] == []
+
+
+@time_machine.travel(AFTERNOON, tick=False)
+def test_a_key_reads_the_day_and_the_zone_of_its_organization(
+    office: Office, there: Person, program: Program
+) -> None:
+    def shown() -> tuple[str, str]:
+        found = client(program).call("whoami").facts
+        assert program.get("me").data["today"] == found["today"]
+        return found["today"], found["time_zone"]
+
+    assert shown() == ("2026-11-27", "UTC")
+    office.organization.time_zone = "Pacific/Auckland"
+    office.organization.save()
+    assert shown() == ("2026-11-28", "Pacific/Auckland")
+    assert program.get("organisation").data["time_zone"] == "Pacific/Auckland"
+    (place,) = program.get("organisation/locations").data
+    assert (place["id"], place["time_zone"]) == (there.work_place_id, "Pacific/Auckland")
+
+
+def test_leave_is_carried_over_once_the_year_has_begun_in_the_organization(office: Office) -> None:
+    office.leave.carry_over_days = Decimal(5)
+    office.leave.save()
+    made = datetime(2025, 3, 1, tzinfo=UTC)
+    # Made at 23:30 UTC of 31 December: in Auckland the year had begun, in Honolulu not.
+    late = datetime(2026, 12, 31, 23, 30, tzinfo=UTC)
+    old = office.person(start_date=date(2020, 1, 1), created_at=made)
+    new = office.person(start_date=date(2020, 1, 1), created_at=late)
+
+    def carried(zone: str, now: datetime) -> set[str]:
+        LedgerEntry.objects.all().delete()
+        office.organization.time_zone = zone
+        office.organization.save()
+        balances.carry_over_everywhere(now)
+        entries = LedgerEntry.objects.filter(
+            entry_type=EntryType.CARRY_OVER, effective_date=date(2027, 1, 1)
+        )
+        return set(entries.values_list("person_id", flat=True))
+
+    assert carried("Europe/Berlin", LAST_NOON) == set()
+    assert carried("Pacific/Auckland", LAST_NOON) == {old.pk}
+    # 00:30 of 1 January in UTC is 14:30 of 31 December in Honolulu (UTC-10).
+    assert carried("Pacific/Honolulu", datetime(2027, 1, 1, 0, 30, tzinfo=UTC)) == set()
+    day_after = datetime(2027, 1, 2, 3, 45, tzinfo=UTC)
+    assert carried("Pacific/Auckland", day_after) == {old.pk}
+    assert carried("Pacific/Honolulu", day_after) == {old.pk, new.pk}
+
+
+def test_only_a_work_place_has_a_time_zone_and_it_must_exist(office: Office) -> None:
+    own = {"organization": office.organization, "label": "Mars"}
+    for kind, zone in (("wt", "Europe/Berlin"), ("wp", "Mars/Olympus")):
+        with pytest.raises(ValidationError, match="time zone"):
+            ReferenceItem(**own, kind=kind, time_zone=zone).full_clean()
