@@ -4,11 +4,13 @@ import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from gateway.models import Effect, Project
+from gateway.openapi import process
 from oauth.models import McpToken
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
@@ -42,6 +44,14 @@ def test_it_prints_what_a_program_needs_to_connect(grant: Grant, tmp_path: Path)
     assert project.writes == Effect.ALLOW
     assert project.owner == grant.user
     assert McpToken.objects.get().resource_path == f"/{project.pk}"
+
+
+def test_the_document_is_read_once(grant: Grant, tmp_path: Path) -> None:
+    path = tmp_path / "shop.json"
+    path.write_text(shop.text())
+    with patch.object(process, "read", wraps=process.read) as read:
+        imported(grant, path)
+    assert read.call_count == 1
 
 
 def test_people_read_the_address_and_the_token(grant: Grant, site: Site) -> None:

@@ -107,12 +107,13 @@ def _create_project(
 ) -> CreatedProject:
     try:
         text = _text(options["document"])
-        title = options["name"] or importing.read(text, organization.pk).imported.title
+        imported = importing.read(text, organization.pk).imported
         return projects.create(
             organization,
-            name=title or organization.name,
+            name=options["name"] or imported.title or organization.name,
             target_url=options["target"],
             document_text=text,
+            imported=imported,
             document_url=options["document"] if _is_url(options["document"]) else "",
             owner=owner,
             policy=options["policy"],
