@@ -68,7 +68,11 @@ def review(invocation: Invocation) -> Settled | None:
         return RefusedCall(EXHAUSTED)
     for _ in range(ATTEMPTS):
         with suppress(policies.RuleGone):
-            return _apply_policy(invocation)
+            outcome = _apply_policy(invocation)
+            if outcome is None and is_first and invocation.needs_task:
+                # Its endpoint refuses it: the call would run, and its caller would get no task.
+                quota.give_back(invocation.principal.organization_id)
+            return outcome
     return RefusedCall(DENIED)
 
 

@@ -36,7 +36,8 @@ class Invocation:
     `idempotency_key` is the caller's, empty if there is none: the outcome of the first call with it
     is the outcome of all.
 
-    `takes_task` says that the caller accepts a task for a call that waits for an approval, and
+    `takes_task` says that the caller accepts a task for a call that waits for an approval,
+    `needs_task` that it accepts nothing else, so that a call that would run is not made, and
     `approval_request` is the id of the request that the call waits for or has its outcome from, set
     by the review of its surface.
 
@@ -69,6 +70,7 @@ class Invocation:
     is_charged: bool = False
     idempotency_key: str = ""
     takes_task: bool = False
+    needs_task: bool = False
     id: str = field(default_factory=ids.uuid7_hex)
     started_at: datetime = field(default_factory=partial(datetime.now, UTC))
     clock: float = field(default_factory=time.perf_counter)

@@ -21,7 +21,7 @@ from approvals.models import ApprovalRequest
 from approvals.tasks import settle
 from audit.models import ActionExecution
 from foundation import ids
-from gateway import policies
+from gateway import policies, quota
 from gateway.models import PolicyRule, Project
 from mcp_protocol.revisions import HANDSHAKE, MODERN, Revision
 from oauth import mcp_tokens
@@ -436,7 +436,9 @@ def test_at_2025_11_25_a_call_without_approval_is_no_task_and_is_not_run(
     for wrong in given:
         assert call(mcp, task=wrong).error["data"]["field"] == "task"
     assert ApprovalRequest.objects.count() == 0
+    assert quota.usage(directory.grant.organization.pk).used == 0
     assert mcp.call(WAITS, {"id": "ada"}).facts["status"] == "PENDING_APPROVAL"
+    assert quota.usage(directory.grant.organization.pk).used == 1
 
 
 def test_at_2025_11_25_a_call_that_asks_for_a_task_never_gets_a_result(
