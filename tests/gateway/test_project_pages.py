@@ -466,7 +466,12 @@ def test_members_use_projects_and_only_admins_change_them(
     assert member.post(f"{place}/tools").status_code == 404
     projects.change(project, grant.user, authentication="project")
     assert member.post(f"{place}/credentials", {"scheme": "key", "secret": "x"}).status_code == 404
-    assert "Save credential" not in text_of(member.get(f"{place}/credentials"))
+    assert member.post(f"{place}/credentials/test").status_code == 404
+    page = member.get(f"{place}/credentials")
+    assert page.status_code == 200
+    assert "with one credential, which admins enter" in text_of(page)
+    assert "Save credential" not in text_of(page)
+    assert "Test the connection" not in text_of(page)
 
 
 def test_strangers_get_the_same_answer_for_a_project_as_for_none(
