@@ -566,12 +566,12 @@ def test_who_waits_for_a_result_has_no_approvers_looked_up(
 ) -> None:
     mcp = directory.client(revision=OLD)
     task_id = task_of(mcp)
-    look, describe = ApprovalTasks.find_without_message, policies.describe_approvers
+    look, describe = ApprovalTasks.find, policies.describe_approvers
     looks = create_autospec(look, side_effect=look)
     descriptions = create_autospec(describe, side_effect=describe)
     with waiting_for_result(mcp, task_id) as waiting:
         monkeypatch.setattr(policies, "describe_approvers", descriptions)
-        monkeypatch.setattr(ApprovalTasks, "find_without_message", looks)
+        monkeypatch.setattr(ApprovalTasks, "find", looks)
         until(lambda: looks.call_count > 3)
         assert not descriptions.called
         directory.decide(task_id)
