@@ -73,11 +73,11 @@ def test_who_imports_alone_reads_that_nobody_can_approve_their_requests(
     text = imported(grant, path, "--name", "Usual")
     project = Project.objects.get()
     assert not project.self_approval
-    assert f"nobody can approve what {grant.user.email} requests" in text
+    assert f"what {grant.user.email} requests cannot be approved" in text
     assert "--self-approval" in text
     assert f"/projects/{project.pk}/policy" in text
     found: Any = json.loads(imported(grant, path, "--name", "Json", "--json"))
-    assert "nobody can approve" in found["warnings"][0]
+    assert "cannot be approved" in found["warnings"][0]
     own: Any = json.loads(imported(grant, path, "--name", "Own", "--self-approval", "--json"))
     assert Project.objects.get(name="Own").self_approval
     assert own["warnings"] == []
