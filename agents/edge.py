@@ -107,7 +107,8 @@ class AgentApplication:
             return
         with suppress(OSError, RuntimeError):  # the client has left while something was sent
             if isinstance(answer, AgentReply):
-                await _send_whole(send, answer, readable, body)
+                is_head = scope["method"] == "HEAD"
+                await _send_whole(send, answer, readable, body, is_head=is_head)
             elif answer.stream is StreamMode.NONE:
                 await self._answer_whole(answer, send, readable)
             else:
@@ -269,12 +270,19 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 async def _send_whole(
-    send: Send, reply: AgentReply, readable: Headers, request: RequestBody | None = None
+    send: Send,
+    reply: AgentReply,
+    readable: Headers,
+    request: RequestBody | None = None,
+    *,
+    is_head: bool = False,
 ) -> None:
     body = reply.body
     headers = {"Cache-Control": "no-store", **readable, **reply.headers}
     if reply.value is not None:
         headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    if is_head:  # with the length of what GET returns (RFC 9110 section 9.3.2)
+        body = b""
     await send({"type": "http.response.start", "status": reply.status, "headers": _raw(headers)})
     if request is not None and "Connection" in reply.headers:
         # Refused before all of the request was read.

@@ -121,9 +121,10 @@ def _respond(request: AgentRequest) -> AgentReply | Started:
     handler = HANDLERS.get((parts[0], len(parts)))
     if handler is None:
         raise ApiError(404, "There is nothing at this address.")
-    by_method = handler.get(request.method)
+    # The edge leaves out the body of the response to HEAD.
+    by_method = handler.get("GET" if request.method == "HEAD" else request.method)
     if by_method is None:
-        allowed = {"Allow": ", ".join(handler)}
+        allowed = {"Allow": ", ".join([*handler, "HEAD"] if "GET" in handler else handler)}
         raise ApiError(405, "This method is not allowed here.", headers=allowed)
     authorization = request.headers.get("authorization", "")
     callers.charge(authorization, request.address)

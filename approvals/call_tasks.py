@@ -6,7 +6,8 @@ its outcome, and cancelling it withdraws the request.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from approvals import expiry, outcomes, requests
 from approvals.models import ApprovalRequest, ApprovalStatus
+from foundation import idempotency
 from oauth.principal import Principal
 from tools_registry.pipeline.call_kinds import CALL
 from tools_registry.pipeline.call_tasks import CallTask, TaskStatus
@@ -23,8 +25,6 @@ from tools_registry.pipeline.call_tasks import CallTask, TaskStatus
 # executes.
 WAITING_SECONDS: Final = 15
 RUNNING_SECONDS: Final = 2
-# How long a task can be read once its call has ended.
-KEPT: Final = timedelta(days=1)
 # Of the tasks of a connection, how many are listed: the newest.
 MAX_LISTED_TASKS: Final = 1_000
 OPEN: Final = frozenset({ApprovalStatus.PENDING, ApprovalStatus.RUNNING})
@@ -46,15 +46,13 @@ class ApprovalTasks:
 
     def find(self, caller: Principal, task_id: str) -> CallTask | None:
         row = self._rows_named(caller, task_id).first()
-        return None if row is None else _to_task(row, self.describe(row), with_outcome=True)
-
-    def find_without_message(self, caller: Principal, task_id: str) -> CallTask | None:
-        row = self._rows_named(caller, task_id).first()
-        return None if row is None else _to_task(row, "", with_outcome=True)
+        if row is None:
+            return None
+        return _to_task(row, partial(self.describe, row), with_outcome=True)
 
     def list_tasks(self, caller: Principal) -> Sequence[CallTask]:
         rows = self._rows(caller).order_by("-pk").defer(*LARGE)[:MAX_LISTED_TASKS]
-        return [_to_task(row, "") for row in rows]
+        return [_to_task(row, _describe_nothing) for row in rows]
 
     def cancel(self, caller: Principal, task_id: str) -> bool:
         rows = self._rows_named(caller, task_id)
@@ -65,8 +63,11 @@ class ApprovalTasks:
         return self.waiting_tools(organization_id)
 
     def _rows(self, caller: Principal) -> QuerySet[ApprovalRequest]:
-        """Returns what this connection has requested here, of which the outcome is still kept."""
-        is_kept = Q(ended_at=None) | Q(ended_at__gt=timezone.now() - KEPT)
+        """Returns what this connection has requested here, of which the outcome is still kept.
+
+        That is as long as an idempotency key is kept, whose outcome may be in its task alone.
+        """
+        is_kept = Q(ended_at=None) | Q(ended_at__gt=timezone.now() - idempotency.KEPT)
         return requests.connection_requests(caller, self.surface).filter(is_kept)
 
     def _rows_named(self, caller: Principal, task_id: str) -> QuerySet[ApprovalRequest]:
@@ -77,17 +78,24 @@ class ApprovalTasks:
             return rows.none()
 
 
-def _to_task(row: ApprovalRequest, message: str, *, with_outcome: bool = False) -> CallTask:
+def _describe_nothing() -> str:
+    """A list has no messages: each takes queries."""
+    return ""
+
+
+def _to_task(
+    row: ApprovalRequest, describe: Callable[[], str], *, with_outcome: bool = False
+) -> CallTask:
     status = _status(row)
     is_ended = with_outcome and status == "completed"
     return CallTask(
         id=str(row.pk),
         tool=row.tool,
         status=status,
-        message=message,
+        describe=describe,
         created_at=row.created_at,
         updated_at=_change_time(row),
-        ends_at=row.expires_at if _is_waiting(row) else _change_time(row) + KEPT,
+        ends_at=row.expires_at if _is_waiting(row) else _change_time(row) + idempotency.KEPT,
         poll_seconds=_poll_seconds(row),
         outcome=outcomes.find_outcome(row, CALL) if is_ended else None,
         note=f"task of approval request {row.pk}",

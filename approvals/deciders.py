@@ -91,8 +91,8 @@ def explain_own(request: ApprovalRequest, user: User) -> str:
     if any(other != user for other in get_rules(request).list_deciders(request)):
         return _("You made this request. Another person has to approve it.")
     return _(
-        "You made this request, or the key that made it, and nobody else in the organization may "
-        "approve it. Somebody else needs a role that may, or has to make the request."
+        "You made this request, or the key that made it, and no other person in the organization "
+        "may approve it. Another person needs a role that may, or has to make the request."
     )
 
 

@@ -49,7 +49,7 @@ class UnreadableRequest(Undecidable):
 
     message = (
         f"A secret in this request has more than {masked_arguments.MAX_MASKED} characters, or all "
-        f"of them have more than {masked_arguments.MAX_ALL_MASKED}. Nobody can read them here, so "
+        f"of them have more than {masked_arguments.MAX_ALL_MASKED}. They cannot be read here, so "
         "the request cannot be approved."
     )
 

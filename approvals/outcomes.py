@@ -10,7 +10,7 @@ from tools_registry.pipeline.call_kinds import CallKind
 from tools_registry.pipeline.invocation import Failed, PreparedCall, Succeeded
 
 NO_REASON: Final = "No reason was given."
-EXPIRED: Final = "Nobody decided the request in time."
+EXPIRED: Final = "The request was not decided in time."
 UNKNOWN: Final = "The outcome is unknown: the call may have been executed."
 
 

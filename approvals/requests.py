@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
@@ -34,6 +34,7 @@ from tools_registry.pipeline import call_kinds, gate
 from tools_registry.pipeline import surface as surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CallSubject
+from tools_registry.pipeline.idempotency import KeyReused
 from tools_registry.pipeline.invocation import PreparedCall, Surface
 from workspace.models import Organization
 
@@ -139,12 +140,13 @@ def request_call(
 
     An identical open request of the same grant is returned instead of another, and so is one that
     has ended in the last 15 minutes, unless it expired or was withdrawn; one with an idempotency
-    key that was executed, for a day. `version` is that of the document that
-    describes the tool, and `rule` returns what demands the approval, which a new request keeps.
-    Raises TooManyWait.
+    key that was executed, for a day. One with the same key is returned also if the document has
+    changed since, or this server sends something else for the arguments. `version` is that of the
+    document that describes the tool, and `rule` returns what demands the approval, which a new
+    request keeps. Raises TooManyWait and KeyReused.
     """
     requested = _identified_call(call, version=version)
-    if (row := _answering(requested).first()) is not None:
+    if (row := _find_answering(requested)) is not None:
         return FoundRequest(row, is_new=False)
     words = {"summary": summary[:300], "expires_at": expires_at, "rule": dict(rule())}
     return _get_or_create({**requested, **_facts(call.principal), **words})
@@ -327,20 +329,37 @@ def _open(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
     return rows.filter(waiting | unknown).order_by("-pk")
 
 
-def _answering(requested: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
-    """Returns an identical request that is open, or whose outcome answers another call."""
-    now = timezone.now()
+def _find_answering(
+    requested: Mapping[str, Any], *, without: Collection[UUID] = ()
+) -> ApprovalRequest | None:
+    """Returns a request that is open, or whose outcome answers another call.
+
+    That is an identical one, else the one with the same idempotency key. Raises KeyReused.
+    """
+    now, rows = timezone.now(), _requester_rows(requested).exclude(pk__in=without).order_by("-pk")
+    key = requested.get("caller_key", "")
     waiting = Q(status=ApprovalStatus.PENDING, expires_at__gt=now) | Q(
         status=ApprovalStatus.RUNNING
     )
     executed = (ApprovalStatus.DONE, ApprovalStatus.FAILED, ApprovalStatus.UNKNOWN)
-    period = outcome_period(requested.get("caller_key", ""))
-    recent = Q(status__in=executed, ended_at__gt=now - period)
+    recent = Q(status__in=executed, ended_at__gt=now - outcome_period(key))
     # A withdrawn request does not answer the same call made again.
     withdrawn = Q(decided_by=None, note=WITHDRAWN)
     declined = Q(status=ApprovalStatus.DECLINED, ended_at__gt=now - REPEATED) & ~withdrawn
-    rows = _requester_rows(requested).filter(digest=requested["digest"])
-    return rows.filter(waiting | recent | declined).order_by("-pk")
+    identical = rows.filter(digest=requested["digest"]).filter(waiting | recent | declined).first()
+    if identical is not None or not key:
+        return identical
+    # What was never sent, because the document has changed, may be requested again.
+    of_key = rows.filter(surface=requested["surface"], tool=requested["tool"], caller_key=key)
+    row = of_key.filter(waiting | recent & Q(sent_at__isnull=False)).first()
+    if row is not None and not _is_same_call(row, requested):
+        raise KeyReused
+    return row
+
+
+def _is_same_call(row: ApprovalRequest, requested: Mapping[str, Any]) -> bool:
+    arguments = stored_arguments.as_stored(row.arguments)
+    return bool(arguments == requested["arguments"] and row.customer_id == requested["customer_id"])
 
 
 def _get_or_create(row: Mapping[str, Any]) -> FoundRequest:
@@ -352,7 +371,7 @@ def _get_or_create(row: Mapping[str, Any]) -> FoundRequest:
             made = ApprovalRequest.objects.create(**row)
             # No open one exists, or the row could not be stored; one that has ended since the
             # search is committed and seen by this statement.
-            ended = _answering(row).exclude(pk=made.pk).first()
+            ended = _find_answering(row, without=[made.pk])
             if ended is None:
                 return FoundRequest(made, is_new=True)
             made.delete()

@@ -121,8 +121,9 @@ class ProjectDocument(models.Model):
 class ImportDraft(models.Model):
     """An import that an admin looks at before it is saved: of a new project, or of a known one.
 
-    `fields` are what the admin entered for a new project. For a known one, they keep what its
-    document in use comes to if a preview has mapped that again.
+    `fields` have what the admin entered for a new project, and what the document came to when it
+    was read (`gateway.projects.keep_import`). For a known project, they keep what its document in
+    use comes to if a preview has mapped that again.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)

@@ -89,38 +89,18 @@ class ProjectPolicy:
                 return PolicyDecision(rule.effect, rule.id)
         return PolicyDecision(self.reads if is_read else self.writes)
 
-    def is_always_denied(self, tool: str, *, is_read: bool) -> bool:
-        """Returns whether every call of the tool is denied, whatever its arguments are."""
-        for rule in self.rules:
-            if not rule.names(tool):
-                continue
-            if rule.effect != Effect.DENY:
-                return False
-            if not rule.conditions:
-                return True
-        return (self.reads if is_read else self.writes) == Effect.DENY
+    def reachable_effects(self, tool: str, *, is_read: bool) -> frozenset[Effect]:
+        """Returns the effects that calls of the tool have, each with some arguments.
 
-    def may_require_approval(self, tool: str, *, is_read: bool) -> bool:
-        """Returns whether a call of the tool requires an approval with some arguments."""
+        They end with the first rule that holds for all arguments, else with the default.
+        """
+        effects = set[Effect]()
         for rule in self.rules:
-            if not rule.names(tool):
-                continue
-            if rule.effect == Effect.REQUIRE_APPROVAL:
-                return True
-            if not rule.conditions:
-                return False
-        return (self.reads if is_read else self.writes) == Effect.REQUIRE_APPROVAL
-
-    def can_run_at_once(self, tool: str, *, is_read: bool) -> bool:
-        """Returns whether some call of the tool runs without an approval."""
-        for rule in self.rules:
-            if not rule.names(tool):
-                continue
-            if rule.effect == Effect.ALLOW:
-                return True
-            if not rule.conditions:
-                return False
-        return (self.reads if is_read else self.writes) == Effect.ALLOW
+            if rule.names(tool):
+                effects.add(rule.effect)
+                if not rule.conditions:
+                    return frozenset(effects)
+        return frozenset({*effects, self.reads if is_read else self.writes})
 
 
 DENIED: Final = ProjectPolicy(Effect.DENY, Effect.DENY)
@@ -141,11 +121,6 @@ def decide(
 ) -> PolicyDecision:
     """Returns what the policy of a project says of a call now."""
     return read(project_id).decide(tool, arguments, is_read=is_read)
-
-
-def is_always_denied(project_id: str, tool: str, *, is_read: bool) -> bool:
-    """Returns whether the policy denies every call of a tool, whatever its arguments are."""
-    return read(project_id).is_always_denied(tool, is_read=is_read)
 
 
 def matches(pattern: str, name: str) -> bool:

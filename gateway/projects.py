@@ -145,12 +145,29 @@ def create(
     return CreatedProject(project, imported)
 
 
+def keep_import(draft: ImportDraft, imported: Import) -> None:
+    """Keeps in a draft that is not saved yet what its document comes to, for `read_draft`."""
+    kept = escape_unstorable(process.as_stored(imported))
+    draft.fields |= {"read_version": mapping.VERSION, "read": kept}
+
+
+def read_draft(draft: ImportDraft) -> Import:
+    """Returns what the document of a draft comes to. Raises UnusableDocument.
+
+    It is read again only if that was by the rules of another version of this server.
+    """
+    if draft.fields.get("read_version") == mapping.VERSION:
+        return process.from_stored(draft.fields["read"])
+    return importing.read(draft.text, draft.organization_id).imported
+
+
 def difference(project: Project, text: str, draft: ImportDraft | None = None) -> Difference:
     """Returns what importing a document would change. Raises UnusableDocument.
 
-    `draft` keeps what the document in use comes to, for the import that follows.
+    `draft` is of this document, and keeps what the one in use comes to, for the import that
+    follows.
     """
-    imported = importing.read(text, project.organization_id).imported
+    imported = _read_document(project, text, draft)
     plan = _plan_changes(project, imported.operations, _remap_operations(project, draft))
     unchanged = len(plan.present) - sum(one.change != "removed" for one in plan.changes)
     return Difference(imported, tuple(plan.changes), unchanged)
@@ -168,10 +185,11 @@ def reimport(
     """Imports another version of a project's document.
 
     Tools keep their names and with them their policy. One whose meaning changed waits for a review.
+    `draft` is of this document, if there is one.
     `require` gets the project under its lock and may raise, so that nothing is imported.
     Raises UnusableDocument.
     """
-    imported = importing.read(text, project.organization_id).imported
+    imported = _read_document(project, text, draft)
     before = _remap_operations(project, draft)
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
@@ -313,6 +331,13 @@ def _row(
         is_enabled=not operation.is_deprecated,
         is_read=is_read(operation, reads),
     )
+
+
+def _read_document(project: Project, text: str, draft: ImportDraft | None) -> Import:
+    """What a document comes to, or the one of a draft, which has been read before."""
+    if draft is not None:
+        return read_draft(draft)
+    return importing.read(text, project.organization_id).imported
 
 
 def _remap_operations(

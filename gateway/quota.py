@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import F
 from django.utils import timezone
 
 from audit import record
@@ -62,6 +63,12 @@ def take(organization_id: UUID) -> bool:
     if limit != NO_LIMIT:
         _warn(organization_id, calls, warned_at, limit)
     return True
+
+
+def give_back(organization_id: UUID) -> None:
+    """Takes back one call of this month that was counted and is not made."""
+    rows = MonthlyUsage.objects.filter(organization=organization_id, month=this_month())
+    rows.filter(calls__gt=0).update(calls=F("calls") - 1)
 
 
 def usage(organization_id: UUID) -> QuotaUsage:

@@ -44,7 +44,9 @@ NO_APPROVER: Final = (
     "has to name another approver in the policy, or has to let requesters approve their own "
     "requests, at {url} ."
 )
-NOBODY: Final = "Nobody: an admin of the organization has to name another approver in the policy."
+NO_DECIDER: Final = (
+    "No person: an admin of the organization has to name another approver in the policy."
+)
 APPROVED: Final = "This operation was approved and is being executed."
 REPEAT: Final = "Repeat this call with the same arguments to get the decision and the result."
 DENIED: Final = Decision(
@@ -69,7 +71,12 @@ def review(call: PreparedCall) -> PreparedCall | FinalOutcome:
         return RefusedCall(EXHAUSTED)
     for _ in range(ATTEMPTS):
         with suppress(policies.RuleGone):
-            return _apply_policy(call)
+            reviewed = _apply_policy(call)
+            is_unwanted = isinstance(reviewed, PreparedCall) and call.invocation.needs_task
+            if is_unwanted and is_first:
+                # Its endpoint refuses it: the call would run, and its caller would get no task.
+                quota.give_back(call.principal.organization_id)
+            return reviewed
     return RefusedCall(DENIED)
 
 
@@ -118,7 +125,7 @@ def _card(row: ApprovalRequest) -> dict[str, Any]:
     return cards.result_meta(
         row,
         url=statuses.url(row),
-        deciders=policies.describe_approvers(row) or NOBODY,
+        deciders=policies.describe_approvers(row) or NO_DECIDER,
         request=details.request_head(row),
         project=details.project_name(row),
     )

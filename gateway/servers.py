@@ -8,6 +8,7 @@ at the URL that they entered: calls take credentials along.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin
 
@@ -92,8 +93,12 @@ def origins(project: Project) -> list[str]:
     return list(dict.fromkeys(map(origin, urls)))
 
 
+@lru_cache(maxsize=1_024)
 def _origin_of_target(target_url: str) -> str | None:
-    """The origin of a target URL, None for one that is none, as that of a new project may be."""
+    """The origin of a target URL, None for one that is none, as that of a new project may be.
+
+    All tools of a project have the same one.
+    """
     try:
         return origin(target_url)
     except InvalidTargetUrl:

@@ -1,7 +1,7 @@
 """The tools of one project, from its rows."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -10,9 +10,8 @@ from uuid import UUID
 from foundation.db.statements import Statement
 from gateway import policies, servers
 from gateway.calling import SERVER_NOT_CONFIRMED, Unavailability, UpstreamCall
-from gateway.models import ProjectTool
+from gateway.models import Effect, ProjectTool
 from gateway.openapi.shapes import OpenApiOperation, from_json
-from gateway.policies import ProjectPolicy
 from oauth.scopes import ScopeSet
 from tools_registry.api import Guarded, Prompt, Resource, ResourceTemplate, Schema, Skill, Tool
 from tools_registry.api.apps import APPROVAL_CARD
@@ -117,27 +116,26 @@ class ProjectSource:
         kept.made = {row.pk: _tool_entry(row, stamp, owner, kept.made.get(row.pk)) for row in rows}
         tools = {tool.name: tool for _key, tool in kept.made.values()}
         policy = policies.read(self.project_id)
-        listed = [
-            _add_card(tool, policy)
+        effects = {
+            tool.name: policy.reachable_effects(tool.name, is_read=not tool.mutates)
             for tool in tools.values()
             if not refusal(tool)
-            and not policy.is_always_denied(tool.name, is_read=not tool.mutates)
+        }
+        listed = [
+            _add_card(tools[name], reachable)
+            for name, reachable in effects.items()
+            if reachable != {Effect.DENY}
         ]
-        waiting = frozenset(
-            tool.name
-            for tool in listed
-            if not policy.can_run_at_once(tool.name, is_read=not tool.mutates)
-        )
+        waiting = frozenset(tool.name for tool in listed if Effect.ALLOW not in effects[tool.name])
         return _LoadedTools(stamp, tools, tuple(listed), waiting)
 
 
-def _add_card(tool: Tool, policy: ProjectPolicy) -> Tool:
+def _add_card(tool: Tool, effects: Collection[Effect]) -> Tool:
     """The tool as lists show it: with the card of requests if its calls may need an approval.
 
     Calls find it without the card, so that one that waits does not notice a change of the policy.
     """
-    may_wait = policy.may_require_approval(tool.name, is_read=not tool.mutates)
-    return _with_card(tool) if may_wait else tool
+    return _with_card(tool) if Effect.REQUIRE_APPROVAL in effects else tool
 
 
 @lru_cache(maxsize=MAX_WITH_CARD)

@@ -55,7 +55,7 @@ def public_server_is_named(**_options: Any) -> Sequence[CheckMessage]:
         Error(
             f"Others reach this server at {settings.HALO_PUBLIC_URL}, and HALO_ENV is not set.",
             hint="Add the line HALO_ENV=production to its environment, or HALO_ENV=development for "
-            "a server that nobody's data is on.",
+            "a server without data of real people.",
             id="halo.E008",
         )
     ]

@@ -201,13 +201,18 @@ def _subjects(context: ToolContext, arguments: Arguments) -> dict[str, str]:
 
 
 def _require_deal_of(vendor: Vendor, contact: str, deal: str) -> None:
-    answer = vendor.send("GET", f"{DEALS}/{deal}", query={"associations": "contacts"})
+    """Require a deal of the contact; a missing one is answered like that of another contact."""
+    not_theirs = _invalid("deal_id", "is not a deal of the bound customer")
+    try:
+        answer = vendor.send("GET", f"{DEALS}/{deal}", query={"associations": "contacts"})
+    except NotFound:
+        raise not_theirs from None
     linked = _object(_object(_object(answer.value).get("associations")).get("contacts"))
     # Of more contacts than a page holds, the others are refused: nothing here says whose it is.
     found = linked.get("results")
     contacts = found if isinstance(found, list) else []
     if contact not in [_object(one).get("id") for one in contacts]:
-        raise _invalid("deal_id", "is not a deal of the bound customer")
+        raise not_theirs
 
 
 def _owner(vendor: Vendor, arguments: Arguments) -> dict[str, str]:

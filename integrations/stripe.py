@@ -308,6 +308,7 @@ def _charge(context: ToolContext, payment: str) -> dict[str, Any]:
     intent = _get(context, _path("payment_intents", payment), "id", expand="latest_charge")
     charge = _part(intent, "latest_charge")
     if not _is_sound(charge, *PAID):
+        _require_own(context, intent)
         raise _unfit("payment", "The payment intent has no payment.", "has no charge")
     return _require_own(context, charge)
 

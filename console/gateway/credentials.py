@@ -51,10 +51,10 @@ class SchemeCredential:
 def index(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Lists the credentials that the person may enter; POST stores or removes one.
 
-    A secret is stored for the URLs and the owner that the page showed, so under the lock that
-    confirming a server takes.
+    To members whose calls use the project's credential it says that admins enter it. A secret is
+    stored for the URLs and the owner that the page showed, so under the lock that confirming a
+    server takes.
     """
-    _owner(user, project)
     if request.method != "POST":
         return _list(request, user, project)
     page = reverse("project_credentials", args=[project.pk])

@@ -179,7 +179,7 @@ def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
 
 
 def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> HttpResponse:
-    imported = importing.read(draft.text, draft.organization_id).imported
+    imported = projects.read_draft(draft)
     if request.method != "POST":
         return _preview(request, draft, NewProjectForm(initial=_initial_values(imported)), imported)
     form = NewProjectForm(request.POST)
@@ -188,6 +188,7 @@ def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> Htt
             created = projects.create(
                 draft.organization,
                 document_text=draft.text,
+                imported=imported,
                 document_url=draft.fields["document_url"],
                 owner=user,
                 address=replies.address_of(request),
@@ -320,9 +321,11 @@ def _read(draft: ImportDraft, text: str | None) -> JobResult:
     """Saves a draft of a text, else of what is fetched. Raises JobFailed."""
     try:
         found = importing.fetch_document(draft.fields["document_url"]) if text is None else text
-        draft.text = importing.read(found, draft.organization_id).text
+        read = importing.read(found, draft.organization_id)
     except UnusableDocument as unusable:
         raise JobFailed(str(unusable)) from None
+    draft.text = read.text
+    projects.keep_import(draft, read.imported)
     draft.save(force_insert=True)
     _forget_others(draft)
     return JobResult(_("The document was read."), reverse("project_import", args=[draft.pk]))

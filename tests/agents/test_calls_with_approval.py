@@ -103,7 +103,7 @@ def test_a_request_that_nobody_decides_ends_as_rejected(
     ApprovalRequest.objects.update(expires_at=timezone.now())
     assert statuses(app, waiting.session_id) == [("c2", "expired")]
     assert app.turn(waiting.session_id, permission("c2")).stop_reason == "end_turn"
-    assert "Nobody decided" in script.requests[-1].history[-1]["content"]
+    assert "not decided in time" in script.requests[-1].history[-1]["content"]
 
 
 def test_a_result_can_be_fetched_weeks_later_and_the_call_is_not_made_again(

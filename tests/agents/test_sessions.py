@@ -161,10 +161,16 @@ def test_history_that_a_session_begins_with_is_kept(app: Application, script: Sc
 
 def test_methods_and_paths_that_do_not_exist(app: Application) -> None:
     assert app.send("POST", "/meta").status == 405
-    assert app.send("PATCH", "/session/x").headers["allow"] == "GET, POST, DELETE"
+    assert app.send("PATCH", "/session/x").headers["allow"] == "GET, POST, DELETE, HEAD"
     assert app.send("GET", "/nothing").status == 404
     assert app.send("PUT", "/session", b"x" * 2_000_000).status == 413
     assert json.loads(app.send("PUT", "/session", b"\xff").text).keys() == {"error"}
+
+
+def test_head_of_the_agents_of_a_key_is_the_length_of_get(app: Application) -> None:
+    got, head = app.send("GET", "/meta"), app.send("HEAD", "/meta")
+    assert (got.status, head.status, head.text) == (200, 200, "")
+    assert head.headers["content-length"] == str(len(got.text.encode()))
 
 
 @pytest.mark.parametrize("session_id", ["x", "sess_" + "0" * 32, "sess_%00", "sess_\0", "é" * 300])

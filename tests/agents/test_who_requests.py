@@ -35,7 +35,7 @@ def test_n04_who_creates_a_key_does_not_approve_what_it_requests(
     # Platform staff may approve it, and are members of another organization.
     staff = User.objects.create_superuser("staff@example.com")
     organizations.create("Platform", owner=staff)
-    assert "nobody else in the organization may approve it" in shown(browser, row)
+    assert "no other person in the organization may approve it" in shown(browser, row)
     assert browser.post(row_url(row, "approve")).status_code == 403
     assert SecurityEvent.objects.get(kind="self_approval").subject == str(row.pk)
     second = User.objects.create_user("second@example.com")

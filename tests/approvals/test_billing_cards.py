@@ -43,3 +43,18 @@ def test_any_other_client_gets_the_result_without_it(
     assert shown["_meta"].pop("approval")
     assert shown == {"_meta": {}, **plain}
     assert "approval" not in json.dumps(plain_client.tools()["stripe.request_refund"].get("_meta"))
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=str)
+def test_a_result_that_is_repeated_for_an_idempotency_key_has_the_card(
+    mcp: McpClient, stripe: Stripe, revision: Revision
+) -> None:
+    client = AppClient(mcp, revision)
+    call = {"name": "stripe.request_refund", "arguments": {"payment": stripe.charge(2000)}}
+    first, again = (
+        client.request("tools/call", **call, _meta={"idempotency_key": "one"}).result
+        for _ in range(2)
+    )
+    assert again["_meta"].pop("repeated") is True
+    assert again["_meta"]["approval"]
+    assert again == first

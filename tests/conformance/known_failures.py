@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 TASKS: Final = "tasks are calls of projects that wait for approval; the suite calls the workspace"
-SKILLS: Final = "the resource of SKILL.md does not repeat the name and description of its skill"
+SKILLS: Final = (
+    "the files of skills are in no list of resources, where the suite looks for SKILL.md"
+)
 STATELESS: Final = "a session is a signed note in the client's hand: nothing is there to end"
 RESUMED: Final = "an answer is whole or its stream is open: none is left and resumed later"
 PROMPTS: Final = "prompts do not change while the server runs, so no word of it is offered"

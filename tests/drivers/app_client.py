@@ -25,7 +25,7 @@ class AppClient:
 
     def request(self, method: str, **params: Any) -> Reply:
         if self.is_modern:
-            params["_meta"] = {CAPABILITIES: self.capabilities}
+            params["_meta"] = {CAPABILITIES: self.capabilities, **params.get("_meta", {})}
         return self.client.request(method, params)
 
     def call(self, tool: str, **arguments: Any) -> Reply:

@@ -4,11 +4,13 @@ import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from gateway.models import Effect, Project
+from gateway.openapi import process
 from oauth.models import McpToken
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site as sites
@@ -44,6 +46,14 @@ def test_it_prints_what_a_program_needs_to_connect(grant: Grant, tmp_path: Path)
     assert McpToken.objects.get().resource_path == f"/{project.pk}"
 
 
+def test_the_document_is_read_once(grant: Grant, tmp_path: Path) -> None:
+    path = tmp_path / "shop.json"
+    path.write_text(shop.text())
+    with patch.object(process, "read", wraps=process.read) as read:
+        imported(grant, path)
+    assert read.call_count == 1
+
+
 def test_people_read_the_address_and_the_token(grant: Grant, site: Site) -> None:
     site.script(sites.saying(shop.document()))
     text = imported(grant, f"{site.url}/openapi.json", "--name", "Mine", "--reads", "create*")
@@ -63,11 +73,11 @@ def test_who_imports_alone_reads_that_nobody_can_approve_their_requests(
     text = imported(grant, path, "--name", "Usual")
     project = Project.objects.get()
     assert not project.self_approval
-    assert f"nobody can approve what {grant.user.email} requests" in text
+    assert f"what {grant.user.email} requests cannot be approved" in text
     assert "--self-approval" in text
     assert f"/projects/{project.pk}/policy" in text
     found: Any = json.loads(imported(grant, path, "--name", "Json", "--json"))
-    assert "nobody can approve" in found["warnings"][0]
+    assert "cannot be approved" in found["warnings"][0]
     own: Any = json.loads(imported(grant, path, "--name", "Own", "--self-approval", "--json"))
     assert Project.objects.get(name="Own").self_approval
     assert own["warnings"] == []

@@ -213,3 +213,29 @@ def test_the_forms_of_secrets_are_listed_once_for_a_result_of_many_texts(
     assert not has_secret(page)
     assert "4711" not in page
     assert "plain" in page
+
+
+@pytest.mark.parametrize("strings", [1, 2])
+def test_a_secret_is_masked_in_json_that_is_a_string_of_a_result(
+    mcp: McpClient, site: Site, grant: Grant, project: Project, strings: int
+) -> None:
+    Project.objects.filter(pk=project.pk).update(writes="require_approval", self_approval=True)
+    secret = r'Veiled "7391"\w/örds'
+    mcp.call("createItem", {"phrase": secret})
+    row = ApprovalRequest.objects.get()
+    browser = browser_of(grant.user)
+    repeated = [secret]
+    for _ in range(strings):
+        written = [(one, is_ascii) for one in repeated for is_ascii in (True, False)]
+        repeated = [json.dumps({"word": one}, ensure_ascii=is_ascii) for one, is_ascii in written]
+    site.script(sites.saying({"made": repeated, "login": "ada"}))
+    browser.post(f"/requests/{row.pk}/approve")
+    row.refresh_from_db()
+    assert "Veiled" in json.dumps(row.result)
+    page = browser.get(f"/requests/{row.pk}").content.decode()
+    page += browser.get(
+        f"/requests/{row.pk}", headers={"Accept": "application/json"}
+    ).content.decode()
+    assert "***" in page
+    assert "ada" in page
+    assert "Veiled" not in page

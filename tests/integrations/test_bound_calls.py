@@ -22,6 +22,35 @@ def test_m07_a_bound_call_is_about_the_bound_contact_or_about_nobody(
     assert len(hubspot.written()) == 1
 
 
+def test_a_deal_of_another_customer_is_answered_like_one_that_does_not_exist(
+    mcp: McpClient, grant: Grant, hubspot: HubSpot
+) -> None:
+    ada = grant.customer(email="ada@example.com", vendor_ids={"hubspot": "101"})
+    theirs, unknown = (
+        mcp.call("hubspot.create_note", {"text": "x", "deal_id": deal}, meta=by_id(ada)).error
+        for deal in ("502", "999")
+    )
+    assert theirs == unknown
+    assert theirs["data"]["field"] == "deal_id"
+    assert hubspot.written() == []
+
+
+def test_an_unpaid_intent_of_another_customer_is_answered_like_one_that_does_not_exist(
+    mcp: McpClient, grant: Grant, stripe: Stripe
+) -> None:
+    ada = grant.customer(email="ada@example.com", vendor_ids={"stripe": "cus_Ada"})
+    mine, theirs = (
+        stripe.has("payment_intent", customer=whose, latest_charge=None)
+        for whose in ("cus_Ada", "cus_Bob")
+    )
+    found, refused, unknown = (
+        mcp.call("stripe.request_refund", {"payment": payment}, meta=by_id(ada)).error
+        for payment in (mine, theirs, "pi_none")
+    )
+    assert refused == unknown
+    assert found["data"]["reason"] == "has no charge"
+
+
 def test_m07_a_bound_call_finds_what_is_the_customer_s_and_nothing_else(
     mcp: McpClient, grant: Grant, stripe: Stripe
 ) -> None:

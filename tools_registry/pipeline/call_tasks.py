@@ -4,9 +4,10 @@ A surface whose calls may wait for an approval has a source of them (`McpSurface
 no record of its own: it is what a request for approval says of its call.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 from uuid import UUID
 
@@ -18,19 +19,19 @@ from tools_registry.pipeline.invocation import Failed, Succeeded
 TaskStatus: TypeAlias = Literal["working", "completed", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CallTask:
     """One call of a tool that goes on, or has ended.
 
-    `ends_at` is when it can no longer be read, and `poll_seconds` after how many seconds the client
-    polls again. `outcome` is how a completed call has ended. `note` is what an audit row says of
-    the task.
+    `describe` returns its message, which may take queries. `ends_at` is when it can no longer be
+    read, and `poll_seconds` after how many seconds the client polls again. `outcome` is how a
+    completed call has ended. `note` is what an audit row says of the task.
     """
 
     id: str
     tool: str
     status: TaskStatus
-    message: str
+    describe: Callable[[], str] = field(repr=False)
     created_at: datetime
     updated_at: datetime
     ends_at: datetime
@@ -38,16 +39,17 @@ class CallTask:
     outcome: Succeeded | Failed | None = field(default=None, repr=False)
     note: str = ""
 
+    @cached_property
+    def message(self) -> str:
+        """What a person reads of the task, made when it is read first; empty for none."""
+        return self.describe()
+
 
 class CallTasks(Protocol):
     """The tasks of a surface. A caller has those that its own connection made there, no others."""
 
     def find(self, caller: Principal, task_id: str) -> CallTask | None:
         """Returns a task, None for one that the caller does not have."""
-        ...
-
-    def find_without_message(self, caller: Principal, task_id: str) -> CallTask | None:
-        """Returns a task as `find` does, with an empty message, which takes further queries."""
         ...
 
     def list_tasks(self, caller: Principal) -> Sequence[CallTask]:

@@ -182,16 +182,17 @@ def _as_json(outcome: Outcome) -> dict[str, Any] | None:
 
 
 def _result_as_json(result: Result) -> dict[str, Any]:
+    meta = {META: result.meta} if result.meta else {}
     if isinstance(result, Blocks):
-        meta = {META: result.meta} if result.meta else {}
         return {"content": [*result.content], "structured": result.structured, **meta}
-    return {"value": result.value}
+    return {"value": result.value, **meta}
 
 
 def _to_result(kept: Mapping[str, Any]) -> Result:
+    meta = kept.get(META, {})
     if "content" in kept:
-        return Blocks(kept["content"], kept.get("structured"), kept.get(META, {}))
-    return Facts(kept["value"])
+        return Blocks(kept["content"], kept.get("structured"), meta)
+    return Facts(kept["value"], meta=meta)
 
 
 def _context(key: str) -> bytes:

@@ -21,7 +21,7 @@ from workspace.models import Membership, Organization, User
 TOKEN_DAYS: Final = 90
 NO_APPROVER: Final = (
     "{owner} is the only person who can approve requests of this project, and people may not "
-    "approve their own requests: nobody can approve what {owner} requests. Turn on “Requesters may "
+    "approve their own requests: what {owner} requests cannot be approved. Turn on “Requesters may "
     "approve their own requests” at {url}, add another admin, or name another approver in a rule. "
     "The option --self-approval of an import turns it on."
 )
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         one.add_argument(
             "--self-approval",
             action="store_true",
-            help="requesters may approve their own requests, as where nobody else could",
+            help="requesters may approve their own requests, as where no other person could",
         )
         one.add_argument(
             "--authentication",
@@ -107,12 +107,13 @@ def _create_project(
 ) -> CreatedProject:
     try:
         text = _text(options["document"])
-        title = options["name"] or importing.read(text, organization.pk).imported.title
+        imported = importing.read(text, organization.pk).imported
         return projects.create(
             organization,
-            name=title or organization.name,
+            name=options["name"] or imported.title or organization.name,
             target_url=options["target"],
             document_text=text,
+            imported=imported,
             document_url=options["document"] if _is_url(options["document"]) else "",
             owner=owner,
             policy=options["policy"],

@@ -53,7 +53,7 @@ def test_a_pending_call_has_what_the_card_shows(mcp: McpClient, revision: Revisi
         "summary": WRITE,
         "arguments": [{"name": "id", "text": "7 & 8", "isCut": False, "isDeclared": True}],
         "omitted": 0,
-        "deciders": "Nobody: an admin of the organization has to name another approver in the "
+        "deciders": "No person: an admin of the organization has to name another approver in the "
         "policy.",
         "expiresAt": row.expires_at.isoformat(timespec="seconds"),
         "url": f"http://127.0.0.1:8000/requests/{row.pk}",

@@ -21,7 +21,7 @@ from approvals.models import ApprovalRequest
 from approvals.tasks import settle
 from audit.models import ActionExecution
 from foundation import ids
-from gateway import policies
+from gateway import policies, quota
 from gateway.models import PolicyRule, Project
 from mcp_protocol.revisions import HANDSHAKE, MODERN, Revision
 from oauth import mcp_tokens
@@ -436,7 +436,9 @@ def test_at_2025_11_25_a_call_without_approval_is_no_task_and_is_not_run(
     for wrong in given:
         assert call(mcp, task=wrong).error["data"]["field"] == "task"
     assert ApprovalRequest.objects.count() == 0
+    assert quota.usage(directory.grant.organization.pk).used == 0
     assert mcp.call(WAITS, {"id": "ada"}).facts["status"] == "PENDING_APPROVAL"
+    assert quota.usage(directory.grant.organization.pk).used == 1
 
 
 def test_at_2025_11_25_a_call_that_asks_for_a_task_never_gets_a_result(
@@ -564,12 +566,12 @@ def test_who_waits_for_a_result_has_no_approvers_looked_up(
 ) -> None:
     mcp = directory.client(revision=OLD)
     task_id = task_of(mcp)
-    look, describe = ApprovalTasks.find_without_message, policies.describe_approvers
+    look, describe = ApprovalTasks.find, policies.describe_approvers
     looks = create_autospec(look, side_effect=look)
     descriptions = create_autospec(describe, side_effect=describe)
     with waiting_for_result(mcp, task_id) as waiting:
         monkeypatch.setattr(policies, "describe_approvers", descriptions)
-        monkeypatch.setattr(ApprovalTasks, "find_without_message", looks)
+        monkeypatch.setattr(ApprovalTasks, "find", looks)
         until(lambda: looks.call_count > 3)
         assert not descriptions.called
         directory.decide(task_id)

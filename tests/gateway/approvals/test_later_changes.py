@@ -1,5 +1,7 @@
 """Changes of a project and of its policy while others change it, and while requests wait."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
@@ -10,6 +12,7 @@ from gateway import projects
 from gateway.models import ApproverGroup, Project, ProjectTool
 from gateway.rules import editing
 from gateway.rules.editing import Editor, RuleFacts
+from mcp_protocol.revisions import Revision
 from tests.drivers.billing import browser_of
 from tests.drivers.reviewed_project import REMOVE, WRITE, ReviewedProject
 from tests.gateway import shop
@@ -118,3 +121,43 @@ def test_n20_admins_decide_a_request_that_is_older_than_kept_rules(
     ApprovalRequest.objects.update(rule=None)
     assert approve(member, row) == 404
     assert approve(project.member("boss", Role.ADMIN), row) == 302
+
+
+def keyed(project: ReviewedProject, **arguments: Any) -> Any:
+    """The result of a call with one idempotency key."""
+    meta = {"idempotency_key": "one"}
+    client = project.mcp.at(Revision.V2025_11_25)
+    return client.call(WRITE, arguments or {"name": "Ada"}, meta=meta).result
+
+
+def import_again(project: ReviewedProject) -> None:
+    projects.reimport(project.row, shop.text(), project.row.owner)
+
+
+def test_a_key_finds_its_request_after_the_document_has_changed(project: ReviewedProject) -> None:
+    assert project.row.owner is not None
+    first = keyed(project)["structuredContent"]["requestId"]
+    import_again(project)
+    assert keyed(project)["structuredContent"]["requestId"] == first
+    # The request is of the earlier document: nothing is sent, and the call is requested again.
+    assert approve(project.row.owner, ApprovalRequest.objects.get(pk=first)) == 302
+    second = keyed(project)["structuredContent"]["requestId"]
+    assert (second != first, project.executed) == (True, [])
+    assert approve(project.row.owner, ApprovalRequest.objects.get(pk=second)) == 302
+    import_again(project)
+    assert keyed(project)["_meta"]["repeated"] is True
+    assert (ApprovalRequest.objects.count(), project.executed) == (2, [{"name": "Ada"}])
+
+
+@pytest.mark.parametrize("is_executed", [False, True])
+def test_a_key_is_refused_for_other_arguments_while_its_request_answers_calls(
+    project: ReviewedProject, *, is_executed: bool
+) -> None:
+    assert project.row.owner is not None
+    keyed(project)
+    if is_executed:
+        approve(project.row.owner, ApprovalRequest.objects.get())
+    refused = keyed(project, name="Bob")
+    assert refused["isError"] is True
+    assert "used for a call with other arguments" in refused["content"][0]["text"]
+    assert ApprovalRequest.objects.count() == 1

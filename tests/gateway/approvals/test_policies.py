@@ -11,7 +11,7 @@ from django.test import Client
 
 from audit.models import SecurityEvent
 from gateway import policies
-from gateway.models import PolicyRule, Project, ProjectTool
+from gateway.models import Effect, PolicyRule, Project, ProjectTool
 from gateway.rules import conditions
 from gateway.rules.opening import Step
 from tests.drivers.billing import browser_of
@@ -108,10 +108,9 @@ def test_the_first_rule_that_matches_decides_about_a_call(project: ReviewedProje
         assert refused["message"] == "Denied by policy"
         assert refused["data"] == {"reason": "policy_denied", "layer": "policy"}
     assert project.executed == [{"name": "Ada", "amount": 10}]
-    always = [
-        policies.is_always_denied(project.row.pk, one, is_read=False) for one in (WRITE, REMOVE)
-    ]
-    assert always == [False, True]
+    policy = policies.read(project.row.pk)
+    effects = [policy.reachable_effects(one, is_read=False) for one in (WRITE, REMOVE)]
+    assert effects == [{*Effect}, {Effect.DENY}]
     Project.objects.update(reads="deny")
     assert project.call(READ).error["message"] == "Denied by policy"
 

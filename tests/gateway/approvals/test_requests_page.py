@@ -259,7 +259,7 @@ def test_pages_of_requests_have_no_statement_for_each_member_or_connection(
     rule.approvers.add(project.grant.user)
     row = project.request()
     own, address = browser_of(project.grant.user), f"/requests/{row.pk}"
-    assert "nobody else in the organization may approve it" in own.get(address).content.decode()
+    assert "no other person in the organization may approve it" in own.get(address).content.decode()
     others = [project.request(WRITE, name=f"Ada {n}") for n in range(8)]
     outsider = project.member("outside", Role.ADMIN)
     before = statements(own, address), statements(own, "/requests")
@@ -267,7 +267,7 @@ def test_pages_of_requests_have_no_statement_for_each_member_or_connection(
         project.member(f"also-outside-{n}", Role.ADMIN)
         ApprovalRequest.objects.filter(pk=other.pk).update(authorization_id=uuid4())
     assert (statements(own, address), statements(own, "/requests")) == before
-    assert "nobody else in the organization may approve it" in own.get(address).content.decode()
+    assert "no other person in the organization may approve it" in own.get(address).content.decode()
     group.members.add(outsider)
     assert "Another person has to approve it" in own.get(address).content.decode()
 

@@ -102,7 +102,7 @@ def _find_reply(request: MethodRequest, tasks: CallTasks, task_id: str) -> Reply
 
     Raises ProtocolError.
     """
-    task = tasks.find_without_message(request.principal, task_id)
+    task = tasks.find(request.principal, task_id)
     if task is None:
         raise task_shapes.unknown_task()
     return None if task.status == "working" else _final_reply(request, task)

@@ -44,7 +44,7 @@ function makeDay(day, away, choose) {
   const kind = day === findToday() ? "today" : "";
   if (!away) return el("span", { class: "day" }, el("span", { class: kind }, date));
   const [approved, pending] = countTaken(away);
-  const attributes = { type: "button", class: "day", "data-day": day, "aria-pressed": String(choice.day === day) };
+  const attributes = { class: "day", "data-day": day, "aria-pressed": String(choice.day === day) };
   const button = el("button", { ...attributes, "aria-label": `${formatDate(day)}: ${describeDay(away)}` },
     el("span", { class: kind }, date),
     approved ? el("b", {}, formatNumber(approved)) : null,
@@ -89,7 +89,7 @@ function findRange(rows) {
 function makeNavigation([first, last]) {
   const [year, index] = choice.month.split("-").map(Number);
   const step = (by, name, limit) => {
-    const attributes = { type: "button", class: "plain", "data-step": by, "aria-label": `${name} month` };
+    const attributes = { class: "plain", "data-step": by, "aria-label": `${name} month` };
     const button = el("button", attributes, name);
     button.disabled = choice.month === limit;
     button.addEventListener("click", () => {
