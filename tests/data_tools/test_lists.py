@@ -75,7 +75,8 @@ def test_a_page_that_ends_with_the_last_row_has_no_cursor(
 def test_a_page_size_may_be_written_with_a_decimal_point(
     mcp: McpClient, people: list[Customer]
 ) -> None:
-    assert answer(mcp, "data_search_users", page_size=5.0)["returned"] == 5
+    found = answer(mcp, "data_search_users", page_size=5.0)
+    assert (found["returned"], found["total"]) == (5, len(people))
 
 
 def test_a_row_that_is_added_in_front_moves_no_page(
