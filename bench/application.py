@@ -5,28 +5,24 @@ reads the switches.
 """
 
 import contextlib
-from typing import Final
+from typing import Annotated, Final
 
 from halo_mcp.asgi import application
 from tools_registry import registry
-from tools_registry.api import Arguments, Facts, ToolContext, Toolset
+from tools_registry.api import Facts, Keywords, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 from tools_registry.pipeline import surface
 
 __all__ = ["application"]
 
-SCHEMA: Final = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 100}},
-    "required": ["name"],
-    "additionalProperties": False,
-}
 TOOLS: Final = Toolset(integration="bench", title="Bench")
 
 
-@TOOLS.tool(title="Say hello", description="Says hello.", input_schema=SCHEMA)
-def hello(_context: ToolContext, arguments: Arguments) -> Facts:
-    return Facts({"greeting": f"Hello, {arguments['name']}."})
+@TOOLS.tool(title="Say hello", description="Says hello.")
+def hello(
+    _context: ToolContext, name: Annotated[str, Keywords(minLength=1, maxLength=100)]
+) -> Facts:
+    return Facts({"greeting": f"Hello, {name}."})
 
 
 # For as long as the process lives.

@@ -7,17 +7,18 @@ import datetime as dt
 import html
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
 from tools_registry.api import (
-    Arguments,
     BoundCustomer,
     Facts,
     IntegrationFailure,
     Json,
+    Keywords,
     NotFound,
     Setting,
     ToolContext,
@@ -153,20 +154,57 @@ def _invalid(field: str, reason: str) -> ValidationFailure:
     return ValidationFailure(f"{field} {reason}.", field=field, reason=reason)
 
 
-def _contact(context: ToolContext, arguments: Arguments) -> str:
+def _text(longest: int, description: str, pattern: str = r"\S") -> Keywords:
+    return Keywords(maxLength=longest, pattern=pattern, description=description)
+
+
+EMAIL: Final = "^[!-?A-~]+@[A-Za-z0-9.-]+$"
+NUMBER: Final = "^[0-9]+$"
+DAY: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+OwnerEmail: TypeAlias = Annotated[
+    str, _text(254, "Email of the HubSpot user to assign it to.", EMAIL)
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ContactChoice:
+    """The contact that a record is about."""
+
+    contact_email: (
+        Annotated[str, _text(254, "The contact's email. Not needed for a bound customer.", EMAIL)]
+        | None
+    ) = None
+    contact_id: (
+        Annotated[str, _text(20, "HubSpot id of the contact, instead of contact_email.", NUMBER)]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectChoice(ContactChoice):
+    """The contact and the deal that a record is about."""
+
+    deal_id: Annotated[str, _text(20, "HubSpot id of the related deal.", NUMBER)] | None = None
+
+
+NO_CONTACT_CHOSEN: Final = ContactChoice()
+NOTHING_CHOSEN: Final = SubjectChoice()
+
+
+def _contact(context: ToolContext, chosen: ContactChoice) -> str:
     """The id of the contact that a call is about; empty where neither binding nor argument says."""
     if context.customer is not None:
-        return _bound_contact(context.vendor, context.customer, arguments)
-    if "contact_email" not in arguments:
-        return str(arguments.get("contact_id", ""))
-    if "contact_id" in arguments:
+        return _bound_contact(context.vendor, context.customer, chosen)
+    if chosen.contact_email is None:
+        return chosen.contact_id or ""
+    if chosen.contact_id is not None:
         raise _invalid("contact_email", "must be left out next to contact_id")
-    return _contact_by_email(context.vendor, arguments["contact_email"])
+    return _contact_by_email(context.vendor, chosen.contact_email)
 
 
-def _bound_contact(vendor: Vendor, customer: BoundCustomer, arguments: Arguments) -> str:
+def _bound_contact(vendor: Vendor, customer: BoundCustomer, chosen: ContactChoice) -> str:
     """The bound customer's contact: a call for one customer reaches no other."""
-    email = arguments.get("contact_email", customer.email)
+    email = customer.email if chosen.contact_email is None else chosen.contact_email
     # Letters of ASCII alone fold: as text, the sign for kelvin would become a k.
     if email.encode().lower() != customer.email.encode().lower():
         raise _invalid("contact_email", "is not the bound customer's")
@@ -175,7 +213,7 @@ def _bound_contact(vendor: Vendor, customer: BoundCustomer, arguments: Arguments
         contact = _contact_by_email(vendor, customer.email)
     if not DIGITS.fullmatch(contact):
         raise NotFound("The bound customer has no contact in HubSpot.")
-    if arguments.get("contact_id", contact) != contact:
+    if chosen.contact_id is not None and chosen.contact_id != contact:
         raise _invalid("contact_id", "is not the bound customer's")
     return contact
 
@@ -190,9 +228,9 @@ def _contact_by_email(vendor: Vendor, email: str) -> str:
     return _id(answer, answer.value)
 
 
-def _subjects(context: ToolContext, arguments: Arguments) -> dict[str, str]:
+def _subjects(context: ToolContext, chosen: SubjectChoice) -> dict[str, str]:
     """What a note or task is about: ids by `contact` and `deal`, at least one of them."""
-    contact, deal = _contact(context, arguments), arguments.get("deal_id", "")
+    contact, deal = _contact(context, chosen), chosen.deal_id or ""
     if not contact and not deal:
         raise _invalid("contact_email", "is required where neither contact_id nor deal_id is given")
     if deal and context.customer is not None:
@@ -215,9 +253,8 @@ def _require_deal_of(vendor: Vendor, contact: str, deal: str) -> None:
         raise not_theirs
 
 
-def _owner(vendor: Vendor, arguments: Arguments) -> dict[str, str]:
+def _owner(vendor: Vendor, email: str | None) -> dict[str, str]:
     """The property that names the owner whose address is given."""
-    email = arguments.get("owner_email")
     if email is None:
         return {}
     answer = vendor.send("GET", OWNERS, query={"email": email, "limit": "1"})
@@ -226,22 +263,22 @@ def _owner(vendor: Vendor, arguments: Arguments) -> dict[str, str]:
     return {"hubspot_owner_id": _id(answer, _results(answer)[0])}
 
 
-def _place(vendor: Vendor, arguments: Arguments) -> dict[str, str]:
+def _place(vendor: Vendor, pipeline: str | None, stage: str | None) -> dict[str, str]:
     """The properties that name a deal's pipeline and stage; the first ones where none is named."""
     answer = vendor.send("GET", PIPELINES)
     try:
-        pipeline = _choose_record(_results(answer), arguments, "pipeline")
-        stage = _choose_record(pipeline["stages"], arguments, "stage")
-        return {"pipeline": str(pipeline["id"]), "dealstage": str(stage["id"])}
+        of_deal = _choose_record(_results(answer), "pipeline", pipeline)
+        reached = _choose_record(of_deal["stages"], "stage", stage)
+        return {"pipeline": str(of_deal["id"]), "dealstage": str(reached["id"])}
     except (KeyError, TypeError, AttributeError):
         raise _unreadable(answer) from None
 
 
-def _choose_record(records: Sequence[Json], arguments: Arguments, field: str) -> Json:
-    """The record that an argument names by id or label, of those in use as HubSpot shows them."""
+def _choose_record(records: Sequence[Json], field: str, name: str | None) -> Json:
+    """The record of an id or label, of those in use as HubSpot shows them; without, the first."""
     used = [one for one in records if not one["archived"]]
     used.sort(key=lambda one: (one["displayOrder"], one["label"]))
-    wanted = _fold_case(arguments.get(field, ""))
+    wanted = _fold_case(name or "")
     fitting = [
         one for one in used if wanted in {"", _fold_case(one["id"]), _fold_case(one["label"])}
     ]
@@ -287,56 +324,41 @@ def _rich(text: str) -> str:
     return html.escape(text, quote=False).replace("\n", "<br>")
 
 
-def _schema(*required: str, **properties: Any) -> dict[str, Any]:
-    needed, closed = list(required), {"additionalProperties": False}
-    return {"type": "object", "properties": properties, "required": needed, **closed}
-
-
-def _text(longest: int, description: str, pattern: str = r"\S") -> dict[str, Any]:
-    limits = {"maxLength": longest, "pattern": pattern}
-    return {"type": "string", **limits, "description": description}
-
-
-EMAIL: Final = "^[!-?A-~]+@[A-Za-z0-9.-]+$"
-NUMBER: Final = "^[0-9]+$"
-DAY: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-CONTACT: Final = {
-    "contact_email": _text(254, "The contact's email. Not needed for a bound customer.", EMAIL),
-    "contact_id": _text(20, "HubSpot id of the contact, instead of contact_email.", NUMBER),
+RECORD: Final = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("id", "contact_id", "deal_id")},
+    "required": ["id"],
+    "additionalProperties": False,
 }
-OWNER: Final = {"owner_email": _text(254, "Email of the HubSpot user to assign it to.", EMAIL)}
-DEAL: Final = {"deal_id": _text(20, "HubSpot id of the related deal.", NUMBER)}
-IDS: Final = {name: {"type": "string"} for name in ("id", "contact_id", "deal_id")}
-RECORD: Final = _schema("id", **IDS)
-WRITES: Final = {"output_schema": RECORD, "mutates": True, "open_world": True}
+WRITES: Final[Mapping[str, Any]] = {"output_schema": RECORD, "mutates": True, "open_world": True}
 
 
 @TOOLSET.tool(
     title="Create a deal",
     description="Create a deal in HubSpot for a contact. The default is the first stage of the "
     "first pipeline. Returns the deal's id.",
-    input_schema=_schema(
-        "name",
-        name=_text(200, "Name of the deal."),
-        amount={"type": "number", "minimum": 0, "maximum": 10**12},
-        pipeline=_text(200, "Label or id of a deal pipeline."),
-        stage=_text(200, "Label or id of a stage in that pipeline."),
-        close_date=_text(10, "Expected close date, as YYYY-MM-DD.", DAY),
-        **OWNER,
-        **CONTACT,
-    ),
     **WRITES,
 )
-def create_deal(context: ToolContext, arguments: Arguments) -> Facts:
+def create_deal(
+    context: ToolContext,
+    *,
+    name: Annotated[str, _text(200, "Name of the deal.")],
+    amount: Annotated[float, Keywords(minimum=0, maximum=10**12)] | None = None,
+    pipeline: Annotated[str, _text(200, "Label or id of a deal pipeline.")] | None = None,
+    stage: Annotated[str, _text(200, "Label or id of a stage in that pipeline.")] | None = None,
+    close_date: Annotated[str, _text(10, "Expected close date, as YYYY-MM-DD.", DAY)] | None = None,
+    owner_email: OwnerEmail | None = None,
+    chosen: ContactChoice = NO_CONTACT_CHOSEN,
+) -> Facts:
     dated = {}
-    if "close_date" in arguments:
-        dated["closedate"] = _noon(arguments["close_date"], "close_date")
-    if "amount" in arguments:
-        dated["amount"] = f"{Decimal(str(abs(arguments['amount']))):f}"
-    contact = _contact(context, arguments)
-    placed = _place(context.vendor, arguments)
-    owned = _owner(context.vendor, arguments)
-    properties = {"dealname": arguments["name"], **placed, **dated, **owned}
+    if close_date is not None:
+        dated["closedate"] = _noon(close_date, "close_date")
+    if amount is not None:
+        dated["amount"] = f"{Decimal(str(abs(amount))):f}"
+    contact = _contact(context, chosen)
+    placed = _place(context.vendor, pipeline, stage)
+    owned = _owner(context.vendor, owner_email)
+    properties = {"dealname": name, **placed, **dated, **owned}
     return _create_record(
         context.vendor, DEALS, properties, {"contact": contact} if contact else {}
     )
@@ -346,29 +368,30 @@ def create_deal(context: ToolContext, arguments: Arguments) -> Facts:
     title="Update a contact",
     description="Change properties of a contact in HubSpot. An admin chooses the properties; "
     "a refusal lists the allowed ones.",
-    input_schema=_schema(
-        "properties",
-        properties={
-            "type": "object",
-            "description": "New values by the property's internal name, such as jobtitle.",
-            "propertyNames": {"maxLength": 100},
-            "additionalProperties": {"type": "string", "maxLength": 5000},
-            "minProperties": 1,
-            "maxProperties": 20,
-        },
-        **CONTACT,
-    ),
     **WRITES,
 )
-def update_contact(context: ToolContext, arguments: Arguments) -> Facts:
+def update_contact(
+    context: ToolContext,
+    properties: Annotated[
+        Mapping[str, str],
+        Keywords(
+            description="New values by the property's internal name, such as jobtitle.",
+            propertyNames={"maxLength": 100},
+            additionalProperties={"type": "string", "maxLength": 5000},
+            minProperties=1,
+            maxProperties=20,
+        ),
+    ],
+    chosen: ContactChoice = NO_CONTACT_CHOSEN,
+) -> Facts:
     allowed = context.vendor.settings.get("contact_properties", "").replace(",", " ").split()
-    if not arguments["properties"].keys() <= set(allowed):
+    if not properties.keys() <= set(allowed):
         listed = ", ".join(allowed) or "none yet; an admin lists them in the settings"
         raise _invalid("properties", one_line(f"may be: {listed}", MAX_TEXT))
-    contact = _contact(context, arguments)
+    contact = _contact(context, chosen)
     if not contact:
         raise _invalid("contact_email", "or contact_id is required")
-    body = {"properties": arguments["properties"]}
+    body = {"properties": properties}
     answer = context.vendor.send("PATCH", f"{CONTACTS}/{contact}", json=body)
     return Facts({"id": _id(answer, answer.value)})
 
@@ -376,41 +399,44 @@ def update_contact(context: ToolContext, arguments: Arguments) -> Facts:
 @TOOLSET.tool(
     title="Log an activity",
     description="Create a follow-up task in HubSpot for a contact, a deal or both.",
-    input_schema=_schema(
-        "subject",
-        subject=_text(200, "The task, in one line."),
-        details=_text(5000, "Details for the assignee, as plain text."),
-        due_date=_text(10, "Due date, as YYYY-MM-DD. Default: today.", DAY),
-        priority={"enum": ["LOW", "MEDIUM", "HIGH"]},
-        **OWNER,
-        **CONTACT,
-        **DEAL,
-    ),
     **WRITES,
 )
-def log_activity(context: ToolContext, arguments: Arguments) -> Facts:
+def log_activity(
+    context: ToolContext,
+    *,
+    subject: Annotated[str, _text(200, "The task, in one line.")],
+    details: Annotated[str, _text(5000, "Details for the assignee, as plain text.")] | None = None,
+    due_date: Annotated[str, _text(10, "Due date, as YYYY-MM-DD. Default: today.", DAY)]
+    | None = None,
+    priority: Literal["LOW", "MEDIUM", "HIGH"] | None = None,
+    owner_email: OwnerEmail | None = None,
+    chosen: SubjectChoice = NOTHING_CHOSEN,
+) -> Facts:
     today = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"
     properties = {
-        "hs_task_subject": arguments["subject"],
-        "hs_task_body": _rich(arguments.get("details", "")),
+        "hs_task_subject": subject,
+        "hs_task_body": _rich(details or ""),
         "hs_task_status": "NOT_STARTED",
         "hs_task_type": "TODO",
-        "hs_task_priority": arguments.get("priority", "NONE"),
-        "hs_timestamp": _noon(arguments.get("due_date", today), "due_date"),
+        "hs_task_priority": priority or "NONE",
+        "hs_timestamp": _noon(due_date or today, "due_date"),
     }
-    subjects = _subjects(context, arguments)
-    owned = _owner(context.vendor, arguments)
+    subjects = _subjects(context, chosen)
+    owned = _owner(context.vendor, owner_email)
     return _create_record(context.vendor, TASKS, {**properties, **owned}, subjects)
 
 
 @TOOLSET.tool(
     title="Create a note",
     description="Write a note on a contact, a deal or both in HubSpot.",
-    input_schema=_schema("text", text=_text(10_000, "The note, as plain text."), **CONTACT, **DEAL),
     **WRITES,
 )
-def create_note(context: ToolContext, arguments: Arguments) -> Facts:
+def create_note(
+    context: ToolContext,
+    text: Annotated[str, _text(10_000, "The note, as plain text.")],
+    chosen: SubjectChoice = NOTHING_CHOSEN,
+) -> Facts:
     now = f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
-    properties = {"hs_note_body": _rich(arguments["text"]), "hs_timestamp": now}
-    subjects = _subjects(context, arguments)
+    properties = {"hs_note_body": _rich(text), "hs_timestamp": now}
+    subjects = _subjects(context, chosen)
     return _create_record(context.vendor, NOTES, properties, subjects)

@@ -5,16 +5,17 @@ Contract: Linear's published GraphQL schema; linear.app/developers, GraphQL and 
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Annotated, Final, Literal, TypeAlias
 from uuid import UUID
 
 from tools_registry.api import (
-    Arguments,
     BoundCustomer,
     Facts,
     IntegrationFailure,
     Json,
+    Keywords,
     NotFound,
     Setting,
     ToolContext,
@@ -53,7 +54,14 @@ query Created($id: ID!) {
   }
 }"""
 
-PRIORITIES: Final[Mapping[str, int]] = {"none": 0, "urgent": 1, "high": 2, "medium": 3, "low": 4}
+Priority: TypeAlias = Literal["none", "urgent", "high", "medium", "low"]
+PRIORITIES: Final[Mapping[Priority, int]] = {
+    "none": 0,
+    "urgent": 1,
+    "high": 2,
+    "medium": 3,
+    "low": 4,
+}
 MAX_PAGES: Final = 10
 NAME: Final = r"\S(.{0,78}\S)?"
 # Each of these budgets names its own end (Rate limiting, X-RateLimit-...-Reset).
@@ -136,32 +144,29 @@ TOOLSET: Final = Toolset(
 )
 
 
-def _line(longest: int, description: str) -> dict[str, Any]:
-    limits = {"minLength": 1, "maxLength": longest, "pattern": r"\S"}
-    return {"type": "string", **limits, "description": description}
+def _text(longest: int, description: str) -> Keywords:
+    return Keywords(minLength=1, maxLength=longest, pattern=r"\S", description=description)
 
 
-def _input_schema(title: str, description: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "title": _line(255, title),
-            "description": _line(20_000, description),
-            "priority": {"type": "string", "enum": list(PRIORITIES)},
-            "team": _line(80, "Key or name of the team, such as ENG; else the default team."),
-            "labels": {
-                "type": "array",
-                "items": _line(80, "Name of a label"),
-                "maxItems": 10,
-                "uniqueItems": True,
-                "description": "Further labels that exist in Linear.",
-            },
-        },
-        "required": ["title", "description"],
-        "additionalProperties": False,
-    }
+Team: TypeAlias = Annotated[
+    str, _text(80, "Key or name of the team, such as ENG; else the default team.")
+]
+Labels: TypeAlias = Annotated[
+    list[Annotated[str, _text(80, "Name of a label")]],
+    Keywords(maxItems=10, uniqueItems=True, description="Further labels that exist in Linear."),
+]
 
 
+@dataclass(frozen=True, slots=True)
+class IssueDetails:
+    """Where an issue is filed, and how urgent it is."""
+
+    priority: Priority | None = None
+    team: Team | None = None
+    labels: Labels | None = None
+
+
+NO_DETAILS: Final = IssueDetails()
 ISSUE: Final = ("identifier", "title", "url")
 OUTPUT: Final = {
     "type": "object",
@@ -175,45 +180,54 @@ OUTPUT: Final = {
     title="Report a bug",
     description="File a bug in Linear as a new issue of a team, with the "
     "organization's label for bugs. Returns the issue's identifier and link.",
-    input_schema=_input_schema(
-        "What is wrong, in one line.",
-        "What happened, what was expected, and how to reproduce it, in Markdown.",
-    ),
     output_schema=OUTPUT,
     mutates=True,
     open_world=True,
 )
-def create_bug(context: ToolContext, arguments: Arguments) -> Facts:
-    return _file(context, arguments, "bug_label")
+def create_bug(
+    context: ToolContext,
+    title: Annotated[str, _text(255, "What is wrong, in one line.")],
+    description: Annotated[
+        str,
+        _text(20_000, "What happened, what was expected, and how to reproduce it, in Markdown."),
+    ],
+    details: IssueDetails = NO_DETAILS,
+) -> Facts:
+    return _file(context, title, description, details, label="bug_label")
 
 
 @TOOLSET.tool(
     title="Request a feature",
     description="File a feature request in Linear as a new issue of a team, with the "
     "organization's label for feature requests. Returns the issue's identifier and link.",
-    input_schema=_input_schema(
-        "The requested feature, in one line.",
-        "The use case, the reason, and what prevents it today, in Markdown.",
-    ),
     output_schema=OUTPUT,
     mutates=True,
     open_world=True,
 )
-def create_feature_request(context: ToolContext, arguments: Arguments) -> Facts:
-    return _file(context, arguments, "feature_label")
+def create_feature_request(
+    context: ToolContext,
+    title: Annotated[str, _text(255, "The requested feature, in one line.")],
+    description: Annotated[
+        str, _text(20_000, "The use case, the reason, and what prevents it today, in Markdown.")
+    ],
+    details: IssueDetails = NO_DETAILS,
+) -> Facts:
+    return _file(context, title, description, details, label="feature_label")
 
 
-def _file(context: ToolContext, arguments: Arguments, label: str) -> Facts:
+def _file(
+    context: ToolContext, title: str, description: str, details: IssueDetails, *, label: str
+) -> Facts:
     vendor = context.vendor
-    team = _team(vendor, arguments.get("team", ""))
+    team = _team(vendor, details.team or "")
     fields: dict[str, Json] = {
         "teamId": team,
-        "title": arguments["title"],
-        "description": arguments["description"] + _on_behalf_of(context.customer),
-        "labelIds": _labels(vendor, team, vendor.settings.get(label, ""), arguments),
+        "title": title,
+        "description": description + _on_behalf_of(context.customer),
+        "labelIds": _labels(vendor, team, vendor.settings.get(label, ""), details.labels or ()),
     }
-    if "priority" in arguments:
-        fields["priority"] = PRIORITIES[arguments["priority"]]
+    if details.priority is not None:
+        fields["priority"] = PRIORITIES[details.priority]
     if context.call_id:
         fields["id"] = _issue_id(context.call_id)
     context.check_cancelled()
@@ -281,19 +295,19 @@ def _team(vendor: Vendor, asked: str) -> str:
     raise IntegrationFailure(f"The default team of the connection to Linear {problem}.")
 
 
-def _labels(vendor: Vendor, team: str, usual: str, arguments: Arguments) -> list[str]:
+def _labels(vendor: Vendor, team: str, usual: str, named: Sequence[str]) -> list[str]:
     """The ids of the labels.
 
     Raises ValidationFailure for one that the caller named and that is none.
     """
-    asked = [name.strip() for name in arguments.get("labels", ())]
+    asked = [name.strip() for name in named]
     wanted = list(dict.fromkeys([usual.strip(), *asked] if usual.strip() else asked))
     if not wanted:
         return []
     # A team's labels are its own and the workspace's; a group cannot be given to an issue.
-    named = [{"name": {"eqIgnoreCase": name}} for name in wanted]
+    either = [{"name": {"eqIgnoreCase": name}} for name in wanted]
     place = [{"team": {"null": True}}, {"team": {"id": {"eq": team}}}]
-    asked_for = {"and": [{"or": named}, {"or": place}], "isGroup": {"eq": False}}
+    asked_for = {"and": [{"or": either}, {"or": place}], "isGroup": {"eq": False}}
     found = _nodes(vendor, LABELS, {"filter": asked_for}, "issueLabels", ("id", "name"))
     ids = {label["name"].casefold(): label["id"] for label in found}
     for name in wanted:

@@ -5,13 +5,13 @@ Contract: Slack's published Web API (chat.postMessage, auth.test).
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
 from tools_registry.api import (
-    Arguments,
     Facts,
     IntegrationFailure,
     Json,
+    Keywords,
     NotFound,
     Setting,
     ToolContext,
@@ -173,36 +173,33 @@ def _quiet(text: str) -> str:
     return quiet
 
 
+Text = Annotated[
+    str,
+    Keywords(
+        minLength=1,
+        maxLength=MAX_TEXT_LENGTH,
+        pattern=r"\S",
+        description="The message, in Slack's mark-up.",
+    ),
+]
+Channel = Annotated[
+    str,
+    Keywords(minLength=1, maxLength=82, description="Name or id of a channel, such as #support."),
+]
+Timestamp = Annotated[
+    str,
+    Keywords(
+        maxLength=17,
+        pattern=f"^{TIMESTAMP}$",
+        description="The ts of the message to answer in its thread.",
+    ),
+]
+
+
 @TOOLSET.tool(
     title="Post a message",
     description="Post a message to a Slack channel or thread. Only channels that an admin allowed; "
     "without a channel, the default channel. Direct messages are not allowed.",
-    input_schema={
-        "type": "object",
-        "properties": {
-            "text": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": MAX_TEXT_LENGTH,
-                "pattern": r"\S",
-                "description": "The message, in Slack's mark-up.",
-            },
-            "channel": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 82,
-                "description": "Name or id of a channel, such as #support.",
-            },
-            "thread_ts": {
-                "type": "string",
-                "maxLength": 17,
-                "pattern": f"^{TIMESTAMP}$",
-                "description": "The ts of the message to answer in its thread.",
-            },
-        },
-        "required": ["text"],
-        "additionalProperties": False,
-    },
     output_schema={
         "type": "object",
         "properties": {"channel": {"type": "string"}, "ts": {"type": "string"}},
@@ -212,20 +209,25 @@ def _quiet(text: str) -> str:
     mutates=True,
     open_world=True,
 )
-def post_message(context: ToolContext, arguments: Arguments) -> Facts:
+def post_message(
+    context: ToolContext,
+    text: Text,
+    channel: Channel | None = None,
+    thread_ts: Timestamp | None = None,
+) -> Facts:
     form = {
-        "channel": _channel(context.vendor.settings, arguments.get("channel", "")),
-        "text": _quiet(arguments["text"]),
+        "channel": _channel(context.vendor.settings, channel or ""),
+        "text": _quiet(text),
         # Slack fetches a link to show it: an address written by a model could carry secrets out.
         "unfurl_links": "false",
         "unfurl_media": "false",
     }
-    if "thread_ts" in arguments:
-        form["thread_ts"] = arguments["thread_ts"]
+    if thread_ts is not None:
+        form["thread_ts"] = thread_ts
     answer = context.vendor.send("POST", "/chat.postMessage", form=form)
-    channel, ts = answer.value.get("channel"), answer.value.get("ts")
-    if not isinstance(channel, str) or not re.fullmatch(TIMESTAMP, str(ts)):
+    posted_to, ts = answer.value.get("channel"), answer.value.get("ts")
+    if not isinstance(posted_to, str) or not re.fullmatch(TIMESTAMP, str(ts)):
         raise IntegrationFailure(
             "Slack's response could not be read.", upstream_status=answer.status
         )
-    return Facts({"channel": channel, "ts": ts})
+    return Facts({"channel": posted_to, "ts": ts})

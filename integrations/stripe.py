@@ -6,18 +6,17 @@ currency's minor unit.
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
 from tools_registry.api import (
-    Arguments,
     Facts,
     IntegrationFailure,
     Json,
+    Keywords,
     NotFound,
-    Run,
     ToolContext,
     ToolFailure,
     Toolset,
@@ -32,7 +31,6 @@ from tools_registry.api.apps import APPROVAL_CARD
 from tools_registry.api.readable import day, money, printable
 
 VERSION: Final = "2026-01-28.clover"
-TEXT: Final = {"type": "string"}
 DAY: Final = 86_400
 MAX_TRIAL: Final = 730 * DAY  # from now (API reference, Update a subscription, trial_end)
 NAMES: Final = ("id", "currency", "customer", "status")
@@ -94,210 +92,230 @@ TOOLSET: Final = Toolset(
 )
 
 
-def _id(prefixes: str, description: str) -> dict[str, Json]:
-    form = {"maxLength": 210, "pattern": f"^({prefixes})_[A-Za-z0-9_]{{1,200}}$"}
-    return TEXT | form | {"description": description}
+def _id(prefixes: str, description: str) -> Keywords:
+    pattern = f"^({prefixes})_[A-Za-z0-9_]{{1,200}}$"
+    return Keywords(maxLength=210, pattern=pattern, description=description)
 
 
-def _amount(description: str) -> dict[str, Json]:
-    return {"type": "integer", "minimum": 1, "maximum": LARGEST, "description": description}
+def _amount(description: str, maximum: int = LARGEST) -> Keywords:
+    return Keywords(minimum=1, maximum=maximum, description=description)
 
 
-def _object(properties: Mapping[str, Json], *optional: str) -> dict[str, Json]:
+def _output_schema(*names: str) -> dict[str, Json]:
     return {
         "type": "object",
-        "properties": dict(properties),
-        "required": [name for name in properties if name not in optional],
+        "properties": {name: {"type": "string"} for name in names},
+        "required": list(names),
         "additionalProperties": False,
     }
 
 
-WHY: Final = TEXT | {"maxLength": 500, "description": "Why, for the admin who decides."}
-SUBSCRIPTION: Final = _id("sub", "The subscription's id, sub_...")
-CHARGE: Final = _id("ch|py", "The charge's id, ch_... or py_...")
-CUSTOMER: Final = _id("cus", "The customer's id, cus_.... Default: the bound customer.")
-ISO_4217: Final = {"maxLength": 3, "pattern": "^[a-z]{3}$", "description": "ISO 4217, such as usd."}
-CURRENCY: Final = TEXT | ISO_4217
-REASON: Final = TEXT | {
-    "enum": ["duplicate", "fraudulent", "requested_by_customer"],
-    "description": "The reason sent to Stripe. fraudulent also blocks the card and the email.",
-}
-AT_PERIOD_END: Final = {
-    "type": "boolean",
-    "description": "true (default): end with the paid period. false: end immediately.",
-}
-FILED: Final = _object({"request_id": TEXT, "status": TEXT, "summary": TEXT})
-DONE: Final = _object({"id": TEXT, "status": TEXT})
-DAYS: Final = _amount("Days to add to the current end.") | {"maximum": 730}
-WRITES: Final = {"mutates": True, "open_world": True}
-ASKS: Final = {
+Why: TypeAlias = Annotated[
+    str, Keywords(maxLength=500, description="Why, for the admin who decides.")
+]
+SubscriptionId: TypeAlias = Annotated[str, _id("sub", "The subscription's id, sub_...")]
+ChargeId: TypeAlias = Annotated[str, _id("ch|py", "The charge's id, ch_... or py_...")]
+PaymentId: TypeAlias = Annotated[
+    str, _id("ch|py|pi", "The charge (ch_..., py_...) or payment intent (pi_...).")
+]
+CustomerId: TypeAlias = Annotated[
+    str, _id("cus", "The customer's id, cus_.... Default: the bound customer.")
+]
+Currency: TypeAlias = Annotated[
+    str, Keywords(maxLength=3, pattern="^[a-z]{3}$", description="ISO 4217, such as usd.")
+]
+Amount: TypeAlias = Annotated[int, _amount("How much.")]
+Reason: TypeAlias = Annotated[
+    Literal["duplicate", "fraudulent", "requested_by_customer"],
+    Keywords(
+        description="The reason sent to Stripe. fraudulent also blocks the card and the email."
+    ),
+]
+AtPeriodEnd: TypeAlias = Annotated[
+    bool,
+    Keywords(description="true (default): end with the paid period. false: end immediately."),
+]
+WRITES: Final[Mapping[str, Any]] = {"mutates": True, "open_world": True}
+ASKS: Final[Mapping[str, Any]] = {
     **WRITES,
-    "output_schema": FILED,
+    "output_schema": _output_schema("request_id", "status", "summary"),
     "not_destructive": "It only files a request.",
     "app": APPROVAL_CARD,
 }
-PERFORMS: Final = {**WRITES, "output_schema": DONE, "destructive": True}
+PERFORMS: Final[Mapping[str, Any]] = {
+    **WRITES,
+    "output_schema": _output_schema("id", "status"),
+    "destructive": True,
+}
 
 
-def _tool(
-    title: str, description: str, properties: Mapping[str, Json], *optional: str, **more: Any
-) -> Callable[[Run], Run]:
-    schema = _object(properties, *optional)
-    return TOOLSET.tool(title=title, description=description, input_schema=schema, **more)
-
-
-@_tool(
-    "Request a refund",
-    "Ask an admin to refund a payment in full or in part. Nothing is refunded until they approve; "
-    "the result has the summary they see. Amounts are in the minor unit: 2000 is 20.00 USD.",
-    {
-        "payment": _id("ch|py|pi", "The charge (ch_..., py_...) or payment intent (pi_...)."),
-        "amount": _amount("The amount. Default: everything not refunded yet."),
-        "reason": REASON,
-        "why": WHY,
-    },
-    "amount",
-    "reason",
-    "why",
+@TOOLSET.tool(
+    title="Request a refund",
+    description="Ask an admin to refund a payment in full or in part. Nothing is refunded until "
+    "they approve; the result has the summary they see. Amounts are in the minor unit: 2000 is "
+    "20.00 USD.",
     **ASKS,
 )
-def request_refund(context: ToolContext, arguments: Arguments) -> Facts:
-    charge = _charge(context, arguments["payment"])
+def request_refund(
+    context: ToolContext,
+    payment: PaymentId,
+    amount: Annotated[int, _amount("The amount. Default: everything not refunded yet.")]
+    | None = None,
+    reason: Reason | None = None,
+    why: Why | None = None,
+) -> Facts:
+    charge = _charge(context, payment)
     left = _refundable(charge)
-    amount = arguments.get("amount", left)
+    amount = left if amount is None else amount
     if amount > left:
         message = f"Only {money(left, charge['currency'])} of it can still be refunded."
         raise _unfit("amount", message, f"must be at most {left}")
     asked = {"charge": charge["id"], "amount": amount, "currency": charge["currency"]}
-    if "reason" in arguments:
-        asked["reason"] = arguments["reason"]
+    if reason is not None:
+        asked["reason"] = reason
     refunded, paid = (money(part, charge["currency"]) for part in (amount, charge["amount"]))
     summary = f"Refund {refunded} of {charge['id']} ({paid} paid)"
-    return _request(context, "stripe.refund", asked, summary, arguments.get("why", ""))
+    return _request(context, "stripe.refund", asked, summary, why)
 
 
-@_tool(
-    "Request a cancellation",
-    "Ask an admin to cancel a subscription, at the end of the paid period by default. "
+@TOOLSET.tool(
+    title="Request a cancellation",
+    description="Ask an admin to cancel a subscription, at the end of the paid period by default. "
     "The subscription continues until they approve.",
-    {"subscription": SUBSCRIPTION, "at_period_end": AT_PERIOD_END, "why": WHY},
-    "at_period_end",
-    "why",
     **ASKS,
 )
-def request_cancellation(context: ToolContext, arguments: Arguments) -> Facts:
-    row = _subscription(context, arguments["subscription"])
+def request_cancellation(
+    context: ToolContext,
+    subscription: SubscriptionId,
+    at_period_end: AtPeriodEnd = True,  # noqa: FBT002  an argument of the tool
+    why: Why | None = None,
+) -> Facts:
+    row = _subscription(context, subscription)
     if row.get("status") in OVER:
         raise _unfit(
             "subscription", "The subscription is already canceled.", "is cancelled already"
         )
-    later = arguments.get("at_period_end", True)
-    if later and row.get("cancel_at_period_end"):
+    if at_period_end and row.get("cancel_at_period_end"):
         raise _unfit(
             "subscription", "The subscription already ends with its period.", "is cancelled already"
         )
-    when = f"at the end of its period{_period_end(row)}" if later else "at once"
-    asked = {"subscription": row["id"], "at_period_end": later}
+    when = f"at the end of its period{_period_end(row)}" if at_period_end else "at once"
+    asked = {"subscription": row["id"], "at_period_end": at_period_end}
     summary = f"Cancel {row['id']} of {row['customer']} {when}"
-    return _request(context, "stripe.cancel_subscription", asked, summary, arguments.get("why", ""))
+    return _request(context, "stripe.cancel_subscription", asked, summary, why)
 
 
-@_tool(
-    "Request a credit",
-    "Ask an admin to credit a customer's balance, which Stripe takes off their next invoices. "
-    "Nothing is credited until they approve. Amounts are in the minor unit: 2000 is 20.00 USD.",
-    {"customer": CUSTOMER, "amount": _amount("How much."), "currency": CURRENCY, "why": WHY},
-    "customer",
-    "why",
+@TOOLSET.tool(
+    title="Request a credit",
+    description="Ask an admin to credit a customer's balance, which Stripe takes off their next "
+    "invoices. Nothing is credited until they approve. Amounts are in the minor unit: 2000 is "
+    "20.00 USD.",
     **ASKS,
 )
-def request_credit(context: ToolContext, arguments: Arguments) -> Facts:
-    customer = _customer(context, _resolve_customer_id(context, arguments))
-    used, currency = customer.get("currency"), arguments["currency"]
+def request_credit(
+    context: ToolContext,
+    *,
+    customer: CustomerId | None = None,
+    amount: Amount,
+    currency: Currency,
+    why: Why | None = None,
+) -> Facts:
+    row = _customer(context, _resolve_customer_id(context, customer or ""))
+    used = row.get("currency")
     if used and used != currency:  # a customer has one from their first invoice on
         raise _unfit("currency", f"The customer's currency is {used.upper()}.", f"must be {used}")
-    asked = {"customer": customer["id"], "amount": arguments["amount"], "currency": currency}
-    summary = f"Credit {customer['id']} with {money(arguments['amount'], currency)}"
-    return _request(context, "stripe.credit_customer", asked, summary, arguments.get("why", ""))
+    asked = {"customer": row["id"], "amount": amount, "currency": currency}
+    summary = f"Credit {row['id']} with {money(amount, currency)}"
+    return _request(context, "stripe.credit_customer", asked, summary, why)
 
 
-@_tool(
-    "Extend a trial",
-    "Ask an admin to let the running trial of a subscription end later, by a number of days. It "
-    "ends as planned until they approve.",
-    {"subscription": SUBSCRIPTION, "days": DAYS, "why": WHY},
-    "why",
+@TOOLSET.tool(
+    title="Extend a trial",
+    description="Ask an admin to let the running trial of a subscription end later, by a number "
+    "of days. It ends as planned until they approve.",
     **ASKS,
 )
-def extend_trial(context: ToolContext, arguments: Arguments) -> Facts:
-    row = _subscription(context, arguments["subscription"])
+def extend_trial(
+    context: ToolContext,
+    subscription: SubscriptionId,
+    days: Annotated[int, _amount("Days to add to the current end.", 730)],
+    why: Why | None = None,
+) -> Facts:
+    row = _subscription(context, subscription)
     planned = row.get("trial_end")
     if row.get("status") != "trialing" or not isinstance(planned, int):
         raise _unfit("subscription", "The subscription is not in a trial.", "is not in a trial")
-    end = planned + arguments["days"] * DAY
+    end = planned + days * DAY
     if end > time.time() + MAX_TRIAL:
         raise _unfit("days", "A trial can end at most two years from now.", "is too many")
     asked = {"subscription": row["id"], "trial_end": end}
     summary = f"Extend the trial of {row['id']} of {row['customer']} to {day(end)}"
-    return _request(context, "stripe.set_trial_end", asked, summary, arguments.get("why", ""))
+    return _request(context, "stripe.set_trial_end", asked, summary, why)
 
 
-@_tool(
-    "Refund",
-    "Refund a charge, as approved in a request.",
-    {"charge": CHARGE, "amount": _amount("How much."), "currency": CURRENCY, "reason": REASON},
-    "reason",
-    **PERFORMS,
-)
-def refund(context: ToolContext, arguments: Arguments) -> Facts:
-    _charge(context, arguments["charge"])
-    form = {"charge": arguments["charge"], "amount": str(arguments["amount"])}
-    if "reason" in arguments:
-        form["reason"] = arguments["reason"]
+@TOOLSET.tool(title="Refund", description="Refund a charge, as approved in a request.", **PERFORMS)
+def refund(
+    context: ToolContext,
+    charge: ChargeId,
+    amount: Amount,
+    currency: Currency,  # noqa: ARG001  for the admin who approves the amount
+    reason: Reason | None = None,
+) -> Facts:
+    _charge(context, charge)
+    form = {"charge": charge, "amount": str(amount)}
+    if reason is not None:
+        form["reason"] = reason
     return _change_facts(_post(context, "/v1/refunds", form))
 
 
-@_tool(
-    "Cancel a subscription",
-    "Cancel a subscription, as approved in a request.",
-    {"subscription": SUBSCRIPTION, "at_period_end": AT_PERIOD_END},
+@TOOLSET.tool(
+    title="Cancel a subscription",
+    description="Cancel a subscription, as approved in a request.",
     **PERFORMS,
 )
-def cancel_subscription(context: ToolContext, arguments: Arguments) -> Facts:
-    row = _subscription(context, arguments["subscription"])
+def cancel_subscription(
+    context: ToolContext,
+    subscription: SubscriptionId,
+    at_period_end: AtPeriodEnd,
+) -> Facts:
+    row = _subscription(context, subscription)
     if row.get("status") == "canceled":
         return _change_facts(row)  # as after an attempt whose answer got lost
     path = _path("subscriptions", row["id"])
-    if arguments["at_period_end"]:
+    if at_period_end:
         return _change_facts(_post(context, path, {"cancel_at_period_end": "true"}))
     # A key has no effect on DELETE (API reference, Idempotent requests).
     return _change_facts(context.vendor.send("DELETE", path).value)
 
 
-@_tool(
-    "Credit a customer",
-    "Credit a customer's balance, as approved in a request.",
-    {"customer": CUSTOMER, "amount": _amount("How much."), "currency": CURRENCY},
+@TOOLSET.tool(
+    title="Credit a customer",
+    description="Credit a customer's balance, as approved in a request.",
     **PERFORMS,
 )
-def credit_customer(context: ToolContext, arguments: Arguments) -> Facts:
-    customer = _customer(context, arguments["customer"])
+def credit_customer(
+    context: ToolContext, customer: CustomerId, amount: Amount, currency: Currency
+) -> Facts:
+    row = _customer(context, customer)
     # What is negative lowers what the customer owes (Customer balance transactions, amount).
-    form = {"amount": str(-arguments["amount"]), "currency": arguments["currency"]}
+    form = {"amount": str(-amount), "currency": currency}
     return _change_facts(
-        _post(context, _path("customers", customer["id"], "/balance_transactions"), form)
+        _post(context, _path("customers", row["id"], "/balance_transactions"), form)
     )
 
 
-@_tool(
-    "Set the end of a trial",
-    "Move the end of a subscription's trial, as approved in a request.",
-    {"subscription": SUBSCRIPTION, "trial_end": {"type": "integer", "minimum": 1}},
+@TOOLSET.tool(
+    title="Set the end of a trial",
+    description="Move the end of a subscription's trial, as approved in a request.",
     **PERFORMS,
 )
-def set_trial_end(context: ToolContext, arguments: Arguments) -> Facts:
-    row = _subscription(context, arguments["subscription"])
-    form = {"trial_end": str(arguments["trial_end"]), "proration_behavior": "none"}
+def set_trial_end(
+    context: ToolContext,
+    subscription: SubscriptionId,
+    trial_end: Annotated[int, Keywords(minimum=1)],
+) -> Facts:
+    row = _subscription(context, subscription)
+    form = {"trial_end": str(trial_end), "proration_behavior": "none"}
     return _change_facts(_post(context, _path("subscriptions", row["id"]), form))
 
 
@@ -347,8 +365,7 @@ def _require_own(context: ToolContext, row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _resolve_customer_id(context: ToolContext, arguments: Arguments) -> str:
-    wanted = str(arguments.get("customer", ""))
+def _resolve_customer_id(context: ToolContext, wanted: str) -> str:
     if wanted and context.customer is not None and wanted != _bound_customer_id(context):
         raise _unfit("customer", "This is not the bound customer.", "is not the bound customer's")
     return wanted or _bound_customer_id(context)
@@ -361,8 +378,10 @@ def _bound_customer_id(context: ToolContext) -> str:
     return found
 
 
-def _request(context: ToolContext, tool: str, asked: Arguments, summary: str, why: str) -> Facts:
-    made = context.request_approval(tool=tool, arguments=asked, summary=summary, why=why)
+def _request(
+    context: ToolContext, tool: str, asked: Mapping[str, Json], summary: str, why: str | None
+) -> Facts:
+    made = context.request_approval(tool=tool, arguments=asked, summary=summary, why=why or "")
     value = {"request_id": made.id, "status": made.status, "summary": made.summary}
     return Facts(value, meta=made.meta)
 

@@ -72,6 +72,13 @@ def test_a_page_that_ends_with_the_last_row_has_no_cursor(
     assert "next_cursor" in answer(mcp, "data_search_users", page_size=len(people) - 1)
 
 
+def test_a_page_size_may_be_written_with_a_decimal_point(
+    mcp: McpClient, people: list[Customer]
+) -> None:
+    found = answer(mcp, "data_search_users", page_size=5.0)
+    assert (found["returned"], found["total"]) == (5, len(people))
+
+
 def test_a_row_that_is_added_in_front_moves_no_page(
     mcp: McpClient, grant: Grant, people: list[Customer]
 ) -> None:

@@ -329,7 +329,7 @@ def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: L
             call_id=call_id,
             vendor=vendors.get_vendor(office.organization.pk, "linear"),
         )
-        return linear.create_bug(context, BASICS)
+        return linear.create_bug(context, **BASICS)
 
     assert filed("a" * 32) == filed("a" * 32)
     assert len(vendor.issues) == 1

@@ -248,7 +248,7 @@ def test_what_belongs_to_another_than_the_bound_customer_is_not_found(
         vendor=Books(charge),
     )
     with pytest.raises(ToolFailure) as failure:
-        integration.request_refund(context, {"payment": charge["id"]})
+        integration.request_refund(context, payment=charge["id"])
     assert failure.value.kind == ("not_found" if vendor_ids else "validation")
 
 
