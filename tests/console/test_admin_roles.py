@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client as Http
 from django.urls import reverse
@@ -45,6 +45,12 @@ def admin_of(organization: Organization, role: Role = Role.ADMIN) -> User:
     user = User.objects.create_user(f"{role.value}-{User.objects.count()}@example.com")
     organizations.join(organization, user, role=role)
     return user
+
+
+def sidebar_links(user: User) -> set[str]:
+    """The addresses in the list of models that a visitor sees on each page of the admin."""
+    page = markup.read(browser_of(user).get(INDEX).content)
+    return {str(one.attributes.get("href")) for one in page.all("a")}
 
 
 def membership(user: User) -> Membership:
@@ -334,6 +340,23 @@ def test_explicit_permissions_and_a_role_add_up(grant: Grant) -> None:
     browser.post(model_url(Authorization, "changelist"), chosen)
     other.authorization.refresh_from_db()
     assert other.authorization.revoked_at is None
+
+
+def test_the_list_of_models_follows_the_rights_of_each_visitor(grant: Grant) -> None:
+    groups, customers, seats = (
+        model_url(model, "changelist") for model in (Group, Customer, Membership)
+    )
+    person = admin_of(grant.organization)
+    staff = User.objects.create_user("staff@halo.example", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename="view_customer"))
+    root = User.objects.create_superuser("root@halo.example")
+
+    for _ in range(2):
+        assert {groups, customers, seats} <= sidebar_links(root)
+        assert {groups, customers, seats} & sidebar_links(person) == {customers, seats}
+        assert {groups, customers, seats} & sidebar_links(staff) == {customers}
+    staff.user_permissions.set(Permission.objects.filter(codename="view_membership"))
+    assert {groups, customers, seats} & sidebar_links(staff) == {seats}
 
 
 def test_pages_lead_an_admin_to_the_admin_and_a_member_not(grant: Grant) -> None:

@@ -161,6 +161,21 @@ def may_enter(user: Visitor) -> bool:
     return cast("User", user).is_staff or bool(organizations_administered(user))
 
 
+def build_rights_key(user: Visitor) -> tuple[Any, ...]:
+    """Returns a key that is equal for visitors who may do the same somewhere.
+
+    Where they may do it can differ.
+    """
+    if not user.is_active:
+        return ()
+    person = cast("User", user)
+    permissions: Any = None
+    if person.is_staff and not person.is_superuser:
+        permissions = frozenset(ModelBackend().get_all_permissions(person))
+    is_admin = bool(organizations_administered(person))
+    return (person.is_staff, person.is_superuser, permissions, is_admin)
+
+
 def grantable_roles(user: Visitor, organization_id: UUID) -> tuple[Role, ...]:
     """Returns the roles that a person may give or take away in an organization."""
     person = cast("User", user)

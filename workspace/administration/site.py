@@ -1,23 +1,30 @@
 """The admin site: open to platform staff and to the admins of organizations."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib.admin import AdminSite
 from django.contrib.contenttypes.views import shortcut
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import get_script_prefix, path, reverse
+from django.utils.translation import get_language
 
 from workspace.administration import access as admin_access
 from workspace.models import User
+
+MAX_APP_LISTS: Final = 100
 
 
 class HaloAdminSite(AdminSite):
     """Django's admin site with the rights of `workspace.administration.access`."""
 
     site_header = site_title = "Halo MCP"
+
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        self._app_lists: dict[tuple[Any, ...], list[Any]] = {}
 
     def has_permission(self, request: HttpRequest) -> bool:
         return admin_access.may_enter(request.user)
@@ -26,6 +33,22 @@ class HaloAdminSite(AdminSite):
         """Replaces `perms`, which does not know the roles."""
         perms = admin_access.AdminPermissions(request.user)
         return {**super().each_context(request), "perms": perms}
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Returns the apps and models that a visitor may open, as Django does.
+
+        Each page shows them, and asks four permissions of each model: the list is made once for
+        each combination of rights.
+        """
+        if app_label is not None:
+            return super().get_app_list(request, app_label)
+        rights = admin_access.build_rights_key(request.user)
+        key = (rights, get_script_prefix(), get_language())
+        if key not in self._app_lists:
+            if len(self._app_lists) >= MAX_APP_LISTS:
+                self._app_lists.clear()
+            self._app_lists[key] = super().get_app_list(request)
+        return self._app_lists[key]
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Sends visitors to the sign-in page: Django's own form has no limit on guesses."""
