@@ -150,13 +150,15 @@ def test_the_question_says_how_long_it_can_be_answered(
     office: Office, mcp: McpClient, settings: Any
 ) -> None:
     person = office.person(manager=office.person())
-    token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
-    # The prepared change ends before the question would.
-    assert question(asked(mcp, token)).endswith("\n\nAnswer within 5 minutes.")
-    settings.HALO_ASK_SECONDS = 75
-    assert question(asked(mcp, token)).endswith("\n\nAnswer within 75 seconds.")
+    now = datetime.now(UTC)
+    with time_machine.travel(now, tick=False):
+        token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
+        # The prepared change ends before the question would.
+        assert question(asked(mcp, token)).endswith("\n\nAnswer within 5 minutes.")
+        settings.HALO_ASK_SECONDS = 75
+        assert question(asked(mcp, token)).endswith("\n\nAnswer within 75 seconds.")
     settings.HALO_ASK_SECONDS = 3600
-    with time_machine.travel(datetime.now(UTC) + timedelta(minutes=2)):
+    with time_machine.travel(now + timedelta(minutes=2), tick=False):
         assert question(asked(mcp, token)).endswith("\n\nAnswer within 3 minutes.")
 
 
