@@ -183,7 +183,7 @@ def test_a_method_that_agents_do_not_know_is_refused_in_the_form_of_their_protoc
     answered, headers, body = in_process_server.request(method, path, host, b"")
     assert (answered, json.loads(body)) == (status, {"error": sentence})
     assert headers["content-type"] == "application/json"
-    assert status == 404 or headers["allow"] == "GET"
+    assert status == 404 or headers["allow"] == "GET, HEAD"
 
 
 @pytest.mark.usefixtures("db")
