@@ -63,7 +63,8 @@ class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.add_error(name, _("This belongs to another organization."))
         dates = {name: value for name, value in given.items() if type(value) is date}
         for name, day in dates.items():
-            if message := days.bounds_message(day):
+            check = days.birth_message if name == "date_of_birth" else days.bounds_message
+            if message := check(day):
                 self.add_error(name, message)
         return given
 

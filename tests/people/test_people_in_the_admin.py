@@ -255,6 +255,27 @@ def test_a_day_out_of_bounds_is_refused_in_every_form(browser: Client, office: O
         assert "The day must be from 1970-01-01 to 2999-12-31." in said
 
 
+def test_a_date_of_birth_is_from_1900_to_today(browser: Client, office: Office) -> None:
+    """People who were born before 1970 are saved, and edited afterwards."""
+    person = office.person()
+    form = {"person": person.pk, "date_of_birth": "1962-05-17"}
+    send(browser, page("personprofile", "add"), form)
+    profile = PersonProfile.objects.get()
+    assert profile.date_of_birth == date(1962, 5, 17)
+    address = page("personprofile", "change", profile.pk)
+    send(browser, address, {"date_of_birth": "1900-01-01", "city": "Berlin"})
+    profile.refresh_from_db()
+    assert (profile.date_of_birth, profile.city) == (date(1900, 1, 1), "Berlin")
+    tomorrow = timezone.localdate() + timedelta(days=1)
+    for day, message in (
+        ("1899-12-31", "The day must be from 1900-01-01 on."),
+        (tomorrow.isoformat(), "The day is in the future."),
+    ):
+        assert message in send(browser, address, {"date_of_birth": day})
+    profile.refresh_from_db()
+    assert profile.date_of_birth == date(1900, 1, 1)
+
+
 def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> None:
     unused = office.category("Moving")
     office.leave_of(office.person(), MONDAY, MONDAY)
