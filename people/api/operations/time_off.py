@@ -133,9 +133,10 @@ def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
 
 
 def balance(call: CheckedCall) -> OperationAnswer:
-    related = ("working_pattern", "work_place", "organization")
+    related = ("working_pattern", "organization")
     row = access.row(Person, call.organization_id, call.path["person_id"], *related)
-    on = call.query.get("on") or days.today(row.organization, row.work_place)
+    # Leave years turn with the day of the organization, wherever the person works.
+    on = call.query.get("on") or days.today(row.organization)
     found = balances.balance(row, on)
     return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
