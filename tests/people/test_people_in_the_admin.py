@@ -1,9 +1,10 @@
 """HR records in Django admin: an admin keeps those of their organization, by the same rules."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
 from django.utils import timezone
 
@@ -144,6 +145,25 @@ def test_employment_changes_by_a_record(browser: Client, office: Office) -> None
     said = send(browser, address, form | {"person": boss.pk, "manager": person.pk})
     assert "managed by somebody below them" in said
     assert EmploymentRecord.objects.get() == record
+
+
+@pytest.mark.parametrize(("old", "new"), [("Pacific/Auckland", "UTC"), ("UTC", "Pacific/Auckland")])
+@time_machine.travel(datetime(2026, 11, 27, 16, 25, tzinfo=UTC), tick=False)
+def test_who_moves_may_begin_on_the_present_day_of_either_place(
+    office: Office, browser: Client, old: str, new: str
+) -> None:
+    """It is 28 November in Auckland, 27 November in UTC; the form proposes the day of the old."""
+    before, after = office.place("Old", time_zone=old), office.place("New", time_zone=new)
+    address = page("employmentrecord", "add")
+    mover = office.person(work_place=before)
+    shown = browser.get(address, {"person": mover.pk}).content.decode()
+    proposed = "2026-11-28" if old == "Pacific/Auckland" else "2026-11-27"
+    assert f'value="{proposed}"' in shown
+    form = {"person": mover.pk, "work_place": after.pk, "effective_from": "2026-11-29"}
+    assert "cannot take effect in the future" in send(browser, address, form)
+    send(browser, address, form | {"effective_from": "2026-11-28"})
+    mover.refresh_from_db()
+    assert mover.work_place == after
 
 
 def test_requests_are_added_and_decided(browser: Client, office: Office) -> None:
