@@ -492,7 +492,9 @@ class HolidayCalendarAdmin(HrRecordAdmin):
         calendar = self._find_calendar(request, queryset)
         if calendar is not None:
             calendars.make_default(calendar)
-            self.message_user(request, _("%s is the default now.") % calendar)
+            text = _("%s is the default now.") % calendar
+            self.log_change(request, calendar, text)
+            self.message_user(request, text)
 
     def _find_calendar(
         self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]

@@ -320,6 +320,8 @@ def test_the_first_calendar_is_the_default_until_another_is_made_it(
     answer = browser.post(page("holidaycalendar", "changelist"), chosen, follow=True)
     assert "Lisbon is the default now." in answer.content.decode()
     berlin.refresh_from_db()
+    history = browser.get(page("holidaycalendar", "history", lisbon.pk)).content.decode()
+    assert "Lisbon is the default now." in history
     assert berlin.is_default is False
     for calendar, status in ((lisbon, 403), (berlin, 302)):
         address = page("holidaycalendar", "delete", calendar.pk)

@@ -115,7 +115,9 @@ def settings(call: CheckedCall) -> OperationAnswer:
 def holidays(call: CheckedCall) -> OperationAnswer:
     year = call.query.get("year") or days.today(find_organization(call)).year
     rows = _list_holidays(call).filter(date__year=year).select_related("calendar")
-    return answers.many(time_off_shapes.HolidaySerializer, rows)
+    default = calendars.find_default(call.organization_id)
+    shown = calendars.merge_holidays(rows, default.pk if default else None)
+    return answers.many(time_off_shapes.HolidaySerializer, shown)
 
 
 def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
