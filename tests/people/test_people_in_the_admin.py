@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
@@ -23,7 +24,7 @@ from people.models import (
 )
 from tests.drivers.shown_forms import save
 from tests.people.conftest import Office
-from workspace.models import Membership, Role, User
+from workspace.models import Membership, Organization, Role, User
 
 MONDAY = date(2026, 6, 1)
 NO_ROWS = {"TOTAL_FORMS": "0", "INITIAL_FORMS": "0"}
@@ -319,9 +320,9 @@ def test_the_first_calendar_is_the_default_until_another_is_made_it(
     chosen = {"action": "make_default", "_selected_action": [lisbon.pk]}
     answer = browser.post(page("holidaycalendar", "changelist"), chosen, follow=True)
     assert "Lisbon is the default now." in answer.content.decode()
-    berlin.refresh_from_db()
     history = browser.get(page("holidaycalendar", "history", lisbon.pk)).content.decode()
     assert "Lisbon is the default now." in history
+    berlin.refresh_from_db()
     assert berlin.is_default is False
     for calendar, status in ((lisbon, 403), (berlin, 302)):
         address = page("holidaycalendar", "delete", calendar.pk)
@@ -378,7 +379,8 @@ def test_a_calendar_that_cannot_be_filled_says_why(
 ) -> None:
     assert "No holidays are known for the country" in fill(browser, office.calendar("Nowhere"))
     turned = fill(browser, lisbon, first_year="2027", last_year="2026", add="Add", day="2027-12-25")
-    assert "Enter a year from the first one on, 10 years at most." in turned
+    assert "Enter the first year or a later one, at most 10 years." in turned
+    assert "every holiday of these years" not in turned
     theirs = other_office.calendar("Theirs", country_code="PT")
     said = fill(browser, theirs, first_year="2027", last_year="2027", add="Add", day="2027-12-25")
     assert "2027-12-25" not in said
@@ -388,6 +390,55 @@ def test_a_calendar_that_cannot_be_filled_says_why(
     assert "Use one of: BB, BE," in said
     send(browser, page("holidaycalendar", "add"), form | {"region": "BY"})
     assert HolidayCalendar.objects.get(name="Bavaria").region == "BY"
+
+
+def test_what_is_not_known_of_the_years_of_a_calendar_is_said(
+    office: Office, browser: Client
+) -> None:
+    # The table of Sri Lanka ends with 2026; that of India has its Hindu holidays until 2035.
+    lanka = office.calendar("Colombo", country_code="LK")
+    india = office.calendar("Delhi", country_code="IN")
+    shown = fill(browser, lanka, first_year="2027", last_year="2028")
+    assert "No holidays are known for 2027." in shown
+    assert "No holidays are known for 2028." in shown
+    assert "There are no days to add." in shown
+    assert "every holiday of these years" not in shown
+    shown = fill(browser, lanka, first_year="2026", last_year="2027")
+    assert "No holidays are known for 2026." not in shown
+    assert "No holidays are known for 2027." in shown
+    assert 'value="2026-02-04"' in shown  # Independence Day
+    warning = "Requested Holidays are available only from 2001 to 2035."
+    shown = fill(browser, india, first_year="2036", last_year="2036")
+    assert shown.count(warning) == 1
+    assert 'value="2036-08-15"' in shown
+    assert warning not in fill(browser, india, first_year="2035", last_year="2035")
+    shown = fill(browser, india, first_year="2100", last_year="2101")
+    assert "less than or equal to 2100" in shown
+
+
+def test_only_who_may_add_holidays_is_offered_to_fill_a_calendar(lisbon: HolidayCalendar) -> None:
+    staff = Client()
+    user = User.objects.create_user("staff@halo.example", name="Staff", is_staff=True)
+    staff.force_login(user)
+
+    def grant(codename: str) -> None:
+        user.user_permissions.add(Permission.objects.get(codename=codename))
+
+    for codename in ("view_holidaycalendar", "change_holidaycalendar"):
+        grant(codename)
+    address = page("holidaycalendar", "changelist")
+    shown = staff.get(address).content.decode()
+    assert 'value="make_default"' in shown
+    assert 'value="fill"' not in shown
+    years = {"first_year": "2027", "last_year": "2027"}
+    assert "2027-12-25" not in fill(staff, lisbon, **years)
+    # An admin of one organization who may change the calendars of all.
+    mine = Organization.objects.create(name="Mine", slug="mine", widget_key="mine")
+    Membership.objects.create(user=user, organization=mine, role=Role.ADMIN)
+    assert "You may not add holidays to this calendar." in fill(staff, lisbon, **years)
+    grant("add_publicholiday")
+    assert 'value="fill"' in staff.get(address).content.decode()
+    assert 'value="2027-12-25"' in fill(staff, lisbon, **years)
 
 
 def test_a_calendar_of_another_organization_is_no_choice(
