@@ -256,6 +256,10 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
         given = {name: form.cleaned_data[name] for name in EMPLOYMENT_FIELDS}
         record = employment.change(obj.person, obj.effective_from, **given)
         obj.pk, obj.organization_id = record.pk, record.organization_id
+        later = obj.person.employment_history.filter(effective_from__gt=obj.effective_from)
+        if found := later.order_by("effective_from").values_list("effective_from", flat=True):
+            text = _("This holds until the next record. Later records are unchanged: %s.")
+            messages.warning(request, text % ", ".join(map(str, found)))
 
 
 class TimeOffForm(OneOrganizationForm):

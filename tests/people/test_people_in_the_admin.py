@@ -148,6 +148,27 @@ def test_employment_changes_by_a_record(browser: Client, office: Office) -> None
     assert EmploymentRecord.objects.get() == record
 
 
+def test_a_change_before_later_records_names_them(browser: Client, office: Office) -> None:
+    berlin, lisbon = office.place("Berlin"), office.place("Lisbon")
+    person = office.person(work_place=berlin)
+    address = page("employmentrecord", "add")
+    warning = "This holds until the next record. Later records are unchanged: "
+
+    def change(day: str, **form: Any) -> str:
+        return send(browser, address, {"person": person.pk, "effective_from": day} | form)
+
+    assert warning not in change("2025-01-01", work_place=berlin.pk)
+    assert warning not in change("2026-03-01", work_place=berlin.pk, job_title="Lead")
+    assert f"{warning}2026-03-01." in change("2026-02-01", work_place=lisbon.pk)
+    person.refresh_from_db()
+    assert person.work_place == berlin
+    assert f"{warning}2026-02-01, 2026-03-01." in change("2026-01-01", work_place=lisbon.pk)
+    # A record of a day after them holds from then on.
+    assert warning not in change("2026-03-02", work_place=lisbon.pk, job_title="Lead")
+    person.refresh_from_db()
+    assert person.work_place == lisbon
+
+
 @pytest.mark.parametrize(("old", "new"), [("Pacific/Auckland", "UTC"), ("UTC", "Pacific/Auckland")])
 @time_machine.travel(datetime(2026, 11, 27, 16, 25, tzinfo=UTC), tick=False)
 def test_who_moves_may_begin_on_the_present_day_of_either_place(
