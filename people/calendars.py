@@ -70,7 +70,7 @@ def _take_in_holidays(default: HolidayCalendar) -> None:
 def merge_holidays(
     rows: Iterable[PublicHoliday], default_id: str | None
 ) -> Sequence[PublicHoliday]:
-    """Returns one holiday for each day of a calendar, by day: a whole one before half a one.
+    """Returns one holiday for each day of a calendar, by day: a whole one before a half one.
 
     A day can have two in the default, which has those without a calendar too.
     """

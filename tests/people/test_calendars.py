@@ -220,7 +220,7 @@ def test_holidays_without_a_calendar_stay_with_the_default_that_they_belonged_to
 
 @pytest.mark.parametrize("order", [("own", "none"), ("none", "own")])
 @pytest.mark.parametrize("whole", ["own", "none"])
-def test_a_whole_holiday_comes_before_half_a_one_on_the_same_day(
+def test_a_whole_holiday_comes_before_half_a_holiday_on_the_same_day(
     office: Office,
     berlin: HolidayCalendar,
     program: Program,
