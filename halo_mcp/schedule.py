@@ -60,8 +60,7 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     "refresh-older-kpis": ScheduleEntry(
         "workspace.refresh_older_kpis", crontab(hour="2", minute="20")
     ),
-    # Every night, because leave years begin on another day in each organization.
-    "carry-over-leave": ScheduleEntry("people.carry_over", crontab(hour="3", minute="45")),
+    "carry-over-leave": ScheduleEntry("people.carry_over", every(timedelta(hours=1))),
     "prune-use-of-personal-data": ScheduleEntry(
         "people.prune_data_use", crontab(hour="3", minute="50")
     ),

@@ -63,7 +63,8 @@ class OneOrganizationForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.add_error(name, _("This belongs to another organization."))
         dates = {name: value for name, value in given.items() if type(value) is date}
         for name, day in dates.items():
-            if message := days.bounds_message(day):
+            check = days.birth_message if name == "date_of_birth" else days.bounds_message
+            if message := check(day):
                 self.add_error(name, message)
         return given
 
@@ -255,6 +256,10 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
         given = {name: form.cleaned_data[name] for name in EMPLOYMENT_FIELDS}
         record = employment.change(obj.person, obj.effective_from, **given)
         obj.pk, obj.organization_id = record.pk, record.organization_id
+        later = obj.person.employment_history.filter(effective_from__gt=obj.effective_from)
+        if found := later.order_by("effective_from").values_list("effective_from", flat=True):
+            text = _("This holds until the next record. Later records are unchanged: %s.")
+            messages.warning(request, text % ", ".join(map(str, found)))
 
 
 class TimeOffForm(OneOrganizationForm):
@@ -404,16 +409,16 @@ class FilledYearsForm(forms.Form):
     """The years whose holidays are added to a calendar."""
 
     first_year = forms.IntegerField(
-        label=_("From"), min_value=days.FIRST_DAY.year, max_value=days.LAST_DAY.year
+        label=_("From"), min_value=days.FIRST_DAY.year, max_value=national_holidays.LAST_YEAR
     )
     last_year = forms.IntegerField(
-        label=_("To"), min_value=days.FIRST_DAY.year, max_value=days.LAST_DAY.year
+        label=_("To"), min_value=days.FIRST_DAY.year, max_value=national_holidays.LAST_YEAR
     )
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
         if not self.errors and not 0 <= given["last_year"] - given["first_year"] < MAX_FILLED_YEARS:
-            message = _("Enter a year from the first one on, %d years at most.")
+            message = _("Enter the first year or a later one, at most %d years.")
             self.add_error("last_year", message % MAX_FILLED_YEARS)
         return given
 
@@ -443,23 +448,32 @@ class HolidayCalendarAdmin(HrRecordAdmin):
             obj.is_default = calendars.find_default(obj.organization_id) is None
         super().save_model(request, obj, form, change)
 
+    def has_fill_permission(self, request: HttpRequest) -> bool:
+        return bool(_fill_reach(request))
+
     @admin.action(
         description=_("Fill the selected calendar with the holidays of its country"),
-        permissions=["change"],
+        permissions=["fill"],
     )
     def fill(
         self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]
     ) -> HttpResponse | None:
         """Shows the days that the calendar lacks; adds those that are selected there."""
-        may_add = admin_access.reach(request.user, "people.add_publicholiday")
-        calendar = self._find_calendar(request, may_add.limit(queryset, self.organization_lookup))
+        calendar = self._find_calendar(request, queryset)
         if calendar is None:
+            return None
+        if not _fill_reach(request).includes(calendar.organization_id):
+            message = _("You may not add holidays to this calendar.")
+            self.message_user(request, message, messages.ERROR)
             return None
         year = days.today(calendar.organization).year
         shown = {"first_year": year, "last_year": year + 1}
         form = FilledYearsForm(request.POST if "first_year" in request.POST else shown)
+        years = form.years() if form.is_valid() else range(0)
+        place = (calendar.country_code, calendar.region)
         try:
-            missing = calendars.list_missing(calendar, form.years()) if form.is_valid() else []
+            missing = calendars.list_missing(calendar, years)
+            gaps = national_holidays.list_gaps(*place, years)
         except UnknownRegion:
             message = _("No holidays are known for the country of this calendar.")
             self.message_user(request, message, messages.ERROR)
@@ -473,6 +487,7 @@ class HolidayCalendarAdmin(HrRecordAdmin):
             "calendar": calendar,
             "form": form,
             "missing": missing,
+            "gaps": gaps,
         }
         return TemplateResponse(request, "admin/people/holidaycalendar/fill.html", context)
 
@@ -491,7 +506,9 @@ class HolidayCalendarAdmin(HrRecordAdmin):
         calendar = self._find_calendar(request, queryset)
         if calendar is not None:
             calendars.make_default(calendar)
-            self.message_user(request, _("%s is the default now.") % calendar)
+            text = _("%s is the default now.") % calendar
+            self.log_change(request, calendar, text)
+            self.message_user(request, text)
 
     def _find_calendar(
         self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]
@@ -502,6 +519,12 @@ class HolidayCalendarAdmin(HrRecordAdmin):
             return rows[0]
         self.message_user(request, _("Select one calendar."), messages.ERROR)
         return None
+
+
+def _fill_reach(request: HttpRequest) -> admin_access.Reach:
+    """Where a visitor may fill calendars."""
+    permissions = ("people.change_holidaycalendar", "people.add_publicholiday")
+    return admin_access.reach(request.user, *permissions)
 
 
 @admin.register(PublicHoliday)

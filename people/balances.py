@@ -4,15 +4,15 @@ An allowance is the category's days, by the part of the year in which the person
 the days of their week compared with five. It is rounded to half days.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from people import access, days, time_off
@@ -31,6 +31,8 @@ from workspace.models import Organization
 
 DAYS_OF_FULL_TIME: Final = 5
 ZERO: Final = Decimal(0)
+# The hour of UTC in which carry-over looks at leave years that began on an earlier day.
+CATCH_UP_HOUR: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +150,21 @@ def carry_over(organization: Organization, now: datetime) -> int:
 
     Returns the number of new ledger entries. At most the category's days are carried over, and
     only once for each person and category. Nothing is known of the year before for people whose
-    records were made in this one.
+    records were made in this one. After the first day of a leave year this is done once a day.
     """
     zone = days.get_zone(organization)
-    year = leave_year(settings_of(organization.pk), timezone.localdate(now, zone))
+    today = timezone.localdate(now, zone)
+    year = leave_year(settings_of(organization.pk), today)
+    if today != year.starts_on and now.astimezone(UTC).hour != CATCH_UP_HOUR:
+        return 0
     last_day = year.starts_on - ONE_DAY
     carried = access.rows(TimeOffCategory, organization.pk).filter(carry_over_days__gt=0)
     limits = dict(carried.values_list("pk", "carry_over_days"))
     employed = access.rows(Person, organization.pk).exclude(end_date__lt=year.starts_on)
     begins = datetime.combine(year.starts_on, time.min, zone)
-    known = employed.filter(start_date__lte=last_day, created_at__lt=begins)
+    known = employed.filter(start_date__lte=last_day, created_at__lt=begins).exclude(
+        pk__in=_list_finished(organization, year.starts_on, limits)
+    )
     made = 0
     for person in known.select_related("working_pattern") if limits else ():
         before = balance(person, last_day)
@@ -165,6 +172,17 @@ def carry_over(organization: Organization, now: datetime) -> int:
             amount = min(one.remaining, limits.get(one.category.pk, ZERO))
             made += amount > 0 and _carry(person, one.category, year.starts_on, amount)
     return made
+
+
+def _list_finished(
+    organization: Organization, day: date, categories: Collection[str]
+) -> QuerySet[Any, Any]:
+    """The people for whom each of the categories was carried over on a day."""
+    entries = access.rows(LedgerEntry, organization.pk).filter(
+        entry_type=EntryType.CARRY_OVER, effective_date=day, category__in=categories
+    )
+    counted = entries.order_by().values("person").annotate(count=Count("pk"))
+    return counted.filter(count=len(categories)).values("person")
 
 
 def _carry(person: Person, category: TimeOffCategory, day: date, amount: Decimal) -> bool:

@@ -4,7 +4,7 @@ A calendar is that of the person's employment, else that of their work place, el
 the organization. The employment history says from which day on each holds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -39,12 +39,45 @@ def has_several(organization_id: UUID) -> bool:
 
 
 def make_default(calendar: HolidayCalendar) -> None:
-    """Makes a calendar the default of its organization in place of another."""
+    """Makes a calendar the default of its organization in place of another.
+
+    Holidays without a calendar stay with the one that was the default.
+    """
     with transaction.atomic():
-        before = access.rows(HolidayCalendar, calendar.organization_id).select_for_update()
-        for one in before.filter(is_default=True).exclude(pk=calendar.pk):
-            changes.apply(one, {"is_default": False})
-        changes.apply(calendar, {"is_default": True})
+        rows = access.rows(HolidayCalendar, calendar.organization_id).order_by("pk")
+        locked = {one.pk: one for one in rows.select_for_update()}
+        chosen = locked.pop(calendar.pk)
+        for one in locked.values():
+            if one.is_default:
+                _take_in_holidays(one)
+                changes.apply(one, {"is_default": False})
+        changes.apply(chosen, {"is_default": True})
+    calendar.refresh_from_db()
+
+
+def _take_in_holidays(default: HolidayCalendar) -> None:
+    """Gives the holidays without a calendar to the default, one for each day."""
+    rows = list(list_holidays(default))
+    kept = {row.pk for row in merge_holidays(rows, default.pk)}
+    access.rows(PublicHoliday, default.organization_id).filter(
+        pk__in=[row.pk for row in rows if row.pk not in kept]
+    ).delete()
+    for row in rows:
+        if row.pk in kept and row.calendar_id is None:
+            changes.apply(row, {"calendar": default})
+
+
+def merge_holidays(
+    rows: Iterable[PublicHoliday], default_id: str | None
+) -> Sequence[PublicHoliday]:
+    """Returns one holiday for each day of a calendar, by day: a whole one before a half one.
+
+    A day can have two in the default, which has those without a calendar too.
+    """
+    found: dict[tuple[str | None, date], PublicHoliday] = {}
+    for row in sorted(rows, key=lambda row: (row.is_half_day, row.calendar_id is None)):
+        found.setdefault((row.calendar_id or default_id, row.date), row)
+    return sorted(found.values(), key=lambda row: (row.date, row.pk))
 
 
 def find_holidays(person: Person, start: date, end: date) -> Mapping[date, Decimal]:
@@ -58,7 +91,7 @@ def find_holidays(person: Person, start: date, end: date) -> Mapping[date, Decim
     )
     return working_time.free_parts(
         row
-        for row in rows
+        for row in merge_holidays(rows, default_id)
         if (row.calendar_id or default_id) == _find_period(periods, row.date).calendar_id
     )
 
@@ -72,7 +105,7 @@ def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
 
 
 def _list_periods(person: Person, default_id: str | None) -> list[HolidayPeriod]:
-    """The calendars of a person's employment, the first one since ever."""
+    """The calendars of a person's employment; the first one also covers every earlier day."""
     history = person.employment_history.order_by("effective_from").values_list(
         "effective_from", "holiday_calendar_id", "work_place__holiday_calendar_id"
     )

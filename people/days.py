@@ -12,6 +12,7 @@ from workspace.models import Organization
 
 FIRST_DAY: Final = date(1970, 1, 1)
 LAST_DAY: Final = date(2999, 12, 31)
+FIRST_DAY_OF_BIRTH: Final = date(1900, 1, 1)
 
 
 def bounds_message(day: date) -> str:
@@ -19,6 +20,13 @@ def bounds_message(day: date) -> str:
     if FIRST_DAY <= day <= LAST_DAY:
         return ""
     return _("The day must be from %(first)s to %(last)s.") % {"first": FIRST_DAY, "last": LAST_DAY}
+
+
+def birth_message(day: date) -> str:
+    """Returns what is wrong with a day before FIRST_DAY_OF_BIRTH or after today; else ""."""
+    if day < FIRST_DAY_OF_BIRTH:
+        return _("The day must be from %s on.") % FIRST_DAY_OF_BIRTH
+    return _("The day is in the future.") if day > timezone.localdate() else ""
 
 
 def get_zone(organization: Organization, work_place: ReferenceItem | None = None) -> ZoneInfo:

@@ -13,15 +13,15 @@ from people.models.people import EMPLOYMENT_FIELDS
 
 
 def change(person: Person, effective_from: date, **values: Any) -> EmploymentRecord:
-    """Changes some of EMPLOYMENT_FIELDS from a day on, which is not after today there.
+    """Changes some of EMPLOYMENT_FIELDS from a day on, which has begun at the old or new place.
 
     The record of that day has the values of the one before it where none is given. A day that has
     a record already changes it. Raises RefusedChange.
     """
     if message := days.bounds_message(effective_from):
         raise RefusedChange(message, "effective_from")
-    work_place = values.get("work_place", person.work_place)
-    if effective_from > days.today(person.organization, work_place):
+    places = (person.work_place, values.get("work_place", person.work_place))
+    if effective_from > max(days.today(person.organization, place) for place in places):
         raise RefusedChange(_("The change cannot take effect in the future."), "effective_from")
     with transaction.atomic():
         locked = access.lock_row(Person, person.organization_id, person.pk)

@@ -202,6 +202,48 @@ def test_another_calendar_becomes_the_default(
     assert calendars.find_holidays(office.person(), MONDAY, FRIDAY) == {PORTUGAL_DAY: 1}
 
 
+def test_holidays_without_a_calendar_stay_with_the_default_that_they_belonged_to(
+    office: Office, berlin: HolidayCalendar, lisbon: HolidayCalendar
+) -> None:
+    own = {"organization": office.organization}
+    office.holiday(FRIDAY, berlin, is_half_day=True)
+    for day in (MONDAY, FRIDAY):
+        PublicHoliday.objects.create(**own, date=day, name="Old")
+    in_berlin = office.person(work_place=office.place("Berlin", holiday_calendar=berlin))
+    calendars.make_default(lisbon)
+    assert calendars.find_holidays(in_berlin, MONDAY, FRIDAY) == {MONDAY: 1, FRIDAY: 1}
+    assert calendars.find_holidays(office.person(), MONDAY, FRIDAY) == {PORTUGAL_DAY: 1}
+    assert not PublicHoliday.objects.filter(calendar=None).exists()
+    calendars.make_default(berlin)
+    assert calendars.find_holidays(office.person(), MONDAY, FRIDAY) == {MONDAY: 1, FRIDAY: 1}
+
+
+@pytest.mark.parametrize("order", [("own", "none"), ("none", "own")])
+@pytest.mark.parametrize("whole", ["own", "none"])
+def test_a_whole_holiday_comes_before_half_a_holiday_on_the_same_day(
+    office: Office,
+    berlin: HolidayCalendar,
+    program: Program,
+    order: tuple[str, str],
+    whole: str,
+) -> None:
+    """An old process adds one without a calendar to a day that the default has."""
+    for number, kind in enumerate(order):
+        PublicHoliday.objects.create(
+            id=f"hol_{number}",
+            organization=office.organization,
+            calendar=berlin if kind == "own" else None,
+            date=MONDAY,
+            name=kind,
+            is_half_day=kind != whole,
+        )
+    assert calendars.find_holidays(office.person(), MONDAY, MONDAY) == {MONDAY: 1}
+    of_all = program.get("time-off/public-holidays", year=2026).data
+    of_berlin = program.get("time-off/public-holidays", year=2026, calendar_id=berlin.pk).data
+    for found in (of_all, of_berlin):
+        assert [(one["name"], one["is_half_day"]) for one in found] == [(whole, False)]
+
+
 def test_the_migration_leaves_every_length_of_the_demo_records_as_it_was(
     db: None,  # noqa: ARG001  opens the database
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 import time_machine
 from django.core.exceptions import ValidationError
 
-from people import balances, employment
+from people import balances, employment, tasks
 from people.changes import RefusedChange
 from people.models import (
     EntryType,
@@ -81,7 +81,7 @@ def test_a_link_is_current_from_the_beginning_of_its_day_at_the_work_place(
 
 
 @time_machine.travel(LAST_NOON, tick=False)
-def test_balances_and_holidays_are_of_the_year_that_has_begun(
+def test_balances_and_holidays_are_of_the_year_that_has_begun_in_the_organization(
     office: Office, there: Person
 ) -> None:
     program = Program(office.organization)
@@ -90,14 +90,49 @@ def test_balances_and_holidays_are_of_the_year_that_has_begun(
         found = program.get(f"people/{person.pk}/time-off-balance").data
         return str(found["leave_year"]["starts_on"])
 
-    assert year_of(there) == "2027-01-01"
-    assert year_of(office.person()) == "2026-01-01"
+    assert year_of(there) == year_of(office.person()) == "2026-01-01"
     office.holiday(date(2027, 1, 1))
     assert program.get("time-off/public-holidays").data == []
     office.organization.time_zone = "Pacific/Auckland"
     office.organization.save()
     assert len(program.get("time-off/public-holidays").data) == 1
-    assert year_of(office.person()) == "2027-01-01"
+    assert year_of(there) == year_of(office.person()) == "2027-01-01"
+
+
+def test_a_balance_turns_with_the_day_of_the_organization_and_has_what_is_carried_over(
+    office: Office,
+) -> None:
+    """A person in Auckland or Honolulu, in an organization of Berlin."""
+    office.organization.time_zone = "Europe/Berlin"
+    office.organization.save()
+    office.leave.carry_over_days = Decimal(5)
+    office.leave.save()
+    long_ago = {"start_date": date(2020, 1, 1), "created_at": datetime(2025, 3, 1, tzinfo=UTC)}
+    people = [
+        person_at(office, "Auckland", "Pacific/Auckland", **long_ago),
+        person_at(office, "Honolulu", "Pacific/Honolulu", **long_ago),
+    ]
+    with time_machine.travel(LAST_NOON, tick=False):
+        program = Program(office.organization)
+
+    def read(now: datetime) -> set[tuple[str, str, float]]:
+        with time_machine.travel(now, tick=False):
+            tasks.carry_over()
+            today = program.get("me").data["today"]
+            balances_now = [
+                program.get(f"people/{person.pk}/time-off-balance").data for person in people
+            ]
+        return {
+            (today, one["leave_year"]["starts_on"], one["totals"]["remaining"])
+            for one in balances_now
+        }
+
+    # 28 days a year, and none is taken: 5 of them are carried over at 23:00 UTC, Berlin's midnight.
+    assert read(LAST_NOON) == {("2026-12-31", "2026-01-01", 28)}
+    assert read(datetime(2026, 12, 31, 22, 59, tzinfo=UTC)) == {("2026-12-31", "2026-01-01", 28)}
+    assert read(datetime(2026, 12, 31, 23, 0, tzinfo=UTC)) == {("2027-01-01", "2027-01-01", 33)}
+    assert read(datetime(2027, 1, 1, 8, 0, tzinfo=UTC)) == {("2027-01-01", "2027-01-01", 33)}
+    assert LedgerEntry.objects.count() == 2
 
 
 @time_machine.travel(AFTERNOON, tick=False)
@@ -157,6 +192,9 @@ def test_leave_is_carried_over_once_the_year_has_begun_in_the_organization(offic
     assert carried("Pacific/Auckland", LAST_NOON) == {old.pk}
     # 00:30 of 1 January in UTC is 14:30 of 31 December in Honolulu (UTC-10).
     assert carried("Pacific/Honolulu", datetime(2027, 1, 1, 0, 30, tzinfo=UTC)) == set()
+    # Its midnight.
+    midnight = datetime(2027, 1, 1, 10, 0, tzinfo=UTC)
+    assert carried("Pacific/Honolulu", midnight) == {old.pk, new.pk}
     day_after = datetime(2027, 1, 2, 3, 45, tzinfo=UTC)
     assert carried("Pacific/Auckland", day_after) == {old.pk}
     assert carried("Pacific/Honolulu", day_after) == {old.pk, new.pk}

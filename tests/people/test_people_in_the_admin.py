@@ -1,9 +1,11 @@
 """HR records in Django admin: an admin keeps those of their organization, by the same rules."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
@@ -22,7 +24,7 @@ from people.models import (
 )
 from tests.drivers.shown_forms import save
 from tests.people.conftest import Office
-from workspace.models import Membership, Role, User
+from workspace.models import Membership, Organization, Role, User
 
 MONDAY = date(2026, 6, 1)
 NO_ROWS = {"TOTAL_FORMS": "0", "INITIAL_FORMS": "0"}
@@ -146,6 +148,46 @@ def test_employment_changes_by_a_record(browser: Client, office: Office) -> None
     assert EmploymentRecord.objects.get() == record
 
 
+def test_a_change_before_later_records_names_them(browser: Client, office: Office) -> None:
+    berlin, lisbon = office.place("Berlin"), office.place("Lisbon")
+    person = office.person(work_place=berlin)
+    address = page("employmentrecord", "add")
+    warning = "This holds until the next record. Later records are unchanged: "
+
+    def change(day: str, **form: Any) -> str:
+        return send(browser, address, {"person": person.pk, "effective_from": day} | form)
+
+    assert warning not in change("2025-01-01", work_place=berlin.pk)
+    assert warning not in change("2026-03-01", work_place=berlin.pk, job_title="Lead")
+    assert f"{warning}2026-03-01." in change("2026-02-01", work_place=lisbon.pk)
+    person.refresh_from_db()
+    assert person.work_place == berlin
+    assert f"{warning}2026-02-01, 2026-03-01." in change("2026-01-01", work_place=lisbon.pk)
+    # A record of a day after them holds from then on.
+    assert warning not in change("2026-03-02", work_place=lisbon.pk, job_title="Lead")
+    person.refresh_from_db()
+    assert person.work_place == lisbon
+
+
+@pytest.mark.parametrize(("old", "new"), [("Pacific/Auckland", "UTC"), ("UTC", "Pacific/Auckland")])
+@time_machine.travel(datetime(2026, 11, 27, 16, 25, tzinfo=UTC), tick=False)
+def test_who_moves_may_begin_on_the_present_day_of_either_place(
+    office: Office, browser: Client, old: str, new: str
+) -> None:
+    """It is 28 November in Auckland, 27 November in UTC; the form proposes the day of the old."""
+    before, after = office.place("Old", time_zone=old), office.place("New", time_zone=new)
+    address = page("employmentrecord", "add")
+    mover = office.person(work_place=before)
+    shown = browser.get(address, {"person": mover.pk}).content.decode()
+    proposed = "2026-11-28" if old == "Pacific/Auckland" else "2026-11-27"
+    assert f'value="{proposed}"' in shown
+    form = {"person": mover.pk, "work_place": after.pk, "effective_from": "2026-11-29"}
+    assert "cannot take effect in the future" in send(browser, address, form)
+    send(browser, address, form | {"effective_from": "2026-11-28"})
+    mover.refresh_from_db()
+    assert mover.work_place == after
+
+
 def test_requests_are_added_and_decided(browser: Client, office: Office) -> None:
     person = office.person(manager=office.person())
     days = [MONDAY + timedelta(weeks=number) for number in range(4)]
@@ -255,6 +297,27 @@ def test_a_day_out_of_bounds_is_refused_in_every_form(browser: Client, office: O
         assert "The day must be from 1970-01-01 to 2999-12-31." in said
 
 
+def test_a_date_of_birth_is_from_1900_to_today(browser: Client, office: Office) -> None:
+    """People who were born before 1970 are saved, and edited afterwards."""
+    person = office.person()
+    form = {"person": person.pk, "date_of_birth": "1962-05-17"}
+    send(browser, page("personprofile", "add"), form)
+    profile = PersonProfile.objects.get()
+    assert profile.date_of_birth == date(1962, 5, 17)
+    address = page("personprofile", "change", profile.pk)
+    send(browser, address, {"date_of_birth": "1900-01-01", "city": "Berlin"})
+    profile.refresh_from_db()
+    assert (profile.date_of_birth, profile.city) == (date(1900, 1, 1), "Berlin")
+    tomorrow = timezone.localdate() + timedelta(days=1)
+    for day, message in (
+        ("1899-12-31", "The day must be from 1900-01-01 on."),
+        (tomorrow.isoformat(), "The day is in the future."),
+    ):
+        assert message in send(browser, address, {"date_of_birth": day})
+    profile.refresh_from_db()
+    assert profile.date_of_birth == date(1900, 1, 1)
+
+
 def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> None:
     unused = office.category("Moving")
     office.leave_of(office.person(), MONDAY, MONDAY)
@@ -278,6 +341,8 @@ def test_the_first_calendar_is_the_default_until_another_is_made_it(
     chosen = {"action": "make_default", "_selected_action": [lisbon.pk]}
     answer = browser.post(page("holidaycalendar", "changelist"), chosen, follow=True)
     assert "Lisbon is the default now." in answer.content.decode()
+    history = browser.get(page("holidaycalendar", "history", lisbon.pk)).content.decode()
+    assert "Lisbon is the default now." in history
     berlin.refresh_from_db()
     assert berlin.is_default is False
     for calendar, status in ((lisbon, 403), (berlin, 302)):
@@ -335,7 +400,8 @@ def test_a_calendar_that_cannot_be_filled_says_why(
 ) -> None:
     assert "No holidays are known for the country" in fill(browser, office.calendar("Nowhere"))
     turned = fill(browser, lisbon, first_year="2027", last_year="2026", add="Add", day="2027-12-25")
-    assert "Enter a year from the first one on, 10 years at most." in turned
+    assert "Enter the first year or a later one, at most 10 years." in turned
+    assert "every holiday of these years" not in turned
     theirs = other_office.calendar("Theirs", country_code="PT")
     said = fill(browser, theirs, first_year="2027", last_year="2027", add="Add", day="2027-12-25")
     assert "2027-12-25" not in said
@@ -345,6 +411,55 @@ def test_a_calendar_that_cannot_be_filled_says_why(
     assert "Use one of: BB, BE," in said
     send(browser, page("holidaycalendar", "add"), form | {"region": "BY"})
     assert HolidayCalendar.objects.get(name="Bavaria").region == "BY"
+
+
+def test_what_is_not_known_of_the_years_of_a_calendar_is_said(
+    office: Office, browser: Client
+) -> None:
+    # The table of Sri Lanka ends with 2026; that of India has its Hindu holidays until 2035.
+    lanka = office.calendar("Colombo", country_code="LK")
+    india = office.calendar("Delhi", country_code="IN")
+    shown = fill(browser, lanka, first_year="2027", last_year="2028")
+    assert "No holidays are known for 2027." in shown
+    assert "No holidays are known for 2028." in shown
+    assert "There are no days to add." in shown
+    assert "every holiday of these years" not in shown
+    shown = fill(browser, lanka, first_year="2026", last_year="2027")
+    assert "No holidays are known for 2026." not in shown
+    assert "No holidays are known for 2027." in shown
+    assert 'value="2026-02-04"' in shown  # Independence Day
+    warning = "Requested Holidays are available only from 2001 to 2035."
+    shown = fill(browser, india, first_year="2036", last_year="2036")
+    assert shown.count(warning) == 1
+    assert 'value="2036-08-15"' in shown
+    assert warning not in fill(browser, india, first_year="2035", last_year="2035")
+    shown = fill(browser, india, first_year="2100", last_year="2101")
+    assert "less than or equal to 2100" in shown
+
+
+def test_only_who_may_add_holidays_is_offered_to_fill_a_calendar(lisbon: HolidayCalendar) -> None:
+    staff = Client()
+    user = User.objects.create_user("staff@halo.example", name="Staff", is_staff=True)
+    staff.force_login(user)
+
+    def grant(codename: str) -> None:
+        user.user_permissions.add(Permission.objects.get(codename=codename))
+
+    for codename in ("view_holidaycalendar", "change_holidaycalendar"):
+        grant(codename)
+    address = page("holidaycalendar", "changelist")
+    shown = staff.get(address).content.decode()
+    assert 'value="make_default"' in shown
+    assert 'value="fill"' not in shown
+    years = {"first_year": "2027", "last_year": "2027"}
+    assert "2027-12-25" not in fill(staff, lisbon, **years)
+    # An admin of one organization who may change the calendars of all.
+    mine = Organization.objects.create(name="Mine", slug="mine", widget_key="mine")
+    Membership.objects.create(user=user, organization=mine, role=Role.ADMIN)
+    assert "You may not add holidays to this calendar." in fill(staff, lisbon, **years)
+    grant("add_publicholiday")
+    assert 'value="fill"' in staff.get(address).content.decode()
+    assert 'value="2027-12-25"' in fill(staff, lisbon, **years)
 
 
 def test_a_calendar_of_another_organization_is_no_choice(

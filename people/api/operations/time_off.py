@@ -115,7 +115,9 @@ def settings(call: CheckedCall) -> OperationAnswer:
 def holidays(call: CheckedCall) -> OperationAnswer:
     year = call.query.get("year") or days.today(find_organization(call)).year
     rows = _list_holidays(call).filter(date__year=year).select_related("calendar")
-    return answers.many(time_off_shapes.HolidaySerializer, rows)
+    default = calendars.find_default(call.organization_id)
+    shown = calendars.merge_holidays(rows, default.pk if default else None)
+    return answers.many(time_off_shapes.HolidaySerializer, shown)
 
 
 def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
@@ -133,9 +135,10 @@ def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
 
 
 def balance(call: CheckedCall) -> OperationAnswer:
-    related = ("working_pattern", "work_place", "organization")
+    related = ("working_pattern", "organization")
     row = access.row(Person, call.organization_id, call.path["person_id"], *related)
-    on = call.query.get("on") or days.today(row.organization, row.work_place)
+    # Leave years turn with the day of the organization, wherever the person works.
+    on = call.query.get("on") or days.today(row.organization)
     found = balances.balance(row, on)
     return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
