@@ -292,7 +292,7 @@ def _identifying_columns(
 def _digest(subject: Mapping[str, Any], outgoing: Outgoing | None) -> str:
     """SHA-256 of what identifies a request, and of what its tool sends if it says so."""
     sent = {} if outgoing is None else {"outgoing": outgoing.digest}
-    return hashlib.sha256(json.dumps({**subject, **sent}, sort_keys=True).encode()).hexdigest()
+    return idempotency.fingerprint({**subject, **sent})
 
 
 def _approvable(surface: Surface, name: str, requester: Principal) -> Tool:
@@ -358,8 +358,9 @@ def _find_answering(
 
 
 def _is_same_call(row: ApprovalRequest, requested: Mapping[str, Any]) -> bool:
-    arguments = stored_arguments.as_stored(row.arguments)
-    return bool(arguments == requested["arguments"] and row.customer_id == requested["customer_id"])
+    arguments = idempotency.fingerprint(stored_arguments.as_stored(row.arguments))
+    is_same = arguments == idempotency.fingerprint(requested["arguments"])
+    return is_same and bool(row.customer_id == requested["customer_id"])
 
 
 def _get_or_create(row: Mapping[str, Any]) -> FoundRequest:

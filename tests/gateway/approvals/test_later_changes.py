@@ -161,3 +161,15 @@ def test_a_key_is_refused_for_other_arguments_while_its_request_answers_calls(
     assert refused["isError"] is True
     assert "used for a call with other arguments" in refused["content"][0]["text"]
     assert ApprovalRequest.objects.count() == 1
+
+
+@pytest.mark.parametrize("other", [True, 1.0])
+def test_a_key_is_refused_for_a_value_of_another_type(
+    project: ReviewedProject, other: object
+) -> None:
+    keyed(project, name="Ada", address={"n": 1})
+    refused = keyed(project, name="Ada", address={"n": other})
+    assert "used for a call with other arguments" in refused["content"][0]["text"]
+    again = keyed(project, address={"n": 1}, name="Ada")
+    assert again["structuredContent"]["status"] == "PENDING_APPROVAL"
+    assert ApprovalRequest.objects.count() == 1
