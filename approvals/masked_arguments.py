@@ -7,7 +7,7 @@ unless the surface, or the family of surfaces, binds another place where it is f
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -138,10 +138,9 @@ def masked_result(request: ApprovalRequest) -> Any:
     schema = _schema_of_request(request)
     arguments = request.arguments
     found = secret_members.find_secrets(schema, arguments) if schema else _texts(arguments)
-    # Listed and searched for once: there may be thousands of secrets, and of texts in the result.
-    texts = "\n".join(_texts(request.result))
-    forms = [form for form in masking.list_forms(found) if form in texts]
-    return _replace_forms(request.result, forms) if forms else request.result
+    # In all texts at once: there may be thousands of them, and of secrets.
+    replaced = masking.replace_in_texts(list(_texts(request.result)), found)
+    return _with_texts(request.result, iter(replaced))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -152,12 +151,13 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _replace_forms(value: Any, forms: Sequence[str]) -> Any:
+def _with_texts(value: Any, texts: Iterator[str]) -> Any:
+    """The value with other texts, in the order of `_texts`."""
     if isinstance(value, Mapping):
-        return {name: _replace_forms(item, forms) for name, item in value.items()}
+        return {name: _with_texts(item, texts) for name, item in value.items()}
     if isinstance(value, list):
-        return [_replace_forms(item, forms) for item in value]
-    return masking.replace_forms(value, forms) if isinstance(value, str) else value
+        return [_with_texts(item, texts) for item in value]
+    return next(texts) if isinstance(value, str) else value
 
 
 def _members(

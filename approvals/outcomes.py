@@ -33,25 +33,22 @@ def find_outcome_of_call(
 
     `more` goes into messages.
     """
-    try:
-        outcome = find_outcome(row, call.invocation.kind, more)
-    except ToolFailure as failure:  # a result that was stored while results could be larger
-        return Failed(failure)
+    outcome = find_outcome(row, call.invocation.kind, more)
     if isinstance(outcome, Succeeded):
         return replace(outcome, subject=call.subject, is_repeated=True)
     return outcome
 
 
 def find_outcome(row: ApprovalRequest, kind: CallKind, more: str = "") -> Succeeded | Failed | None:
-    """Returns how the requested call ends, or None while it waits; `more` goes into messages.
-
-    Raises ToolFailure for a result that is too large.
-    """
+    """Returns how the requested call ends, or None while it waits; `more` goes into messages."""
     why = f"Reason: {reason(row)}{more}"
     match row.current_status:
         case ApprovalStatus.DONE:
             result = requests.stored_result(row)
-            return Succeeded(result, kind.text(result))
+            try:
+                return Succeeded(result, kind.text(result))
+            except ToolFailure as failure:  # it was stored while results could be larger
+                return Failed(failure)
         case ApprovalStatus.DECLINED | ApprovalStatus.EXPIRED:
             return Failed(RequestRejected(f"The request was rejected. {why}"))
         case ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:

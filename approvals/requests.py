@@ -140,16 +140,16 @@ def request_call(
 
     An identical open request of the same grant is returned instead of another, and so is one that
     has ended in the last 15 minutes, unless it expired or was withdrawn; one with an idempotency
-    key that was executed, for a day. One with the same key is returned also if the document has
-    changed since, or this server sends something else for the arguments. `version` is that of the
-    document that describes the tool, and `rule` returns what demands the approval, which a new
-    request keeps. Raises TooManyWait and KeyReused.
+    key that was executed, for a day. One with the same key is returned also if another grant of the
+    person has requested it, the document has changed since, or this server sends something else for
+    the arguments. `version` is that of the document that describes the tool, and `rule` returns
+    what demands the approval, which a new request keeps. Raises TooManyWait and KeyReused.
     """
-    requested = _identified_call(call, version=version)
+    requested = {**_identified_call(call, version=version), **_facts(call.principal)}
     if (row := _find_answering(requested)) is not None:
         return FoundRequest(row, is_new=False)
     words = {"summary": summary[:300], "expires_at": expires_at, "rule": dict(rule())}
-    return _get_or_create({**requested, **_facts(call.principal), **words})
+    return _get_or_create({**requested, **words})
 
 
 def request_waiting_call(call: PreparedCall, name: str, *, summary: str) -> ApprovalRequest:
@@ -292,7 +292,7 @@ def _identifying_columns(
 def _digest(subject: Mapping[str, Any], outgoing: Outgoing | None) -> str:
     """SHA-256 of what identifies a request, and of what its tool sends if it says so."""
     sent = {} if outgoing is None else {"outgoing": outgoing.digest}
-    return hashlib.sha256(json.dumps({**subject, **sent}, sort_keys=True).encode()).hexdigest()
+    return idempotency.fingerprint({**subject, **sent})
 
 
 def _approvable(surface: Surface, name: str, requester: Principal) -> Tool:
@@ -334,7 +334,8 @@ def _find_answering(
 ) -> ApprovalRequest | None:
     """Returns a request that is open, or whose outcome answers another call.
 
-    That is an identical one, else the one with the same idempotency key. Raises KeyReused.
+    That is an identical one of the connection, else the one that its person, or its key, has
+    requested with the same idempotency key. Raises KeyReused.
     """
     now, rows = timezone.now(), _requester_rows(requested).exclude(pk__in=without).order_by("-pk")
     key = requested.get("caller_key", "")
@@ -350,7 +351,14 @@ def _find_answering(
     if identical is not None or not key:
         return identical
     # What was never sent, because the document has changed, may be requested again.
-    of_key = rows.filter(surface=requested["surface"], tool=requested["tool"], caller_key=key)
+    of_key = (
+        _party_rows(requested)
+        .exclude(pk__in=without)
+        .order_by("-pk")
+        .filter(surface=requested["surface"], tool=requested["tool"], caller_key=key)
+    )
+    # A connection that has ended executes nothing: what it requested has to be requested again.
+    expiry.end_with_requesters(of_key.exclude(authorization_id=requested["authorization_id"]))
     row = of_key.filter(waiting | recent & Q(sent_at__isnull=False)).first()
     if row is not None and not _is_same_call(row, requested):
         raise KeyReused
@@ -358,8 +366,9 @@ def _find_answering(
 
 
 def _is_same_call(row: ApprovalRequest, requested: Mapping[str, Any]) -> bool:
-    arguments = stored_arguments.as_stored(row.arguments)
-    return bool(arguments == requested["arguments"] and row.customer_id == requested["customer_id"])
+    arguments = idempotency.fingerprint(stored_arguments.as_stored(row.arguments))
+    is_same = arguments == idempotency.fingerprint(requested["arguments"])
+    return is_same and bool(row.customer_id == requested["customer_id"])
 
 
 def _get_or_create(row: Mapping[str, Any]) -> FoundRequest:
@@ -417,4 +426,13 @@ def _create(row: Mapping[str, Any]) -> ApprovalRequest:
 def _requester_rows(row: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.objects.filter(
         organization_id=row["organization_id"], authorization_id=row["authorization_id"]
+    )
+
+
+def _party_rows(row: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
+    """Those of all connections of the person in the organization, or of the key."""
+    if not row["user_id"]:
+        return _requester_rows(row)
+    return ApprovalRequest.objects.filter(
+        organization_id=row["organization_id"], user_id=row["user_id"]
     )

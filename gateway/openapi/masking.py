@@ -6,7 +6,7 @@ from html import unescape
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from foundation.masking import MASK, WORDS, list_forms, mask_secrets
+from foundation.masking import MASK, WORDS, mask_secrets, replace_secrets
 
 MAX_EXCERPT: Final = 1_000
 # Of this much text the excerpt is made: secrets are masked before the text is cut.
@@ -29,9 +29,8 @@ def mask_body(body: bytes, secrets: Iterable[str]) -> bytes:
 
     A short secret may be a word of the answer, and stays.
     """
-    for form in list_forms(secrets, min_length=MIN_ECHOED):
-        body = body.replace(form.encode(), MASK.encode())
-    return body
+    text = body.decode(errors="surrogateescape")
+    return replace_secrets(text, secrets, min_length=MIN_ECHOED).encode(errors="surrogateescape")
 
 
 def excerpt(text: str, secrets: Iterable[str] = ()) -> str:

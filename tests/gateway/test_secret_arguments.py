@@ -196,7 +196,7 @@ def test_the_page_of_a_request_has_no_secret_before_and_after_it_is_executed(
     assert in_url not in pages + on_record()
 
 
-def test_the_forms_of_secrets_are_listed_once_for_a_result_of_many_texts(
+def test_a_result_of_many_texts_is_searched_once_for_secrets(
     mcp: McpClient, site: Site, grant: Grant, project: Project
 ) -> None:
     Project.objects.filter(pk=project.pk).update(writes="require_approval", self_approval=True)
@@ -206,9 +206,9 @@ def test_the_forms_of_secrets_are_listed_once_for_a_result_of_many_texts(
     texts = [f"made {SECRET}", quote("Hidden/4711", safe=""), "plain"]
     site.script(sites.saying({"made": texts * 5, "inner": {"login": "ada"}}))
     browser.post(f"/requests/{row.pk}/approve")
-    with patch.object(masking, "list_forms", wraps=masking.list_forms) as list_forms:
+    with patch.object(masking, "replace_secrets", wraps=masking.replace_secrets) as replace:
         page = browser.get(f"/requests/{row.pk}").content.decode()
-    assert list_forms.call_count == 1
+    assert replace.call_count == 1
     assert page.count("made ***") == 5
     assert not has_secret(page)
     assert "4711" not in page

@@ -127,11 +127,10 @@ def _reply_with_task(
 ) -> Reply | None:
     """The task that a call becomes, for a caller that takes one; None for the usual reply.
 
-    At 2025-11-25 the caller has asked for it: it gets one for an outcome of its request, too, and
-    can read no result in its place.
+    A caller that needs it gets one for an outcome of its request, too, and can read no result in
+    its place.
     """
-    has_asked = revision in task_shapes.REQUESTED
-    is_wanted = has_asked or isinstance(outcome, ApprovalPending)
+    is_wanted = invocation.needs_task or isinstance(outcome, ApprovalPending)
     if surface.tasks is not None and outcome.approval_request and is_wanted:
         task = surface.tasks.find(invocation.principal, outcome.approval_request)
         if task is not None:
@@ -141,7 +140,7 @@ def _reply_with_task(
             return {**reply, META: {**more, **reply.get(META, {})}} if more else reply
     # Such as the outcome that an idempotency key has.
     is_result = isinstance(outcome, Succeeded | ApprovalPending)
-    return task_shapes.no_task_error() if has_asked and is_result else None
+    return task_shapes.no_task_error() if invocation.needs_task and is_result else None
 
 
 def _call_result(subject: Any, outcome: Succeeded, revision: Revision) -> JsonObject:
@@ -229,7 +228,7 @@ def _failure(
     if type(failure) in STOPPED:
         return STOPPED[type(failure)](failure)
     if method == "tools/call":
-        if invocation.takes_task and revision in task_shapes.REQUESTED:
+        if invocation.needs_task:
             revision = ERRORS_UNTIL
         return _failed_call(failure, revision, surface)
     field, reason = failure.field or None, failure.reason or None

@@ -620,6 +620,22 @@ def test_a_keyed_call_whose_result_was_read_from_its_task_is_made_once_in_a_day(
     assert (ApprovalRequest.objects.count(), len(directory.site.seen)) == (1, 1)
 
 
+@pytest.mark.parametrize("revision", [OLD, NEW])
+def test_a_task_whose_stored_result_has_become_too_large_ends_with_an_error_of_the_tool(
+    directory: Directory, revision: Revision, settings: Any
+) -> None:
+    directory.site.usual = saying({"deleted": ["x" * 40] * 100})
+    mcp = directory.client(revision=revision)
+    task_id = task_of(mcp)
+    directory.decide(task_id)
+    settings.HALO_MAX_RESULT_BYTES = 2_000
+    assert state(mcp, task_id) == "completed"
+    read = ask(mcp, "get" if revision is NEW else "result", task_id).result
+    result = read["result"] if revision is NEW else read
+    assert result["isError"] is True
+    assert "too large" in result["content"][0]["text"]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_an_approval_and_a_cancellation_at_once_one_takes_effect(directory: Directory) -> None:
     for _ in range(6):

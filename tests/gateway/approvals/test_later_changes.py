@@ -7,6 +7,7 @@ from django.test import Client
 
 from approvals.models import ApprovalRequest
 from audit.models import SecurityEvent
+from foundation import ids
 from foundation.admin_urls import row_url
 from gateway import projects
 from gateway.models import ApproverGroup, Project, ProjectTool
@@ -161,3 +162,56 @@ def test_a_key_is_refused_for_other_arguments_while_its_request_answers_calls(
     assert refused["isError"] is True
     assert "used for a call with other arguments" in refused["content"][0]["text"]
     assert ApprovalRequest.objects.count() == 1
+
+
+@pytest.mark.parametrize("other", [True, 1.0])
+def test_a_key_is_refused_for_a_value_of_another_type(
+    project: ReviewedProject, other: object
+) -> None:
+    keyed(project, name="Ada", address={"n": 1})
+    refused = keyed(project, name="Ada", address={"n": other})
+    assert "used for a call with other arguments" in refused["content"][0]["text"]
+    again = keyed(project, address={"n": 1}, name="Ada")
+    assert again["structuredContent"]["status"] == "PENDING_APPROVAL"
+    assert ApprovalRequest.objects.count() == 1
+
+
+def request_again(project: ReviewedProject, token: str, **arguments: Any) -> Any:
+    """The result of the keyed call through another connection."""
+    client = project.mcp.holding(token).at(Revision.V2025_11_25)
+    return client.call(WRITE, arguments or {"name": "Ada"}, meta={"idempotency_key": "one"}).result
+
+
+def test_a_key_finds_the_request_of_another_connection_of_the_person(
+    project: ReviewedProject,
+) -> None:
+    assert project.row.owner is not None
+    first = keyed(project)["structuredContent"]["requestId"]
+    token = project.grant.another().token()
+    assert request_again(project, token)["structuredContent"]["requestId"] == first
+    refused = request_again(project, token, name="Bob")
+    assert "used for a call with other arguments" in refused["content"][0]["text"]
+    assert approve(project.row.owner, ApprovalRequest.objects.get()) == 302
+    assert request_again(project, token)["_meta"]["repeated"] is True
+    assert (ApprovalRequest.objects.count(), project.executed) == (1, [{"name": "Ada"}])
+
+
+def test_a_key_finds_no_request_of_another_person(project: ReviewedProject) -> None:
+    other = project.member("other", Role.ADMIN)
+    keyed(project)
+    ApprovalRequest.objects.update(user_id=str(other.pk), authorization_id=str(ids.uuid7()))
+    second = keyed(project)["structuredContent"]
+    assert second["status"] == "PENDING_APPROVAL"
+    theirs = ApprovalRequest.objects.get(user_id=str(other.pk))
+    assert (theirs.status, ApprovalRequest.objects.count()) == ("pending", 2)
+    assert second["requestId"] != str(theirs.pk)
+
+
+def test_a_key_files_a_request_in_place_of_one_whose_connection_has_ended(
+    project: ReviewedProject,
+) -> None:
+    first = keyed(project)["structuredContent"]["requestId"]
+    project.grant.revoke()
+    second = request_again(project, project.grant.another().token())["structuredContent"]
+    assert second["requestId"] != first
+    assert ApprovalRequest.objects.get(pk=first).status == "declined"
