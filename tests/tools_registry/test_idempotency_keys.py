@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import OperationalError
@@ -23,8 +24,8 @@ from tests.tools_registry.test_outcomes_of_writes import fail
 from tools_registry import registry
 from tools_registry.api import Arguments, Facts, IntegrationFailure, ToolContext, Toolset
 from tools_registry.models import RepeatableCall
-from tools_registry.pipeline import idempotency
-from tools_registry.pipeline.invocation import ConnectionLost
+from tools_registry.pipeline import calls, idempotency
+from tools_registry.pipeline.invocation import FinalOutcome, PreparedCall
 from tools_registry.tasks import prune_repeatable_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -170,10 +171,40 @@ def test_the_first_failure_is_repeated_too(client: McpClient) -> None:
     assert orders == ["book"]
 
 
-def test_a_call_that_was_not_carried_out_is_made_with_its_key(client: McpClient) -> None:
-    failures.append(ConnectionLost())
-    assert order(client).status == 503
-    assert order(client).facts == {"order": 2}
+def test_a_call_that_was_not_carried_out_is_made_with_its_key(
+    client: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(calls, "FRESH_SECONDS", 0)
+        patched.setattr(calls, "_check_again", mock.Mock(side_effect=OperationalError("lost")))
+        assert order(client).status == 503
+    assert orders == []
+    assert order(client).facts == {"order": 1}
+
+
+def test_a_call_that_is_refused_when_it_is_checked_again_leaves_its_key_new(
+    granted: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = idempotency.begin
+
+    def begin_before_the_rule_changes(call: PreparedCall) -> PreparedCall | FinalOutcome:
+        step = begin(call)
+        allowing.delete()
+        return step
+
+    with reviewed(granted) as project:
+        allowing = project.rule("*", "allow")
+        meta = {"idempotency_key": KEY}
+        with monkeypatch.context() as patched:
+            patched.setattr(calls, "FRESH_SECONDS", 0)
+            patched.setattr(idempotency, "begin", begin_before_the_rule_changes)
+            patched.setattr("approvals.requests.MAX_OPEN_REQUESTS", 0)
+            refused = project.mcp.call("create_user", {"name": "Ada"}, meta=meta)
+        assert "waiting for approval" in str(refused.error)
+        assert not project.executed
+        assert not RepeatableCall.objects.exists()
+        again = project.mcp.call("create_user", {"name": "Ada"}, meta=meta)
+        assert again.facts["status"] == "PENDING_APPROVAL"
 
 
 def test_a_call_that_is_not_recorded_as_begun_leaves_its_key_new(

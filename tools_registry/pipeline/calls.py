@@ -255,7 +255,7 @@ def _review_once(call: PreparedCall) -> PreparedCall | FinalOutcome:
         return first
     step = _review(call)
     if isinstance(step, Succeeded):  # the call was approved, and has been executed
-        idempotency.store(call, step)
+        idempotency.store(call, step, has_run=True)
     return step
 
 
@@ -301,7 +301,7 @@ def run_recorded(call: PreparedCall, channel: Channel = SILENCE) -> tuple[UUID, 
         if call.subject.mutates:
             held.enter_context(changes_in_flight.hold())
             return _run_change(call, channel)
-        call, outcome = _attempt_call(call, channel)
+        call, outcome, _ = _attempt_call(call, channel)
         who = call.invocation.actor or call.principal
         return record.ended_execution(who, _execution(call, outcome)), outcome
 
@@ -324,11 +324,11 @@ def _run_change(call: PreparedCall, channel: Channel) -> tuple[UUID, Outcome]:
     begun = _begin_change(call)
     if not isinstance(begun, UUID):
         return _record(call, begun), begun
-    call, outcome = _attempt_call(call, channel)
+    call, outcome, has_run = _attempt_call(call, channel)
     try:
         record.finish(begun, _execution(call, outcome))
         if call.invocation.idempotency_key:
-            idempotency.store(call, outcome)
+            idempotency.store(call, outcome, has_run=has_run)
     except DatabaseError:  # NotStored, or an entry that the database does not accept
         # The caller gets the outcome all the same: the change is made, and must not be repeated.
         log.exception("outcome_not_recorded", execution=str(begun))
@@ -375,33 +375,38 @@ def recheck(who: Principal, surface: Surface) -> Principal:
         raise TokenEnded from None
 
 
-def _attempt_call(call: PreparedCall, channel: Channel) -> tuple[PreparedCall, Outcome]:
-    """Run a call, checked again if it has waited for its thread; returns it as checked last.
+def _attempt_call(call: PreparedCall, channel: Channel) -> tuple[PreparedCall, Outcome, bool]:
+    """Run a call, checked again if it has waited for its thread.
 
-    Raises nothing.
+    Returns it as checked last, its outcome, and whether its tool was run. Raises nothing.
     """
-    has_begun = False
+    has_run = False
     try:
         waited = time.monotonic() - call.principal.as_of
         if waited >= FRESH_SECONDS and call.invocation.approval is None:
             call = replace(call, principal=recheck(call.principal, call.invocation.surface))
             step = _check_again(call)
             if not isinstance(step, PreparedCall):
-                return call, step
+                return call, step, has_run
             call = step
-        has_begun = call.subject.mutates
-        return call, _run_subject(call, channel)
+        if channel.is_cancelled():
+            return call, Failed(_stop_failure(channel)), has_run
+        context = _context(call, channel)
+        has_run = True
+        return call, _run_subject(call, context), has_run
     except ToolFailure as failure:
-        return call, Failed(failure)
+        return call, Failed(failure), has_run
     except Cancelled:
-        return call, Failed(_stop_failure(channel, has_begun=has_begun))
+        has_begun = has_run and call.subject.mutates
+        return call, Failed(_stop_failure(channel, has_begun=has_begun)), has_run
     except (Exception, SystemExit) as error:
         # The traceback stays in the log. SystemExit: a library must not end the server.
         request_id = call.invocation.request_id
         log.exception("tool_failed", tool=call.subject.name, request_id=request_id)
-        if is_store_failure(error) and not has_begun:
-            return call, Failed(ConnectionLost())
-        return call, Failed(CallFailure(f"The tool failed. Quote {request_id} to your admin."))
+        failed = CallFailure(f"The tool failed. Quote {request_id} to your admin.")
+        if is_store_failure(error) and not (has_run and call.subject.mutates):
+            failed = ConnectionLost()
+        return call, Failed(failed), has_run
 
 
 def _check_again(call: PreparedCall) -> PreparedCall | FinalOutcome:
@@ -421,17 +426,15 @@ def _check_again(call: PreparedCall) -> PreparedCall | FinalOutcome:
     return _review(replace(call, customer=customer, is_charged=True))
 
 
-def _run_subject(call: PreparedCall, channel: Channel) -> Outcome:
-    if channel.is_cancelled():
-        raise Cancelled
+def _run_subject(call: PreparedCall, context: ToolContext) -> Outcome:
     try:
-        result = _run_with_reconnect(call, channel)
+        result = _run_with_reconnect(call, context)
     except InputRequired as required:
         return _needs_input(call, required)
     return Succeeded(result, call.invocation.kind.text(result), call.subject)
 
 
-def _run_with_reconnect(call: PreparedCall, channel: Channel) -> Any:
+def _run_with_reconnect(call: PreparedCall, context: ToolContext) -> Any:
     """What the tool returns. A lost connection is replaced; a tool that only reads runs again once.
 
     Raises ConnectionLost if it was lost again, CallOutcomeUnknown if the tool may have changed
@@ -441,7 +444,7 @@ def _run_with_reconnect(call: PreparedCall, channel: Channel) -> Any:
     may_repeat = True
     while True:
         try:
-            return subject.run(_context(call, channel), **arguments)
+            return subject.run(context, **arguments)
         except (InterfaceError, OperationalError) as error:
             raw = connection.connection
             # SQLite's have no such attribute: there is no connection to lose.

@@ -22,17 +22,13 @@ from mcp_protocol.meta_keys import META
 from tools_registry.api import Blocks, Facts, Result, ToolFailure, ValidationFailure
 from tools_registry.models import RepeatableCall
 from tools_registry.pipeline.invocation import (
-    BindingRejected,
     CallInProgress,
     CallOutcomeUnknown,
-    ConnectionLost,
     Failed,
     FinalOutcome,
     Outcome,
     PreparedCall,
     Succeeded,
-    TokenEnded,
-    ToolChanged,
 )
 
 # The kind of an entry in the journal.
@@ -44,8 +40,6 @@ NOT_KEPT: Final = (
     "This call was carried out before, with the same idempotency key. Its result was too large to "
     "be kept."
 )
-# Failures before anything is carried out: the call may be made again with its key.
-NOT_RUN: Final = (BindingRejected, ConnectionLost, TokenEnded, ToolChanged)
 
 
 class KeyReused(ValidationFailure):
@@ -91,12 +85,13 @@ def begin(call: PreparedCall) -> PreparedCall | FinalOutcome:
     return call if is_new else _read_outcome(row, call)
 
 
-def store(call: PreparedCall, outcome: Outcome) -> None:
-    """Stores the outcome of a call that has run, through the journal. Raises NotStored.
+def store(call: PreparedCall, outcome: Outcome, *, has_run: bool) -> None:
+    """Stores the outcome of a call that has begun, through the journal. Raises NotStored.
 
-    The key is new again if nothing was carried out.
+    The key is new again if the call failed before its tool was run.
     """
-    kept = _as_json(outcome)
+    is_failure_of_check = isinstance(outcome, Failed) and not has_run
+    kept = None if is_failure_of_check else _as_json(outcome)
     key = _digest(call)
     sealed = None
     if kept is not None:
@@ -175,7 +170,7 @@ def _as_json(outcome: Outcome) -> dict[str, Any] | None:
         kept = _result_as_json(outcome.result)
         is_kept = len(json.dumps(kept).encode()) <= MAX_KEPT
         return kept if is_kept else {"content": [{"type": "text", "text": NOT_KEPT}]}
-    if isinstance(outcome, Failed) and not isinstance(outcome.failure, NOT_RUN):
+    if isinstance(outcome, Failed):
         names = ("kind", "message", "field", "reason", "upstream_status")
         return {"failure": {name: getattr(outcome.failure, name) for name in names}}
     return None
