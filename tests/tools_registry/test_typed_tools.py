@@ -157,3 +157,64 @@ def test_an_annotation_without_a_schema_is_refused_when_it_is_declared(
 ) -> None:
     with pytest.raises(TypeError, match="argument"):
         declare()
+
+
+def declare_two_of_one_name() -> None:
+    def tool(_context: ToolContext, page_size: int, page: Page = PAGE) -> Facts:
+        return Facts([page_size, page])
+
+    read_signature(tool)
+
+
+def declare_an_underscore_twice() -> None:
+    def tool(_context: ToolContext, page: Page = PAGE, cursor_: str = "") -> Facts:
+        return Facts([page, cursor_])
+
+    read_signature(tool)
+
+
+def declare_a_mutable_default() -> None:
+    def tool(_context: ToolContext, names: list[str] = []) -> Facts:  # noqa: B006  the subject
+        return Facts(names)
+
+    read_signature(tool)
+
+
+def declare_any_arguments() -> None:
+    def tool(_context: ToolContext, **more: str) -> Facts:
+        return Facts(more)
+
+    read_signature(tool)
+
+
+@pytest.mark.parametrize(
+    ("declare", "sentence"),
+    [
+        (declare_two_of_one_name, "two arguments of tool are called page_size"),
+        (declare_an_underscore_twice, "two arguments of tool are called cursor"),
+        (declare_a_mutable_default, "argument names of tool: all calls would share its default"),
+        (declare_any_arguments, "more: str of tool cannot be passed by name"),
+        (lambda: described(int | str), "argument value of tool: of several types"),
+        (lambda: described(bool | int), "argument value of tool: of several types"),
+        (lambda: described(int | Literal["all"]), "argument value of tool: of several types"),
+        (lambda: described(Literal["all", 1]), "argument value of tool: values to choose from"),
+        (lambda: described(int | None), "argument value of tool: .* write `= None`"),
+        (lambda: described(list[Colour]), "argument value of tool: only an argument itself"),
+    ],
+    ids=[
+        *("name", "underscore", "mutable", "keywords", "types", "bool", "literal"),
+        *("mixed", "none", "items"),
+    ],
+)
+def test_a_parameter_that_cannot_be_an_argument_is_refused_when_it_is_declared(
+    declare: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        declare()
+
+
+def test_a_choice_of_integers_is_passed_as_an_integer() -> None:
+    def tool(_context: Any, stars: Literal[1, 2]) -> Facts:
+        return Facts(repr(stars))
+
+    assert read_signature(tool).run(None, stars=2.0) == Facts("2")

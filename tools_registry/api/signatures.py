@@ -19,7 +19,9 @@ a dataclass, each of its fields is an argument instead.
 | a TypedDict                    | object with these properties and no others               |
 | Annotated[X, Keywords(...)]    | that of X, and the keywords in their order               |
 
-Values are validated against the schema before, and not here.
+Values are validated against the schema before, and not here. An argument has the type of its
+annotation: it is a member of its Enum, and 5 where 5.0 was sent for an integer. Items of lists and
+members of objects are passed as they were sent, so they cannot be annotated with an Enum.
 """
 
 import inspect
@@ -45,6 +47,8 @@ from tools_registry.api.offers import Arguments, Run, Schema
 from tools_registry.api.results import Json, Result
 
 TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
+NAMED: Final = frozenset({inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY})
+MUTABLE: Final = (list, dict, set)
 KEYWORDS: Final = frozenset(
     {
         *("title", "description", "enum", "format", "pattern", "minLength", "maxLength"),
@@ -121,7 +125,7 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Result]) -> Signature:
-    """Returns what a function takes. Raises TypeError for an annotation that has no schema."""
+    """Returns what a function takes. Raises TypeError for what cannot be an argument."""
     _, *parameters = inspect.signature(function).parameters.values()
     hints = get_type_hints(function, include_extras=True)
     properties: dict[str, Schema] = {}
@@ -131,7 +135,12 @@ def read_signature(function: Callable[..., Result]) -> Signature:
 
     def add(parameter: str, member: str, hint: Any, default: Any) -> None:
         name = (member or parameter).rstrip("_")
-        properties[name] = _with_default(_to_schema(hint), default)
+        if name in properties:
+            raise TypeError(f"two arguments of {function.__name__} are called {name}")
+        try:
+            properties[name] = _argument_schema(hint, default)
+        except TypeError as error:
+            raise TypeError(f"argument {name} of {function.__name__}: {error}") from None
         if default is inspect.Parameter.empty:
             required.append(name)
         convert = _find_conversion(hint)
@@ -139,19 +148,26 @@ def read_signature(function: Callable[..., Result]) -> Signature:
             arguments[name] = _Argument(parameter, member, convert)
 
     for one in parameters:
+        if one.kind not in NAMED:
+            raise TypeError(f"argument {one} of {function.__name__} cannot be passed by name")
         if is_dataclass(one.default):
             groups[one.name] = one.default
             members = get_type_hints(type(one.default), include_extras=True)
             for each in fields(one.default):
                 add(one.name, each.name, members[each.name], getattr(one.default, each.name))
         else:
-            add(one.name, "", hints[one.name], one.default)
+            add(one.name, "", hints.get(one.name), one.default)
     return Signature(function, properties, required, arguments, groups)
 
 
-def _with_default(schema: Schema, default: Any) -> Schema:
+def _argument_schema(hint: Any, default: Any) -> Schema:
+    schema = _to_schema(hint)
+    if default is inspect.Parameter.empty and NoneType in _alternatives(hint):
+        raise TypeError("an argument that may be None is one that may be left out: write `= None`")
     if default is None or default is inspect.Parameter.empty:
         return schema
+    if isinstance(default, MUTABLE):
+        raise TypeError("all calls would share its default: write `= None` or a tuple")
     value = default.value if isinstance(default, Enum) else default
     ends = {name: schema[name] for name in ("description",) if name in schema}
     return {**{name: schema[name] for name in schema if name not in ends}, "default": value, **ends}
@@ -173,9 +189,9 @@ def _to_schema(hint: Any) -> dict[str, Json]:
         first, *others = (_to_schema(one) for one in parts if one is not NoneType)
         return reduce(_join_enums, others, first)
     if origin is Literal:
-        return {"type": TYPES[type(parts[0])], "enum": list(parts)}
+        return _enum_schema(parts)
     if origin in {list, Sequence}:
-        return {"type": "array", "items": _to_schema(parts[0])}
+        return {"type": "array", "items": _inner_schema(parts[0])}
     if origin in {dict, Mapping}:
         return {"type": "object"}
     return _plain_schema(hint)
@@ -187,20 +203,36 @@ def _plain_schema(hint: Any) -> dict[str, Json]:
     if is_typeddict(hint):
         members = get_type_hints(hint, include_extras=True)
         required = [name for name in members if name in hint.__required_keys__]
-        return _object_schema({name: _to_schema(one) for name, one in members.items()}, required)
+        return _object_schema({name: _inner_schema(one) for name, one in members.items()}, required)
     if _is_enum(hint):
-        return {"type": "string", "enum": [member.value for member in hint]}
+        return _enum_schema([member.value for member in hint])
     if hint not in TYPES:
         raise TypeError(f"an argument cannot have the type {hint}")
     return {"type": TYPES[hint]}
 
 
+def _inner_schema(hint: Any) -> dict[str, Json]:
+    """Returns the schema of items or of a member, which are not converted."""
+    if any(_is_enum(one) for one in _alternatives(hint)):
+        raise TypeError(f"only an argument itself can be one of {hint}: write a Literal")
+    return _to_schema(hint)
+
+
+def _enum_schema(values: Sequence[Any]) -> dict[str, Json]:
+    types = {type(value) for value in values}
+    if len(types) > 1 or not types <= TYPES.keys():
+        raise TypeError("values to choose from are all texts, or all numbers of one type")
+    return {"type": TYPES[types.pop()], "enum": [*values]}
+
+
 def _join_enums(first: Schema, other: Schema) -> dict[str, Json]:
+    if not {"enum"} <= first.keys() & other.keys() or first["type"] != other["type"]:
+        raise TypeError("of several types, each has to be an Enum or a Literal of the same type")
     return {**first, "enum": [*first["enum"], *other["enum"]]}
 
 
 def _find_conversion(hint: Any) -> Callable[[Json], Any] | None:
-    """What makes the annotated type of a value: members of an Enum; integers of 5.0."""
+    """What makes the annotated type of a value: a member of an Enum; an integer of 5.0."""
     types = list(_alternatives(hint))
     members = {one.value: one for each in types if _is_enum(each) for one in each}
     if members:
@@ -215,6 +247,8 @@ def _alternatives(hint: Any) -> Iterator[Any]:
     elif origin in {Union, UnionType}:
         for part in parts:
             yield from _alternatives(part)
+    elif origin is Literal:
+        yield from map(type, parts)
     else:
         yield hint
 
