@@ -46,8 +46,10 @@ def hr_tool(
     """
 
     def declare(function: F) -> F:
+        # Not in `build`: a signature that cannot be read stops the import.
+        signature = read_signature(function)
+
         def build() -> Tool:
-            signature = read_signature(function)
             accepted = _input_schema(signature, operation)
             listed = _leave_out_member(accepted, unlisted) if unlisted else accepted
             return Tool(
