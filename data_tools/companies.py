@@ -123,7 +123,7 @@ def data_search_companies(
 ) -> Facts:
     call = call.with_detail(response_format)
     filters = Filters()
-    filters.words(query, ("name_key__contains", "domain__contains"))
+    filters.add_words(query, ("name_key__contains", "domain__contains"))
     filters.add_ignoring_case("industry", industry)
     filters.add_ignoring_case("plan", plan)
     filters.add_equal("renewal_status", renewal_status, unless="any")

@@ -107,12 +107,12 @@ def data_search_users(
 ) -> Facts:
     call = call.with_detail(response_format)
     filters = Filters()
-    filters.words(query, ("name_key__contains", "email_key__contains"))
+    filters.add_words(query, ("name_key__contains", "email_key__contains"))
     filters.add_row("company", who.find_row(call, who.COMPANIES, company))
     filters.add_ignoring_case("plan", plan)
     filters.add_ignoring_case("role", role)
     filters.add_equal("renewal_status", renewal_status, unless="any")
-    filters.trait(trait, "custom_fields")
+    filters.add_trait(trait, "custom_fields")
     customers = Listing(
         noun="customers",
         rows=access.customers(call.access).select_related("company"),
@@ -154,10 +154,10 @@ def data_search_leads(
     call = call.with_detail(response_format)
     rows = access.leads(call.access).select_related("customer")
     filters = Filters()
-    filters.words(query, ("name__icontains", "email_key__contains"))
+    filters.add_words(query, ("name__icontains", "email_key__contains"))
     filters.add_equal("status", status, unless="any")
     filters.add_ignoring_case("source", source)
-    filters.trait(trait, "fields")
+    filters.add_trait(trait, "fields")
     leads = Listing(
         noun="leads",
         rows=rows,

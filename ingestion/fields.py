@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from customers.identification import field_values
 from customers.identification.field_values import InvalidValue
-from rest.serializers import Typed
+from rest.serializers import TypedField
 
 MAX_ID: Final = 200
 
@@ -26,19 +26,19 @@ class Text(serializers.CharField):
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
-class Time(Typed):
+class Time(TypedField):
     def read(self, value: Any) -> Any:
         return field_values.time(value)
 
 
 @extend_schema_field({"type": "string", "format": "email", "maxLength": field_values.MAX_EMAIL})
-class Email(Typed):
+class Email(TypedField):
     def read(self, value: Any) -> Any:
         return field_values.email(value)
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": 100})
-class Percentage(Typed):
+class Percentage(TypedField):
     def read(self, value: Any) -> Any:
         if field_values.whole(value) > 100:  # noqa: PLR2004  per cent
             raise InvalidValue("Send a whole number from 0 to 100.")
@@ -46,13 +46,13 @@ class Percentage(Typed):
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": field_values.MAX_WHOLE})
-class Whole(Typed):
+class Whole(TypedField):
     def read(self, value: Any) -> Any:
         return field_values.whole(value)
 
 
 @extend_schema_field({"type": "integer", "minimum": 1, "maximum": field_values.MAX_WHOLE})
-class Position(Typed):
+class Position(TypedField):
     def read(self, value: Any) -> Any:
         if field_values.whole(value) == 0:
             raise InvalidValue("Messages are numbered from 1.")
@@ -60,7 +60,7 @@ class Position(Typed):
 
 
 @extend_schema_field({"type": "number", "minimum": -1, "maximum": 1})
-class Sentiment(Typed):
+class Sentiment(TypedField):
     def read(self, value: Any) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not -1 <= value <= 1:
@@ -69,13 +69,13 @@ class Sentiment(Typed):
 
 
 @extend_schema_field({"type": "boolean"})
-class Flag(Typed):
+class Flag(TypedField):
     def read(self, value: Any) -> Any:
         return field_values.flag(value)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
-class Fields(Typed):
+class Fields(TypedField):
     """An object of the caller's own names and values, of at most `max_bytes` as JSON."""
 
     def __init__(self, max_bytes: int, **options: Any) -> None:

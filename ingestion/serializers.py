@@ -26,7 +26,7 @@ from ingestion.fields import (
     Whole,
     identifier,
 )
-from rest.serializers import CheckedLater, StrictSerializer
+from rest.serializers import LateCheckedField, StrictSerializer
 from workspace.models import (
     AuthorKind,
     ConversationOutcome,
@@ -48,8 +48,8 @@ class Identify(StrictSerializer):
     company_id = identifier(
         required=False, allow_blank=True, help_text="The company's id; empty for no company."
     )
-    traits = CheckedLater(parse_customer_traits, required=False, help_text="See Traits.")
-    context = CheckedLater(
+    traits = LateCheckedField(parse_customer_traits, required=False, help_text="See Traits.")
+    context = LateCheckedField(
         context_entries, required=False, help_text="Entries {label, type, value} by key."
     )
 
@@ -59,8 +59,8 @@ class UserUpdate(StrictSerializer):
 
     user_id = identifier(help_text="The customer's id in your own system.")
     company_id = identifier(required=False, allow_blank=True, help_text="As in identify.")
-    traits = CheckedLater(parse_customer_traits, required=False, help_text="See Traits.")
-    context = CheckedLater(context_entries, required=False, help_text="As in identify.")
+    traits = LateCheckedField(parse_customer_traits, required=False, help_text="See Traits.")
+    context = LateCheckedField(context_entries, required=False, help_text="As in identify.")
 
 
 class UsersUpdate(StrictSerializer):
@@ -73,7 +73,7 @@ class CompanyUpsert(StrictSerializer):
     """A company to change or to add."""
 
     company_id = identifier(help_text="The company's id in your own system.")
-    traits = CheckedLater(parse_company_traits, required=False, help_text="See Traits.")
+    traits = LateCheckedField(parse_company_traits, required=False, help_text="See Traits.")
 
 
 class TicketCreate(StrictSerializer):

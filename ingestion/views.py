@@ -193,7 +193,7 @@ def _once(request: Request, caller: SdkCaller, body: Sent, run: Callable[[], Sen
         key=header,
         identity=caller.identity.user_id if caller.identity else "",
     )
-    return Response(idempotency.once(key, {"path": request.path, "body": body}, run))
+    return Response(idempotency.run_once(key, {"path": request.path, "body": body}, run))
 
 
 def _organization(named: str) -> Organization:

@@ -18,14 +18,14 @@ def compute_tag(resource: Mapping[str, Any], version: int) -> str:
     return f'"{hashlib.sha256(packed).hexdigest()[:32]}"'
 
 
-def names(header: str, tag: str) -> bool:
+def has_tag(header: str, tag: str) -> bool:
     """Returns whether If-None-Match names a tag; the comparison is weak, as RFC 9110 has it."""
     if header.strip() == "*":
         return True
     return tag in {one.removeprefix("W/") for one in TAG.findall(header)}
 
 
-def require(header: str, tag: str) -> None:
+def require_match(header: str, tag: str) -> None:
     """Raises ApiError if If-Match does not name this tag, exactly and alone."""
     if header.strip() != tag:
         message = "The record has changed. Read it again and send its ETag as If-Match."

@@ -51,7 +51,7 @@ def check_key(key: str, form: re.Pattern[str], rule: str) -> None:
 
 
 @transaction.atomic
-def once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+def run_once(key: CallerKey, sent: Any, run: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
     """Returns the response of `run`, or the stored one if the key was used for the same request.
 
     A concurrent request with the same key waits for the first one. Raises IdempotencyConflict.

@@ -38,7 +38,7 @@ class RowPage:
     pagination: Mapping[str, Any]
 
 
-def page(rows: QuerySet[Any], query: Mapping[str, Any], order: PageOrder) -> RowPage:
+def build_page(rows: QuerySet[Any], query: Mapping[str, Any], order: PageOrder) -> RowPage:
     """Returns the page that a query asks for. Raises ApiError for a cursor that is none."""
     limit = query.get("limit", DEFAULT_LIMIT)
     if query.get("sort") == "updated_at_desc":

@@ -13,7 +13,7 @@ from customers.identification.field_values import InvalidField, InvalidValue
 MAX_UNKNOWN: Final = 20
 
 
-class Typed(serializers.Field):
+class TypedField(serializers.Field):
     """A value that a function of `customers.identification.field_values` reads."""
 
     def read(self, value: Any) -> Any:
@@ -30,7 +30,7 @@ class Typed(serializers.Field):
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
-class CheckedLater(Typed):
+class LateCheckedField(TypedField):
     """An object whose members `check` reads one by one once the body is known to be right.
 
     `check` raises InvalidField. A body with other errors has these named with them.
@@ -70,7 +70,7 @@ class StrictSerializer(serializers.Serializer):
         found: dict[Any, Any] = {}
         for name, field in self.fields.items() if isinstance(data, Mapping) else ():
             value = data.get(name)
-            if isinstance(field, CheckedLater) and isinstance(value, dict):
+            if isinstance(field, LateCheckedField) and isinstance(value, dict):
                 found |= _errors_of(field.check, value)
             child = getattr(field, "child", None)
             if isinstance(child, StrictSerializer) and isinstance(value, list):

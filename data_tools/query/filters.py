@@ -80,7 +80,7 @@ class Filters:
         if row is not None:
             self.add(argument, Q(**{column or argument: row.pk}), shown=reference(row))
 
-    def words(self, query: str | None, lookups: Sequence[str]) -> None:
+    def add_words(self, query: str | None, lookups: Sequence[str]) -> None:
         """Adds the condition that one of the lookups holds for each word or phrase of `query`."""
         if query is not None:
             self.add("query", reduce(and_, (_anywhere(term, lookups) for term in terms(query))))
@@ -94,7 +94,7 @@ class Filters:
         if highest is not None:
             self.add(f"max_{argument}", Q(**{f"{column}__lte": highest}))
 
-    def trait(self, trait: str | None, column: str) -> None:
+    def add_trait(self, trait: str | None, column: str) -> None:
         """Adds the condition that a JSON object has a member: `name=value`.
 
         Raises ValidationFailure.

@@ -41,6 +41,6 @@ def paginate(
     context: Mapping[str, Any] | None = None,
 ) -> OperationAnswer:
     """Returns the page that a query asks for."""
-    found = paging.page(rows, query, order)
+    found = paging.build_page(rows, query, order)
     body = shape(found.rows, many=True, context=dict(context or {})).data
     return OperationAnswer({"data": body, "pagination": found.pagination})

@@ -74,16 +74,13 @@ class WhoIsOutQuery(PageQuery):
         return given
 
 
-class YearQuery(StrictSerializer):
+class HolidaysQuery(StrictSerializer):
     year = serializers.IntegerField(
         required=False,
         min_value=days.FIRST_DAY.year,
         max_value=days.LAST_DAY.year,
         help_text="This year if it is left out.",
     )
-
-
-class HolidaysQuery(YearQuery):
     calendar_id = RecordKey(required=False)
     work_place_id = RecordKey(
         required=False, help_text="The holidays of the people who work there."

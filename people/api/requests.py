@@ -46,12 +46,12 @@ def answer(
     key = CallerKey(
         caller.key.organization_id, api="hr", credential=str(caller.key.key_id), key=header
     )
-    return idempotency.once(key, sent, lambda: _run(operation, call))
+    return idempotency.run_once(key, sent, lambda: _run(operation, call))
 
 
 def is_known(request: Request, etag: str) -> bool:
     """Returns whether the caller has this version already (If-None-Match)."""
-    return bool(etag) and etags.names(request.headers.get("If-None-Match", ""), etag)
+    return bool(etag) and etags.has_tag(request.headers.get("If-None-Match", ""), etag)
 
 
 def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:

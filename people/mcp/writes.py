@@ -318,7 +318,7 @@ def _run_idempotently(
 ) -> Mapping[str, Any]:
     """What `run` returns, or how an earlier commit of the same token ended."""
     sent = [frozen.operation_id, frozen.path, frozen.if_match, frozen.body]
-    return idempotency.once(_idempotency_key(key, frozen), sent, run)
+    return idempotency.run_once(_idempotency_key(key, frozen), sent, run)
 
 
 def _idempotency_key(key: KeyPrincipal, frozen: PreparedWrite) -> CallerKey:

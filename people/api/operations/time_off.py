@@ -201,7 +201,7 @@ def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
     """The precondition that the caller has seen the present version."""
 
     def check(row: TimeOff) -> None:
-        etags.require(call.if_match, answers.one(time_off_shapes.TimeOffSerializer, row).etag)
+        etags.require_match(call.if_match, answers.one(time_off_shapes.TimeOffSerializer, row).etag)
 
     return check
 
